@@ -12,6 +12,10 @@ import typer
 from typer.testing import CliRunner
 
 from barista_bench import __version__, cli
+from barista_bench.annotate.decisions import accept
+from barista_bench.annotate.exporting import export
+from barista_bench.annotate.project import open_project, start
+from barista_bench.annotate.stages import run as run_stages
 from barista_bench.api import load_results
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
@@ -21,6 +25,7 @@ from barista_bench.hub.pushing import Destination
 from barista_bench.hub.submission import Target, make_submission
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
+from barista_bench.interchange.mask_formats import read_mask_tracks
 from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.interchange.submission_file import write_submission_file
 from barista_bench.judging.config import JudgeConfig, QuestionConfig
@@ -40,7 +45,12 @@ from tests.releases import write_release
 invoke = CliRunner().invoke
 
 
-COMMANDS = {name: command.params for name, command in typer.main.get_command(cli.app).commands.items()}
+COMMANDS = {
+    f"{name} {part}".strip(): subcommand.params
+    for name, command in typer.main.get_command(cli.app).commands.items()
+    for part, subcommand in getattr(command, "commands", {"": command}).items()
+}
+"""Parameters by command; those of a group as `group command`."""
 
 # {command: (what it calls, its flags that are no keyword there)}
 CALLED: dict[str, tuple[list[Callable], set[str]]] = {
@@ -55,6 +65,13 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "trace": ([trace], {"data"}),
     "import-run": ([import_run], set()),
     "export-run": ([export_run], set()),
+    "annotate start": ([start], {"project"}),
+    "annotate run": ([run_stages], set()),
+    "annotate accept": ([accept], {"source"}),
+    "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked"}),
+    "annotate status": ([open_project], {"project"}),
+    "annotate review": ([open_project], {"project", "show", "plots"}),
+    "annotate export": ([export], {"project", "target_format"}),
     "score": ([score, import_recorded], {"folders", "option"}),
     "report": ([load_results, write_report], {"option"}),
     "diff": ([diff], {"show"}),
@@ -74,7 +91,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
 
 def test_help_names_every_command() -> None:
     named = {line.strip("│ ").partition(" ")[0] for line in invoke(cli.app, ["--help"]).output.splitlines()}
-    assert set(COMMANDS) <= named
+    assert {command.partition(" ")[0] for command in COMMANDS} <= named
     assert invoke(cli.app, ["--version"]).output.strip() == __version__
 
 
@@ -91,12 +108,15 @@ def test_every_flag_is_a_keyword_of_what_the_command_calls(command: str) -> None
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_is_explained_and_called_as_its_keyword(command: str) -> None:
-    shown = invoke(cli.app, [command, "--help"], terminal_width=200)
+    shown = invoke(cli.app, [*command.split(), "--help"], terminal_width=200)
     assert shown.exit_code == 0
     for parameter in COMMANDS[command]:
         assert parameter.help.strip(), parameter.name
         if parameter.param_type_name == "option":
-            assert f"--{parameter.name.replace('_', '-')}" in parameter.opts or parameter.opts == ["--format"]
+            assert f"--{parameter.name.replace('_', '-')}" in parameter.opts or parameter.opts in (
+                ["--format"],
+                ["--from"],
+            )
             assert parameter.opts[0] in shown.output
 
 

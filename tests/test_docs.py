@@ -65,7 +65,10 @@ def test_commands_that_pages_show_exist(page: Path) -> None:
         if not words or words[0] == "COMMAND":
             continue
         assert words[0] in commands, words
-        options = {name for parameter in commands[words[0]].params for name in parameter.opts}
+        command = commands[words[0]]
+        if subcommands := getattr(command, "commands", None):
+            command = subcommands[words[1]]
+        options = {name for parameter in command.params for name in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= options | {"--help"}, words
 
 

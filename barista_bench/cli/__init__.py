@@ -30,7 +30,23 @@ def _end(number: int, frame: object) -> None:
 
 
 with ending_at_once():  # little is imported above: nothing is understood before
-    from barista_bench.cli import data_commands, exchange_commands, generate_commands, judge_commands, run_commands
+    from barista_bench.cli import (
+        annotate_commands,
+        data_commands,
+        exchange_commands,
+        generate_commands,
+        judge_commands,
+        run_commands,
+    )
     from barista_bench.cli.app import app, main
 
-__all__ = ["app", "data_commands", "exchange_commands", "generate_commands", "judge_commands", "main", "run_commands"]
+__all__ = [
+    "annotate_commands",
+    "app",
+    "data_commands",
+    "exchange_commands",
+    "generate_commands",
+    "judge_commands",
+    "main",
+    "run_commands",
+]

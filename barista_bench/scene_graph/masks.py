@@ -75,6 +75,16 @@ def mask_boxes(counts: Sequence[str], height: int, width: int) -> NDArray[np.flo
     return np.asarray(coco_mask.toBbox(encoded), dtype=np.float64).reshape(-1, 4)
 
 
+def mask_ious(rles: Sequence[Rle], others: Sequence[Rle]) -> NDArray[np.float64]:
+    """Intersection over union of each mask with each of the others, (n, m), all of one size; 0 where both are empty."""
+    if not rles or not others:
+        return np.zeros((len(rles), len(others)))
+    first, second = (
+        [{"size": list(rle.size), "counts": rle.counts.encode("ascii")} for rle in masks] for masks in (rles, others)
+    )
+    return np.asarray(coco_mask.iou(first, second, [0] * len(second)), dtype=np.float64)
+
+
 def encode_mask(mask: NDArray[np.bool_]) -> Rle:
     """The inverse of `decode_mask`."""
     encoded = coco_mask.encode(np.asfortranarray(mask, dtype=np.uint8))

@@ -50,6 +50,8 @@ OPTIONS = ["cup", "lid", "spoon", "milk"]
 CUPS = {"boxes": [[10, 10, 50, 50], [60, 10, 100, 50]], "labels": ["cup", "cup"]}
 A_LID = {"boxes": [[30, 30, 90, 90]], "labels": ["lid"]}
 LEFT, RIGHT = [[1, 1, 0, 0, 0, 0, 0]] * 3, [[0, 0, 0, 0, 0, 1, 1]] * 3
+PALM, THUMB, FIST = ({"size": [1, 8], "counts": counts} for counts in ("125", "521", "71"))
+BOTH = {"1": PALM, "2": THUMB}
 NOTHING_THERE = {"boxes": [[200, 200, 240, 240]], "labels": ["cup"]}
 
 
@@ -254,6 +256,23 @@ SAMPLES: dict[str, list[Sample]] = {
             options=({"standardise": "raw"},),
             wrong_options=(({"ties": "last"}, "ties: is 'last'"),),
             in_order=frozenset({"per_set"}),
+        )
+    ],
+    "tracking": [
+        Sample(
+            columns={
+                "predictions": [None, [BOTH, {"1": THUMB, "2": PALM}], [{}, {"7": PALM}], [{"a": THUMB}]],
+                "references": [[{"1": PALM}], [BOTH] * 2, [{"1": PALM}] * 2, [{"2": THUMB}]],
+            },
+            headline="HOTA",
+            perfect=[[{"a": PALM}], [{"a": PALM, "b": THUMB}] * 2, [{"a": PALM}] * 2, [{"a": THUMB}]],
+            all_wrong=[[{}], [{"1": FIST}] * 2, [{"1": FIST}, {}], [{"1": PALM}]],
+            wrong=(
+                ("predictions", [{"1": PALM}, {"1": "left"}], "predictions[1][1]['1']"),
+                ("predictions", [{"1": PALM}, {"1": {"size": [1, 9], "counts": "022"}}], "does not fill the 1 x 9"),
+                ("predictions", [{}, {"1": {"size": [1, 8], "counts": "8"}}, {}], "has 3 frames"),
+            ),
+            in_order=frozenset({"per_sequence"}),
         )
     ],
     "spatio_temporal_grounding": [

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as numpy_strategies
 
 from barista_bench.scene_graph import decode_mask, encode_mask
 from barista_bench.scene_graph import masks as masks_module
-from barista_bench.scene_graph.masks import run_problems
+from barista_bench.scene_graph.masks import mask_ious, run_problems
 
 masks = numpy_strategies.arrays(np.bool_, st.tuples(st.integers(1, 40), st.integers(1, 40)))
 
@@ -32,6 +32,17 @@ def test_a_mask_of_another_size_is_found(mask: np.ndarray, more: int) -> None:
 def test_each_string_is_judged_alone_and_never_raises(texts: list[str], pixels: int) -> None:
     together = run_problems(texts, pixels)
     assert together == [run_problems([text], pixels)[0] for text in texts]
+
+
+@given(masks, st.data())
+def test_overlaps_are_intersections_over_unions(mask: np.ndarray, data: st.DataObject) -> None:
+    same_size = numpy_strategies.arrays(np.bool_, mask.shape)
+    first = [mask, *data.draw(st.lists(same_size, max_size=2))]
+    others = data.draw(st.lists(same_size, max_size=3))
+    ious = mask_ious([encode_mask(mask) for mask in first], [encode_mask(mask) for mask in others])
+    expected = [[(a & b).sum() / max((a | b).sum(), 1) for b in others] for a in first]
+    assert ious.shape == (len(first), len(others))
+    assert np.allclose(ious, np.reshape(expected, ious.shape))
 
 
 def test_full_hd_masks_pass() -> None:

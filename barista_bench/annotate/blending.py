@@ -1,0 +1,158 @@
+"""The frames between two keyframes, at a working size: every object as either keyframe sees it, and both blended.
+
+Pictures, masks and flow are of the working size, the video's with its longer side cut to 640 pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.annotate.colour import Picture
+from barista_bench.annotate.flow import Gray, Plane, maps_to_keyframe, sample
+from barista_bench.annotate.propagation import decoded_frames
+from barista_bench.media.video import FrameReader
+from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
+
+WORKING_SIDE = 640
+_LEAST_WEIGHT = 1e-3  # of a pixel: one side has to win where neither can be trusted
+
+
+class WorkingFrames:
+    """Consecutive frames of a video at the working size, read at once.
+
+    Args:
+        frames: the video.
+        span: indices of the frames.
+        in_colour: keep pictures beside their grey levels.
+    """
+
+    def __init__(self, frames: FrameReader, span: range, *, in_colour: bool = False) -> None:
+        self._width, self._height = frames.size
+        scale = min(1.0, WORKING_SIDE / max(frames.size))
+        self._size = (max(round(self._width * scale), 1), max(round(self._height * scale), 1))
+        self.grays: dict[int, Gray] = {}
+        self.pictures: dict[int, Picture] = {}
+        for index, image in decoded_frames(frames, span):
+            picture = cv2.resize(image, self._size, interpolation=cv2.INTER_AREA)
+            self.grays[index] = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+            if in_colour:
+                self.pictures[index] = picture
+
+    def shrunk(self, rle: Rle) -> Plane:
+        """How much of each pixel a mask covers, 0..1."""
+        return cv2.resize(decode_mask(rle).astype(np.float32), self._size, interpolation=cv2.INTER_AREA)
+
+    def enlarged(self, coverage: Plane) -> Rle:
+        """The mask of the video's size where more than half is covered."""
+        return encode_mask(cv2.resize(coverage, (self._width, self._height), interpolation=cv2.INTER_LINEAR) > 0.5)
+
+
+class KnownMask(NamedTuple):
+    """What is known of an object at an end of a stretch: the mask of keyframe `source`, or carried from there."""
+
+    rle: Rle
+    source: int
+    confidence: float
+
+
+class Blend(NamedTuple):
+    """An object on a frame: how much of each pixel it covers, 0..1, and the confidence in that, 0..1."""
+
+    coverage: Plane
+    confidence: float
+
+
+def blended_frames(
+    working: WorkingFrames, span: range, left: Mapping[str, KnownMask], right: Mapping[str, KnownMask]
+) -> Iterator[tuple[int, dict[str, Blend]]]:
+    """Each frame of a stretch with its objects, those that are absent with an empty coverage.
+
+    Args:
+        working: holds the frames of the stretch.
+        span: the frames from one keyframe to the next, or from an end of the video to a keyframe, both included.
+        left: objects known on the first frame; empty where it is no keyframe.
+        right: the same of the last frame.
+    """
+    from_right = {view.frame: view for view in views(working, span[::-1], right)} if right else {}
+    from_left = views(working, span, left) if left else iter(())
+    for frame in span:
+        sides = [(next(from_left, None), left), (from_right.pop(frame, None), right)]
+        yield frame, _blended(frame, [(view, known) for view, known in sides if view is not None])
+
+
+class View(NamedTuple):
+    """A frame as seen from one keyframe: its objects, and the confidence of each pixel, 0..255."""
+
+    frame: int
+    objects: dict[str, _Crop]
+    confidence: NDArray[np.uint8]
+
+    def confidence_within(self, region: NDArray[np.bool_]) -> float:
+        """Mean confidence of a region that is not empty, 0..1."""
+        return float(self.confidence[region].mean()) / 255
+
+
+class _Crop(NamedTuple):
+    """Coverage 0..255 around an object: whole planes of many objects and frames would take gigabytes."""
+
+    top: int
+    left: int
+    coverage: NDArray[np.uint8]
+
+    @classmethod
+    def around(cls, coverage: Plane) -> _Crop:
+        levels = np.rint(coverage * 255).astype(np.uint8)
+        x, y, width, height = cv2.boundingRect(levels)
+        return cls(y, x, levels[y : y + height, x : x + width].copy())
+
+    def plane(self, shape: tuple[int, ...]) -> Plane:
+        """Coverage 0..1 of the whole frame."""
+        plane = np.zeros(shape, dtype=np.float32)
+        height, width = self.coverage.shape
+        plane[self.top : self.top + height, self.left : self.left + width] = self.coverage / np.float32(255)
+        return plane
+
+
+def views(working: WorkingFrames, order: range, known: Mapping[str, KnownMask]) -> Iterator[View]:
+    """The frames of `order` as seen from its first one, on which the objects are known."""
+    masks = {name: working.shrunk(mask.rle) for name, mask in known.items()}
+    for to_keyframe in maps_to_keyframe(working.grays, order):
+        objects = {
+            name: _Crop.around(sample(mask, to_keyframe.positions, border=cv2.BORDER_CONSTANT))
+            for name, mask in masks.items()
+        }
+        yield View(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))
+
+
+def _blended(frame: int, sides: Sequence[tuple[View, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
+    blends = {}
+    for name in sorted({name for _, known in sides for name in known}):
+        seen = [(view, known[name]) for view, known in sides if name in known]
+        shape = seen[0][0].confidence.shape
+        weighted, total = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.float32)
+        for (view, mask), nearness in zip(seen, _nearness(frame, [mask.source for _, mask in seen]), strict=True):
+            trust = view.confidence * np.float32(mask.confidence / 255) + np.float32(_LEAST_WEIGHT)
+            weight = np.float32(nearness**2) * trust
+            weighted += weight * view.objects[name].plane(shape)
+            total += weight
+        coverage = weighted / total
+        region = coverage > 0.5
+        confidence = 0.0
+        if region.any():
+            agreement = float(np.abs(2 * coverage[region] - 1).mean())
+            confidence = agreement * max(view.confidence_within(region) * mask.confidence for view, mask in seen)
+        blends[name] = Blend(coverage, confidence)
+    return blends
+
+
+def _nearness(frame: int, sources: Sequence[int]) -> list[float]:
+    """How near each of one or two keyframes is, 0..1, in sum 1."""
+    if len(sources) == 1:
+        return [1.0]
+    before, after = sources
+    return [(after - frame) / (after - before), (frame - before) / (after - before)]

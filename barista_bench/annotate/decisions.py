@@ -1,0 +1,328 @@
+"""What people decide enters a project here, from a file that holds any part of it, and nowhere else.
+
+    {"video": "clip", "by": "anna", "when": "2026-01-31", "seconds": 40,
+     "confidence": [0.1, null, ...] or "contacts": [[30, 90], ...],
+     "objects": {"cup-1": "coffee cup"},
+     "keyframes": [{"frame": 60, "complete": true,
+                    "masks": {"cup-1": {"size": [360, 640], "counts": "..."}},
+                    "attributes": [{"object": "cup-1", "type": "state", "value": "empty"}]}],
+     "layers": {"attributes": [], "relations": [], "activities": [], "process_steps": []},
+     "edits": [{"edit": "merge", "into": "cup-1", "objects": ["cup-2"]}]}
+
+Masks may also be polygons as COCO has them. Layers replace those accepted before; a keyframe's masks are added to those
+of its frame, or replace them where it is complete. Everything is checked before the first file is written.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from scipy import ndimage
+
+from barista_bench.annotate.identities import Identities
+from barista_bench.annotate.project import (
+    ACCEPTED,
+    ACCEPTED_LAYERS,
+    EDITS,
+    SIGNAL,
+    VOCABULARY_FILE,
+    Project,
+    VideoFiles,
+)
+from barista_bench.annotate.records import (
+    MAX_BYTES,
+    AcceptedFile,
+    AcceptedKeyframe,
+    AcceptedLayersFile,
+    AcceptedMask,
+    DecidedKeyframe,
+    Decisions,
+    LayerAttribute,
+    LayerRelation,
+    Layers,
+    LayerSegment,
+    ProjectRecord,
+    Range,
+    SignalFile,
+    SignedEdit,
+    StatedAttribute,
+    decode_record,
+)
+from barista_bench.errors import DataError
+from barista_bench.files.bounded import read_bounded
+from barista_bench.files.writing import write_whole
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.mask_tracks import MaskTracks
+from barista_bench.scene_graph.masks import Rle, parse_segmentations
+from barista_bench.scene_graph.release import ReleaseRange, ReleaseSegment
+from barista_bench.scene_graph.video_graph import HAND_RELATION, UNNAMED, VideoGraph
+
+_FORMAT = "see docs/your_own_videos.md for the format"
+
+
+def read_decisions(path: Path) -> Decisions:
+    """A JSON file; or a CSV file of confidences with columns `frame` and `confidence`, named as its video.
+
+    Raises:
+        DataError: names the file, and the field or line.
+    """
+    data = read_bounded(path, MAX_BYTES, remedy="name the file of decisions")
+    if path.suffix.casefold() == ".csv":
+        return Decisions(video=path.stem, confidence=_confidences(data, path))
+    return decode_record(data, Decisions, str(path))
+
+
+def _confidences(data: bytes, path: Path) -> list[float | None]:
+    by_frame: dict[int, float] = {}
+    try:
+        for row in csv.DictReader(io.StringIO(data.decode())):
+            frame, confidence = int(row["frame"]), float(row["confidence"] or "nan")
+            if frame < 0 or not (math.isnan(confidence) or 0 <= confidence <= 1):
+                raise ValueError(f"frame {frame} has the confidence {confidence}")
+            by_frame[frame] = confidence
+        last = max(by_frame)
+        if last > 2 * len(by_frame) + 1000:
+            raise ValueError(f"frame {last} of {len(by_frame)} rows")
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        remedy = "give columns frame (from 0) and confidence (0..1, or empty)"
+        raise DataError(f"{path}: no confidences ({error}). Remedy: {remedy}") from error
+    values = [by_frame.get(frame, math.nan) for frame in range(last + 1)]
+    return [None if math.isnan(value) else value for value in values]
+
+
+def from_tracks(tracks: MaskTracks) -> Decisions:
+    """Masks made elsewhere, as decisions about each frame that they annotate."""
+    keyframes = [
+        DecidedKeyframe(frame=frame, masks={name: _raw(rle) for name, rle in sorted(masks.items())})
+        for frame, masks in sorted(tracks.masks.items())
+    ]
+    return Decisions(video=tracks.video_id, objects=dict(tracks.categories), keyframes=keyframes)
+
+
+def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Decisions:
+    """An annotated video of a release, as decisions. Contacts are those of its hands.
+
+    Args:
+        frames: those to take masks and attributes from; all of them where it is None. All else is of the whole video.
+
+    Raises:
+        DataError: a mask is missing or broken.
+    """
+    keyframes = []
+    for frame in sorted(range(graph.frame_count) if frames is None else frames):
+        masks = {item.object.id: _raw(graph.rle(item)) for item in graph.instances(frame)}
+        stated = [
+            StatedAttribute(object=item.object.id, type=item.type, value=item.value) for item in graph.attributes(frame)
+        ]
+        keyframes.append(DecidedKeyframe(frame=frame, masks=masks, attributes=stated))
+    touching = np.zeros(graph.frame_count, dtype=np.bool_)
+    for relation in graph.relations():
+        if relation.type == HAND_RELATION:
+            touching[max(relation.start, 0) : max(relation.end, 0)] = True
+    labels, _ = ndimage.label(touching)
+    return Decisions(
+        video=graph.video_id,
+        contacts=[(span.start, span.stop) for (span,) in ndimage.find_objects(labels)],
+        objects={item.id: item.category for item in graph.objects},
+        keyframes=keyframes,
+        layers=layers_of(graph),
+    )
+
+
+def layers_of(graph: VideoGraph) -> Layers:
+    """What a release says beside masks, its ranges within the video."""
+    release, count = graph.read.release, graph.frame_count
+
+    def within(ranges: Iterable[ReleaseRange]) -> list[Range]:
+        spans = [(max(0, span.image_id_start), min(count, span.image_id_end)) for span in ranges]
+        return [span for span in spans if span[0] < span[1]]
+
+    def segments(rows: Iterable[ReleaseSegment]) -> list[LayerSegment]:
+        return [LayerSegment(name=row.display_name, range=span) for row in rows for span in within([row.image_range])]
+
+    return Layers(
+        attributes=[
+            LayerAttribute(object=row.object_id, type=row.attribute_type, value=row.value, ranges=spans)
+            for row in release.attributes
+            if (spans := within(row.image_ranges))
+        ],
+        relations=[
+            LayerRelation(
+                source=row.source_object_id,
+                target=row.target_object_id,
+                type=row.relation_type,
+                value=row.value,
+                ranges=spans,
+            )
+            for row in release.relations
+            if (spans := within(row.image_ranges))
+        ],
+        activities=segments(release.activities),
+        process_steps=segments(release.process_steps),
+    )
+
+
+def _raw(rle: Rle) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(rle))
+
+
+def accept(project: Project, decisions: Decisions, by: str | None = None) -> list[str]:
+    """Check decisions and write them. Doing so twice changes nothing more, edits apart.
+
+    Args:
+        by: who decides, where the file does not say.
+
+    Returns:
+        The files written.
+
+    Raises:
+        DataError: names the video, the field and the remedy; nothing was written.
+    """
+    video, domain = project.video(decisions.video), project.vocabulary()
+    who = decisions.by or by
+    if not who or not who.strip():
+        raise DataError(f"{decisions.video}: nobody says so. Remedy: name the person in `by`, or with --by")
+    files: dict[str, ProjectRecord] = {}
+    signal = _signal(decisions, video, who)
+    if signal:
+        files[SIGNAL] = signal
+    accepted = video.accepted()
+    if decisions.keyframes or decisions.objects:
+        accepted = _accepted(decisions, video, domain, accepted, who)
+        files[ACCEPTED] = accepted
+    edits = [*video.edits(), *(SignedEdit(by=who, edit=edit) for edit in decisions.edits)]
+    try:
+        categories = Identities(accepted, [], edits).categories
+    except DataError as error:
+        raise DataError(f"{video.video_id}: {error}") from error
+    if decisions.layers is not None:
+        _check_layers(decisions.layers, video, categories)
+        files[ACCEPTED_LAYERS] = AcceptedLayersFile(by=who, when=decisions.when, layers=decisions.layers)
+    for name, record in files.items():
+        video.write(name, record)
+    if decisions.edits:
+        video.folder.mkdir(exist_ok=True)
+        write_whole(video.folder / EDITS, b"".join(msgspec.json.encode(edit) + b"\n" for edit in edits))
+    return [*files, *([EDITS] if decisions.edits else [])]
+
+
+def _signal(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | None:
+    count = video.source.frames
+    if decisions.confidence is not None:
+        if len(decisions.confidence) != count:
+            what = f"{len(decisions.confidence)} confidences for {count} frames"
+            raise DataError(f"{video.video_id}: {what}. Remedy: give one a frame, null where nothing was measured")
+        return SignalFile(by=who, verified=True, confidence=decisions.confidence)
+    if decisions.contacts is None:
+        return None
+    confidence: list[float | None] = [0.0] * count
+    for start, end in decisions.contacts:
+        _check_range(video, "contacts", (start, end))
+        confidence[start:end] = [1.0] * (end - start)
+    return SignalFile(by=who, verified=True, confidence=confidence)
+
+
+def _accepted(decisions: Decisions, video: VideoFiles, domain: Domain, before: AcceptedFile, who: str) -> AcceptedFile:
+    objects = {**before.objects, **decisions.objects}
+    for name, category in objects.items():
+        if category not in domain.categories and domain.side(category) is None and category != UNNAMED:
+            remedy = f"use one of the vocabulary's, or let its curator add it to {VOCABULARY_FILE}"
+            raise DataError(f"{video.video_id}: objects.{name}: no category {category!r}. Remedy: {remedy}")
+    by_frame = {keyframe.frame: keyframe for keyframe in before.keyframes}
+    asked, corrections = video.asked(), before.corrections
+    for keyframe in decisions.keyframes:
+        masks = _masks(keyframe, video, objects)
+        fresh = {name: AcceptedMask(rle=rle, by=who, when=decisions.when) for name, rle in masks.items()}
+        known = by_frame.get(keyframe.frame)
+        old = known.masks if known else {}
+        changed = sum(name in old and old[name].rle != mask.rle for name, mask in fresh.items())
+        corrections += changed if known or keyframe.frame in asked else len(fresh) * bool(asked)
+        kept = {name: mask for name, mask in old.items() if not keyframe.complete}
+        by_frame[keyframe.frame] = AcceptedKeyframe(
+            frame=keyframe.frame,
+            complete=keyframe.complete or (known is not None and known.complete),
+            masks=dict(sorted({**kept, **fresh}.items())),
+            attributes=keyframe.attributes or (known.attributes if known else []),
+        )
+    return AcceptedFile(
+        objects=dict(sorted(objects.items())),
+        keyframes=[by_frame[frame] for frame in sorted(by_frame)],
+        corrections=corrections,
+        seconds=before.seconds + max(decisions.seconds, 0.0),
+    )
+
+
+def _masks(keyframe: DecidedKeyframe, video: VideoFiles, objects: Mapping[str, str]) -> dict[str, Rle]:
+    key = f"{video.video_id}: keyframe {keyframe.frame}"
+    if keyframe.frame >= video.source.frames:
+        raise DataError(f"{key}: the video has {video.source.frames} frames. Remedy: count frames from 0")
+    named = [*keyframe.masks, *(attribute.object for attribute in keyframe.attributes)]
+    unknown = [name for name in named if name not in objects]
+    if unknown:
+        raise DataError(f"{key}: {unknown[0]!r} has no category. Remedy: name it in `objects`")
+    parsed = parse_segmentations(list(keyframe.masks.values()), video.source.height, video.source.width)
+    masks: dict[str, Rle] = {}
+    for name, rle in zip(keyframe.masks, parsed, strict=True):
+        if isinstance(rle, str):
+            raise DataError(f"{key}: the mask of {name!r}: {rle}. Remedy: {_FORMAT}")
+        masks[name] = rle
+    return masks
+
+
+def _check_layers(layers: Layers, video: VideoFiles, categories: Mapping[str, str]) -> None:
+    named = [(attribute.object, attribute.ranges) for attribute in layers.attributes]
+    for relation in layers.relations:
+        named += [(relation.source, relation.ranges), (relation.target, relation.ranges)]
+    for name, ranges in named:
+        if name not in categories:
+            raise DataError(f"{video.video_id}: layers: {name!r} is no object. Remedy: name it in `objects`")
+        for span in ranges:
+            _check_range(video, f"layers: {name!r}", span)
+    for segment in (*layers.activities, *layers.process_steps):
+        _check_range(video, f"layers: {segment.name!r}", segment.range)
+
+
+def _check_range(video: VideoFiles, key: str, span: Range) -> None:
+    if not span[0] < span[1] <= video.source.frames:
+        remedy = f"give [start, end) within 0 and {video.source.frames}"
+        raise DataError(f"{video.video_id}: {key}: {list(span)} is no range of frames. Remedy: {remedy}")
+
+
+def unknown_terms(layers: Layers, domain: Domain) -> Sequence[str]:
+    """Terms that the vocabulary does not hold, sorted: proposals until its curator adds them to vocabulary.yaml."""
+    terms = {
+        f"attributes.{attribute.type}: {attribute.value}"
+        for attribute in layers.attributes
+        if not _is_attribute(domain, attribute.type, attribute.value)
+    }
+    terms |= {
+        f"{relation.type}: {relation.value}"
+        for relation in layers.relations
+        if not _is_relation(domain, relation.type, relation.value)
+    }
+    return sorted(terms)
+
+
+def _is_attribute(domain: Domain, kind: str, value: str) -> bool:
+    return domain.relation_of(kind, value, value) is not None
+
+
+def _is_relation(domain: Domain, kind: str, value: str) -> bool:
+    return (kind == domain.contact_type and value in domain.contacts) or (
+        kind == domain.place_type and value in domain.places
+    )
+
+
+def known_layers(layers: Layers, domain: Domain) -> Layers:
+    """The layers without terms that the vocabulary does not hold (yet)."""
+    return msgspec.structs.replace(
+        layers,
+        attributes=[entry for entry in layers.attributes if _is_attribute(domain, entry.type, entry.value)],
+        relations=[entry for entry in layers.relations if _is_relation(domain, entry.type, entry.value)],
+    )

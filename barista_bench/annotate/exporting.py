@@ -1,0 +1,254 @@
+"""A project as a release of scene graphs, with statistics of the annotation; and as masks for other tools.
+
+What nobody has accepted is not written: layers are those of `accepted_layers.json`, within the vocabulary. Videos are
+copied packet by packet, without sound, and without what their containers say of place, time and device.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import av
+
+from barista_bench.annotate.agreement import Agreement, agreement
+from barista_bench.annotate.decisions import known_layers, unknown_terms
+from barista_bench.annotate.identities import Identities
+from barista_bench.annotate.project import ACCEPTED_LAYERS, LINKS, TRACKS, Project, VideoFiles, open_project
+from barista_bench.annotate.records import (
+    AcceptedLayersFile,
+    Layers,
+    LinksFile,
+    ProjectRecord,
+    Range,
+    TrackLine,
+    write_record,
+)
+from barista_bench.core.worker_processes import map_in_processes
+from barista_bench.errors import DataError
+from barista_bench.files.writing import replacing, replacing_folder, write_whole
+from barista_bench.media.video import open_reader
+from barista_bench.media.video.index import AV_ERRORS, reason
+from barista_bench.scene_graph.mask_tracks import MaskTracks
+from barista_bench.scene_graph.masks import Rle, mask_boxes
+from barista_bench.scene_graph.release import (
+    ANNOTATION_FILE,
+    VIDEO_FILE,
+    ReleaseAnnotation,
+    ReleaseAttribute,
+    ReleaseCategory,
+    ReleaseFile,
+    ReleaseRange,
+    ReleaseRelation,
+    ReleaseSegment,
+    ReleaseVideo,
+    encode,
+    rle_segmentation,
+)
+
+STATISTICS_FILE = "annotation.json"
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "annotate.barista-bench")
+_REMEDY = "run `barista-bench annotate run` until it is done"
+
+
+class VideoStatistics(ProjectRecord, frozen=True, kw_only=True):
+    """What was annotated in a video, and by how much work.
+
+    `people` counts masks by who accepted them, `models` names what made the tracks; `left_out` are terms of layers that
+    the vocabulary does not hold.
+    """
+
+    frames: int
+    objects: int
+    masks: int
+    keyframes: int
+    corrections: int
+    edits: int
+    seconds: float
+    people: dict[str, int]
+    attributes: int
+    relations: int
+    activities: int
+    process_steps: int
+    left_out: list[str]
+    agreement: Agreement | None = None
+
+
+class Statistics(ProjectRecord, frozen=True, kw_only=True):
+    """annotation.json: statistics by video, and the videos left out, with the reason."""
+
+    videos: dict[str, VideoStatistics]
+    left_out: dict[str, str]
+
+
+def export(folder: Path, out: Path, *, second: Path | None = None, num_proc: int = 1) -> Statistics:
+    """Write all finished videos of a project in the release layout, and `annotation.json` beside them.
+
+    Args:
+        folder: of the project.
+        out: new or empty.
+        second: a project of the same videos by another annotator, to measure agreement with.
+        num_proc: processes.
+
+    Raises:
+        ConfigError: `out` holds something.
+        DataError: no video is finished.
+    """
+    project = open_project(folder)
+    video_ids = sorted(project.file.videos)
+    with replacing_folder(out) as target:
+        outcomes = list(map_in_processes(partial(_export_video, folder, target, second), video_ids, num_proc))
+        videos = {v: o for v, o in zip(video_ids, outcomes, strict=True) if isinstance(o, VideoStatistics)}
+        left_out = {v: o for v, o in zip(video_ids, outcomes, strict=True) if isinstance(o, str)}
+        if not videos:
+            raise DataError(f"{folder}: nothing to export: {next(iter(left_out.values()))}")
+        statistics = Statistics(videos=videos, left_out={**project.file.lost, **left_out})
+        write_record(target / STATISTICS_FILE, statistics)
+    return statistics
+
+
+def _export_video(folder: Path, target: Path, second: Path | None, video_id: str) -> VideoStatistics | str:
+    project = open_project(folder)
+    try:
+        video = project.video(video_id)
+        layers, unknown = _accepted_layers(project, video)
+        release, owners = _release(video, layers)
+        other = open_project(second).video(video_id) if second else None
+        (target / video_id).mkdir()
+        with video.open():  # it is still the file that was annotated
+            remux(video.path, target / video_id / VIDEO_FILE)
+        write_whole(target / video_id / ANNOTATION_FILE, encode(release))
+        return VideoStatistics(
+            frames=video.source.frames,
+            objects=len(release.object_id_to_category_id),
+            masks=len(release.annotations),
+            keyframes=len(video.accepted().keyframes),
+            corrections=video.accepted().corrections,
+            edits=len(video.edits()),
+            seconds=video.accepted().seconds,
+            people=dict(sorted(owners.items())),
+            attributes=len(layers.attributes),
+            relations=len(layers.relations),
+            activities=len(layers.activities),
+            process_steps=len(layers.process_steps),
+            left_out=unknown,
+            agreement=agreement(video, other) if other else None,
+        )
+    except DataError as error:
+        return str(error)
+
+
+def _accepted_layers(project: Project, video: VideoFiles) -> tuple[Layers, list[str]]:
+    """Layers within the vocabulary, and the terms that are not."""
+    if not video.has(ACCEPTED_LAYERS):
+        return Layers(), []
+    layers = video.read(ACCEPTED_LAYERS, AcceptedLayersFile).layers
+    domain = project.vocabulary()
+    return known_layers(layers, domain), list(unknown_terms(layers, domain))
+
+
+def _identities(video: VideoFiles) -> Identities:
+    if not video.has(TRACKS):
+        raise DataError(f"{video.video_id}: has no tracks yet. Remedy: {_REMEDY}")
+    return Identities(video.accepted(), video.read(LINKS, LinksFile).boundaries, video.edits())
+
+
+def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[str]]:
+    source, identities = video.source, _identities(video)
+    ids = {name: str(uuid.uuid5(_NAMESPACE, f"{source.sha256}/{name}")) for name in sorted(identities.categories)}
+    annotations: list[ReleaseAnnotation] = []
+    seen: set[str] = set()
+    count = 0
+    for line in video.tracks():
+        seen |= line.masks.keys()
+        annotations += _annotations(line, ids, source.height, source.width)
+        count += 1
+    if count != source.frames:
+        raise DataError(f"{video.video_id}: tracks hold {count} of {source.frames} frames. Remedy: {_REMEDY}")
+    named = {attribute.object for attribute in layers.attributes}
+    named |= {name for relation in layers.relations for name in (relation.source, relation.target)}
+    categories = {name: identities.categories[name] for name in sorted(seen | named) if name in identities.categories}
+    release = ReleaseFile(
+        video_metadata=[ReleaseVideo(source.width, source.height, source.frames, source.fps or None)],
+        categories=[ReleaseCategory(_id("category", name), name) for name in sorted(set(categories.values()))],
+        object_id_to_category_id={ids[name]: _id("category", category) for name, category in categories.items()},
+        annotations=annotations,
+        attributes=[
+            ReleaseAttribute(ids[entry.object], entry.type, entry.value, _ranges(entry.ranges))
+            for entry in layers.attributes
+        ],
+        relations=[
+            ReleaseRelation(ids[entry.source], ids[entry.target], entry.type, entry.value, _ranges(entry.ranges))
+            for entry in layers.relations
+        ],
+        activities=[
+            ReleaseSegment(ReleaseRange(*entry.range), _id("activity", entry.name), entry.name)
+            for entry in layers.activities
+        ],
+        process_steps=[
+            ReleaseSegment(ReleaseRange(*entry.range), _id("step", entry.name), entry.name)
+            for entry in layers.process_steps
+        ],
+    )
+    people = Counter(mask.by for keyframe in video.accepted().keyframes for mask in keyframe.masks.values())
+    return release, people
+
+
+def _id(kind: str, name: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"{kind}:{name}"))
+
+
+def _ranges(ranges: list[Range]) -> list[ReleaseRange]:
+    return [ReleaseRange(*span) for span in sorted(ranges)]
+
+
+def _annotations(line: TrackLine, ids: dict[str, str], height: int, width: int) -> Iterator[ReleaseAnnotation]:
+    names = sorted(line.masks)
+    boxes = mask_boxes([line.masks[name].counts for name in names], height, width).tolist()
+    for name, box in zip(names, boxes, strict=True):
+        segmentation = rle_segmentation((height, width), line.masks[name].counts)
+        yield ReleaseAnnotation(line.frame, ids[name], tuple(box), segmentation)
+
+
+def as_mask_tracks(video: VideoFiles) -> MaskTracks:
+    """A video's tracks for other tools. Raises DataError where there are none yet."""
+    source, identities = video.source, _identities(video)
+    size = (source.height, source.width)
+    masks = {line.frame: {name: Rle(mask.counts, size) for name, mask in line.masks.items()} for line in video.tracks()}
+    seen = sorted({name for named in masks.values() for name in named})
+    categories = {name: identities.categories[name] for name in seen}
+    return MaskTracks(video.video_id, source.width, source.height, categories, masks, source.frames)
+
+
+def remux(source: Path, out: Path) -> None:
+    """Copy the pictures of a video into MP4 as they are; neither sound nor metadata.
+
+    What encoders write inside of the pictures' own stream stays.
+
+    Raises:
+        DataError: MP4 cannot hold the stream, or shows other frames than the source.
+    """
+    try:
+        with replacing(out) as partial_path, av.open(str(source)) as container:
+            options = {"movflags": "+faststart", "fflags": "+bitexact"}
+            with av.open(str(partial_path), "w", format="mp4", options=options) as copy:
+                stream = container.streams.video[0]
+                target = copy.add_stream_from_template(stream)
+                target.metadata.clear()
+                for packet in container.demux(stream):
+                    if packet.dts is not None:
+                        packet.stream = target
+                        copy.mux(packet)
+    except AV_ERRORS as error:
+        remedy = "re-encode it to H.264 in MP4 and start again with that file"
+        raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Remedy: {remedy}") from error
+    with open_reader(source) as before, open_reader(out) as after:
+        if (len(before), before.size) != (len(after), after.size):
+            out.unlink()
+            what = f"{len(before)} frames of {before.size}, its copy {len(after)} of {after.size}"
+            raise DataError(
+                f"{source}: has {what}. Remedy: re-encode it to H.264 in MP4 and start again with that file"
+            )

@@ -1,0 +1,167 @@
+"""Propagation by dense optical flow anchored on the keyframes: no weights, any machine; the default offline.
+
+Masks are looked up in the keyframe before a frame and in the one after it, and blended by nearness in time and by how
+well each keyframe explains the frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+
+from barista_bench.annotate.blending import WORKING_SIDE, KnownMask, WorkingFrames, blended_frames, views
+from barista_bench.annotate.colour import ColourTable, colour_table, refine
+from barista_bench.annotate.propagation import (
+    FrameMasks,
+    Keyframes,
+    PropagatedMask,
+    check_keyframes,
+    given_masks,
+    is_empty,
+)
+from barista_bench.errors import DataError
+from barista_bench.media.video import FrameReader
+from barista_bench.models.base import ModelIdentity
+from barista_bench.scene_graph.masks import mask_ious
+
+_REACH_S = 2.0
+_LONGEST = 600  # frames without a keyframe: a stretch is held at once, 0.5 to 1.5 MB a frame
+_TRIALS = 4  # keyframes left out, at the most, to find the objects for which colour helps
+
+KnownObjects: TypeAlias = dict[str, KnownMask]
+
+
+class FlowPropagator:
+    """Dense optical flow from the keyframes on both sides of a frame.
+
+    Confidence is how well the surer keyframe explains the object's pixels, times how far both sides agree on them.
+
+    Args:
+        colour: let colour decide the rim of those objects for which this does better on keyframes that are left out;
+            takes up to twice the time.
+    """
+
+    def __init__(self, *, colour: bool = False) -> None:
+        self._colour = colour
+        settings = {"method": "DIS medium", "opencv": cv2.__version__, "working_side": WORKING_SIDE, "colour": colour}
+        self.identity = ModelIdentity("flow", None, settings)
+
+    def reach(self, fps: float) -> int:
+        return max(1, round(_REACH_S * fps))
+
+    def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
+        """As `Propagator.propagate`. Also raises DataError for more than 600 frames without a keyframe."""
+        check_keyframes(frames, keyframes, span)
+        indices = sorted(keyframes)
+        _check_distances(frames, [span.start, *indices, span.stop - 1])
+        coloured = _helped_by_colour(frames, keyframes) if self._colour else frozenset()
+        from_left = _known_at_keyframes(frames, keyframes, indices)
+        from_right = _known_at_keyframes(frames, keyframes, indices[::-1])
+        for before, after in pairwise([None, *indices, None]):
+            stretch = range(span.start if before is None else before, span.stop if after is None else after + 1)
+            left = {} if before is None else from_left[before]
+            right = {} if after is None else from_right[after]
+            for frame_masks in _stretch_masks(frames, stretch, left, right, coloured):
+                if frame_masks.frame == after:
+                    bridged = {n: mask for n, mask in frame_masks.masks.items() if n not in keyframes[after]}
+                    yield FrameMasks(after, dict(sorted((bridged | given_masks(keyframes[after])).items())))
+                elif frame_masks.frame != before:  # which ended the stretch before
+                    yield frame_masks
+
+
+def _stretch_masks(
+    frames: FrameReader, span: range, left: KnownObjects, right: KnownObjects, coloured: frozenset[str]
+) -> Iterator[FrameMasks]:
+    """The masks of all frames of a stretch; see `blended_frames`."""
+    working = WorkingFrames(frames, span, in_colour=bool(coloured))
+    tables = _colour_tables(working, span, left, right, coloured)
+    for frame, blends in blended_frames(working, span, left, right):
+        masks = {}
+        for name, (coverage, confidence) in blends.items():
+            if name in tables:
+                coverage = refine(coverage, working.pictures[frame], tables[name])
+            rle = working.enlarged(coverage)
+            if not is_empty(rle):
+                masks[name] = PropagatedMask(rle, confidence)
+        yield FrameMasks(frame, masks)
+
+
+def _check_distances(frames: FrameReader, indices: Sequence[int]) -> None:
+    for before, after in pairwise(indices):
+        if after - before > _LONGEST:
+            what = f"no keyframe between frames {before} and {after}, and flow bridges {_LONGEST} at the most"
+            raise DataError(f"{frames.path}: {what}. Remedy: give a keyframe every second or two")
+
+
+def _given(keyframes: Keyframes, frame: int) -> KnownObjects:
+    return {name: KnownMask(rle, frame, 1.0) for name, rle in keyframes[frame].items()}
+
+
+def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequence[int]) -> dict[int, KnownObjects]:
+    """What each keyframe gives, and where it does not mention an object, the mask carried on from those before it.
+
+    Args:
+        order: all keyframes, forward or backward.
+    """
+    known = {order[0]: _given(keyframes, order[0])}
+    for before, here in pairwise(order):
+        unmentioned = {name: mask for name, mask in known[before].items() if name not in keyframes[here]}
+        known[here] = _carried(frames, before, here, unmentioned) | _given(keyframes, here)
+    return known
+
+
+def _carried(frames: FrameReader, start: int, end: int, known: KnownObjects) -> KnownObjects:
+    """Objects known at one keyframe as they are at the next. Of an object that is lost on the way nothing is known."""
+    carried = {name: mask for name, mask in known.items() if is_empty(mask.rle)}
+    if len(carried) == len(known):
+        return carried
+    span = range(min(start, end), max(start, end) + 1)
+    working = WorkingFrames(frames, span)
+    (view,) = deque(views(working, span if start < end else span[::-1], known), maxlen=1)
+    for name in known.keys() - carried.keys():
+        coverage = view.objects[name].plane(view.confidence.shape)
+        region = coverage > 0.5
+        if region.any():
+            confidence = known[name].confidence * view.confidence_within(region)
+            carried[name] = KnownMask(working.enlarged(coverage), known[name].source, confidence)
+    return carried
+
+
+def _colour_tables(
+    working: WorkingFrames, span: range, left: KnownObjects, right: KnownObjects, names: frozenset[str]
+) -> dict[str, ColourTable]:
+    """The colours of objects on the first frame, or on the last one of those that the first does not tell."""
+    tables: dict[str, ColourTable] = {}
+    for frame, known in ((span[0], left), (span[-1], right)):
+        for name in names.intersection(known).difference(tables):
+            table = colour_table(working.pictures[frame], working.shrunk(known[name].rle))
+            if table is not None:
+                tables[name] = table
+    return tables
+
+
+def _helped_by_colour(frames: FrameReader, keyframes: Keyframes) -> frozenset[str]:
+    """The objects whose masks on keyframes left out come out better with colour than without."""
+    indices = sorted(keyframes)
+    triples = zip(indices, indices[1:], indices[2:], strict=False)
+    trials = [triple for triple in triples if triple[2] - triple[0] <= _LONGEST]
+    gains: dict[str, list[float]] = {}
+    for before, here, after in trials[:: max(1, math.ceil(len(trials) / _TRIALS))]:
+        names = frozenset(given_masks(keyframes[here])).intersection(keyframes[before], keyframes[after])
+        left, right = ({name: KnownMask(keyframes[k][name], k, 1.0) for name in names} for k in (before, after))
+        span = range(before, after + 1)
+        working = WorkingFrames(frames, span, in_colour=True)
+        tables = _colour_tables(working, span, left, right, names)
+        blends = next(blends for frame, blends in blended_frames(working, span, left, right) if frame == here)
+        for name, table in tables.items():
+            coverage = blends[name].coverage
+            refined = refine(coverage, working.pictures[here], table)
+            ious = mask_ious([working.enlarged(coverage), working.enlarged(refined)], [keyframes[here][name]])
+            gains.setdefault(name, []).append(float(ious[1, 0] - ious[0, 0]))
+    return frozenset(name for name, values in gains.items() if np.mean(values) > 0)

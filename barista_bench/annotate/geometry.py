@@ -1,0 +1,192 @@
+"""Attributes and relations that masks and keyframes suggest: proposals, unverified until a person accepts them.
+
+From masks: a hand that touches an object, or holds it where it moves with the hand against the rest of the picture; an
+object that stands on another or lies inside of it, by their boxes. There is no depth: an object behind another one can
+be taken for one inside of it. From keyframes: attributes that a person stated there, carried forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.annotate.records import (
+    AcceptedKeyframe,
+    LayerAttribute,
+    LayerRelation,
+    Layers,
+    Range,
+    TrackLine,
+)
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.masks import Rle, decode_mask, mask_boxes
+
+_SAMPLES = 10  # frames looked at a second
+_GAP_S, _SHORTEST_S = 0.3, 0.3
+_NEAR = 0.005  # of the width: as far as a hand reaches to touch
+_MOVED = 0.006  # of the width, in the time between two looks
+_INSIDE = 0.9
+_TOUCHES, _HOLDS, _ON, _IN = "touches", "holds", "on", "inside"
+Claim: TypeAlias = tuple[str, str, str, str]
+"""Source, target, relation type and value."""
+Floats: TypeAlias = NDArray[np.float64]
+
+
+class _Seen(NamedTuple):
+    """A frame's objects; boxes are `[x, y, width, height]`, centres `[x, y]`, in pixels."""
+
+    names: list[str]
+    boxes: Floats
+    centres: dict[str, Floats]
+
+
+def bootstrap_layers(
+    tracks: Iterable[TrackLine],
+    keyframes: Sequence[AcceptedKeyframe],
+    categories: Mapping[str, str],
+    domain: Domain,
+    size: tuple[int, int],
+    fps: float,
+) -> Layers:
+    """Proposals for a whole video.
+
+    Args:
+        tracks: all frames in order.
+        keyframes: with ids as in the tracks.
+        categories: by object.
+        size: (height, width) in pixels.
+        fps: frames per second.
+    """
+    step = max(1, round(fps / _SAMPLES))
+    ranges: dict[Claim, list[Range]] = {}
+    last, count = None, 0
+    held: set[tuple[str, str]] = set()
+    for line in tracks:
+        count = line.frame + 1
+        if line.frame % step:
+            continue
+        seen = _seen(line, size)
+        contacts = _contacts(line, seen, categories, domain, size)
+        held = {pair for pair in contacts if pair in held or (last and _moves_along(pair, last, seen, size))}
+        verbs = {pair: _HOLDS if pair in held else _TOUCHES for pair in contacts}
+        claims = [(hand, name, domain.contact_type, verb) for (hand, name), verb in verbs.items()]
+        for claim in [*claims, *_places(seen, categories, domain)]:
+            _extend(ranges.setdefault(claim, []), line.frame, line.frame + step, round(_GAP_S * fps))
+        last = seen
+    words = {*domain.contacts, *domain.places}
+    relations = [
+        LayerRelation(source=source, target=target, type=kind, value=value, ranges=kept)
+        for (source, target, kind, value), spans in sorted(ranges.items())
+        if value in words
+        for kept in [[(start, min(end, count)) for start, end in spans if end - start >= _SHORTEST_S * fps]]
+        if kept
+    ]
+    return Layers(attributes=carried_forward(keyframes, count), relations=relations)
+
+
+def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> list[LayerAttribute]:
+    """What each keyframe states of an object, until the next one that states anything of it; from the start, the first.
+
+    Args:
+        count: frames of the video.
+    """
+    stated: dict[str, dict[int, set[tuple[str, str]]]] = {}
+    for keyframe in sorted(keyframes, key=lambda keyframe: keyframe.frame):
+        for attribute in keyframe.attributes:
+            by_frame = stated.setdefault(attribute.object, {})
+            by_frame.setdefault(keyframe.frame, set()).add((attribute.type, attribute.value))
+    ranges: dict[tuple[str, str, str], list[Range]] = {}
+    for name, by_frame in stated.items():
+        frames = sorted(by_frame)
+        for start, end in zip([0, *frames[1:]], [*frames[1:], count], strict=True):
+            for kind, value in sorted(by_frame[max(start, frames[0])]):
+                _extend(ranges.setdefault((name, kind, value), []), start, end, 0)
+    return [
+        LayerAttribute(object=name, type=kind, value=value, ranges=spans)
+        for (name, kind, value), spans in sorted(ranges.items())
+    ]
+
+
+def _extend(spans: list[Range], start: int, end: int, gap: int) -> None:
+    if spans and start - spans[-1][1] <= gap:
+        spans[-1] = (spans[-1][0], end)
+    else:
+        spans.append((start, end))
+
+
+def _seen(line: TrackLine, size: tuple[int, int]) -> _Seen:
+    names = sorted(line.masks)
+    boxes = mask_boxes([line.masks[name].counts for name in names], *size)
+    return _Seen(names, boxes, dict(zip(names, boxes[:, :2] + boxes[:, 2:] / 2, strict=True)))
+
+
+def _contacts(
+    line: TrackLine, seen: _Seen, categories: Mapping[str, str], domain: Domain, size: tuple[int, int]
+) -> list[tuple[str, str]]:
+    """Hands and the objects whose masks they reach."""
+    reach = max(2, round(_NEAR * size[1]))
+    is_hand = {name: domain.side(categories[name]) is not None for name in seen.names}
+    pairs = []
+    for row, hand in enumerate(seen.names):
+        if not is_hand[hand]:
+            continue
+        near = [other for other in np.flatnonzero(_overlaps(seen.boxes, row, reach)) if not is_hand[seen.names[other]]]
+        if near:
+            grown = cv2.dilate(
+                decode_mask(Rle(line.masks[hand].counts, size)).astype(np.uint8),
+                np.ones((2 * reach + 1, 2 * reach + 1), np.uint8),
+            ).astype(bool)
+            for other in near:
+                name = seen.names[other]
+                if (grown & decode_mask(Rle(line.masks[name].counts, size))).any():
+                    pairs.append((hand, name))
+    return pairs
+
+
+def _overlaps(boxes: Floats, row: int, reach: int) -> NDArray[np.bool_]:
+    low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+    return ((low <= high[row] + reach) & (high >= low[row] - reach)).all(axis=1)
+
+
+def _moves_along(pair: tuple[str, str], last: _Seen, seen: _Seen, size: tuple[int, int]) -> bool:
+    """Whether an object goes with the hand rather than with the rest of the picture."""
+    if not all(name in last.centres for name in pair):
+        return False
+    rest = [seen.centres[n] - last.centres[n] for n in seen.names if n in last.centres and n not in pair]
+    background = np.median(rest, axis=0) if rest else np.zeros(2)
+    hand, thing = (seen.centres[name] - last.centres[name] for name in pair)
+    is_moving = float(np.linalg.norm(thing - background)) > _MOVED * size[1]
+    return is_moving and float(np.linalg.norm(thing - hand)) < float(np.linalg.norm(thing - background))
+
+
+def _places(seen: _Seen, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
+    """What stands on what, and what lies in what, hands left out; each object in or on the smallest that fits."""
+    rows = [row for row, name in enumerate(seen.names) if domain.side(categories[name]) is None]
+    claims: list[Claim] = []
+    for row in rows:
+        x, y, width, height = seen.boxes[row]
+        fitting: list[tuple[float, str, str]] = []
+        for other in rows:
+            left, top, other_width, other_height = seen.boxes[other]
+            if other == row or other_width * other_height <= width * height:
+                continue
+            shared_x = min(x + width, left + other_width) - max(x, left)
+            shared_y = min(y + height, top + other_height) - max(y, top)
+            if shared_x <= 0 or shared_y < 0:
+                continue
+            area = float(other_width * other_height)
+            if shared_x * shared_y >= _INSIDE * width * height:
+                fitting.append((area, seen.names[other], _IN))
+            elif shared_x >= width / 2 and y < top and shared_y <= height / 2:
+                fitting.append((area, seen.names[other], _ON))
+        if fitting:
+            _, target, value = min(fitting)
+            claims.append((seen.names[row], target, domain.place_type, value))
+            words = domain.places.get(value)
+            if words and words.inverse:
+                claims.append((target, seen.names[row], domain.place_type, words.inverse))
+    return claims

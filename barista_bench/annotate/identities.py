@@ -1,0 +1,234 @@
+"""Which objects are one: what people said, links between segments by masks, and edits with undo.
+
+A person's id means the same object wherever it stands. Where adjacent segments use different ids, masks are carried
+over the frames between them from both sides, and objects that agree there are linked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from barista_bench.annotate.linking import link_identities
+from barista_bench.annotate.propagation import FrameMasks, Keyframes, Propagator, is_empty
+from barista_bench.annotate.records import (
+    AcceptedFile,
+    AcceptedKeyframe,
+    Boundary,
+    Edit,
+    Merge,
+    Rename,
+    SignedEdit,
+    Split,
+    Undo,
+    digest,
+)
+from barista_bench.errors import DataError
+from barista_bench.media.video import FrameReader
+from barista_bench.scene_graph.masks import Rle, encode_mask
+
+_REMEDY = "see edits.jsonl of the video; `undo` names a line of it"
+
+
+class Segment(NamedTuple):
+    """Keyframes that are propagated together, in order."""
+
+    number: int
+    keyframes: list[AcceptedKeyframe]
+
+
+def segments_of(accepted: AcceptedFile, asked: Mapping[int, int]) -> list[Segment]:
+    """The accepted keyframes by segment; one that nobody asked for belongs to the segment before it."""
+    segments: list[Segment] = []
+    number = min(asked.values(), default=0)
+    for keyframe in sorted(accepted.keyframes, key=lambda keyframe: keyframe.frame):
+        number = max(number, asked.get(keyframe.frame, number))
+        if not segments or segments[-1].number != number:
+            segments.append(Segment(number, []))
+        segments[-1].keyframes.append(keyframe)
+    return segments
+
+
+class Identities:
+    """From the ids of accepted.json to those of tracks.
+
+    Raises:
+        DataError: an edit names an object that is not there, or merges two that stand on one keyframe.
+    """
+
+    def __init__(self, accepted: AcceptedFile, links: Sequence[Boundary], edits: Sequence[SignedEdit]) -> None:
+        self.categories = dict(accepted.objects)
+        self._links: dict[str, str] = {}
+        for boundary in links:
+            self._links.update(boundary.links)
+        self._edits: list[Merge | Split] = []
+        for edit in _standing(edits):
+            self._apply(edit)
+        self._check(accepted)
+
+    def of(self, name: str, frame: int) -> str:
+        """The object that `name` is on a frame."""
+        while name in self._links:
+            name = self._links[name]
+        for edit in self._edits:
+            if isinstance(edit, Merge):
+                name = edit.into if name in edit.objects else name
+            elif name == edit.object and frame >= edit.frame:
+                name = edit.new
+        return name
+
+    def masks(self, keyframe: AcceptedKeyframe) -> dict[str, Rle]:
+        """The masks of a keyframe by object."""
+        return {self.of(name, keyframe.frame): mask.rle for name, mask in keyframe.masks.items()}
+
+    def renamed(self, keyframe: AcceptedKeyframe) -> AcceptedKeyframe:
+        """A keyframe with the ids of tracks."""
+        at = keyframe.frame
+        return msgspec.structs.replace(
+            keyframe,
+            masks={self.of(name, at): mask for name, mask in keyframe.masks.items()},
+            attributes=[
+                msgspec.structs.replace(attribute, object=self.of(attribute.object, at))
+                for attribute in keyframe.attributes
+            ],
+        )
+
+    def _apply(self, edit: Merge | Split | Rename) -> None:
+        names = [edit.into, *edit.objects] if isinstance(edit, Merge) else [edit.object]
+        missing = [name for name in names if name not in self.categories]
+        if missing:
+            raise DataError(f"an edit names {missing[0]!r}, which is no object. Remedy: {_REMEDY}")
+        if isinstance(edit, Rename):
+            self.categories[edit.object] = edit.category
+            return
+        if isinstance(edit, Split):
+            if edit.new in self.categories:
+                raise DataError(f"a split makes {edit.new!r}, which is an object already. Remedy: {_REMEDY}")
+            self.categories[edit.new] = self.categories[edit.object]
+        self._edits.append(edit)
+
+    def _check(self, accepted: AcceptedFile) -> None:
+        for keyframe in accepted.keyframes:
+            seen: dict[str, str] = {}
+            for name in keyframe.masks:
+                other = seen.setdefault(self.of(name, keyframe.frame), name)
+                if other != name:
+                    what = f"{other!r} and {name!r} are merged, and both stand on keyframe {keyframe.frame}"
+                    raise DataError(f"{what}. Remedy: {_REMEDY}")
+
+
+def _standing(edits: Sequence[SignedEdit]) -> list[Merge | Split | Rename]:
+    """The edits that are not undone. An undo can itself be undone."""
+    standing: dict[int, Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
+    for line in range(len(edits), 0, -1):
+        edit = standing.get(line)
+        if isinstance(edit, Undo):
+            if edit.line >= line:
+                raise DataError(f"edit {line} undoes line {edit.line}, which is no earlier edit. Remedy: {_REMEDY}")
+            standing.pop(edit.line, None)
+    return [edit for edit in standing.values() if not isinstance(edit, Undo)]
+
+
+def conditioning(
+    keyframes: Sequence[AcceptedKeyframe], identities: Identities, height: int, width: int
+) -> dict[int, dict[str, Rle]]:
+    """What a propagator is given: on complete keyframes, objects that are not named are absent."""
+    nothing = encode_mask(np.zeros((height, width), dtype=np.bool_))
+    masks = {keyframe.frame: identities.masks(keyframe) for keyframe in keyframes}
+    names = sorted({name for given in masks.values() for name in given})
+    for keyframe in keyframes:
+        if keyframe.complete:
+            masks[keyframe.frame] = {name: masks[keyframe.frame].get(name, nothing) for name in names}
+    return masks
+
+
+def link_segments(
+    segments: Sequence[Segment],
+    accepted: AcceptedFile,
+    frames: FrameReader,
+    propagator: Propagator,
+    *,
+    threshold: float,
+    video: str,
+    earlier: Sequence[Boundary] = (),
+) -> list[Boundary]:
+    """The links of each pair of adjacent segments.
+
+    Args:
+        video: SHA-256 of the file.
+        threshold: see `linking.link_identities`.
+        earlier: boundaries of an earlier call; those that nothing has changed are taken over.
+    """
+    known = {boundary.inputs: boundary for boundary in earlier}
+    boundaries: list[Boundary] = []
+    for before, after in pairwise(segments):
+        identities = Identities(accepted, boundaries, [])
+        last, first = before.keyframes[-1], after.keyframes[0]
+        masks = [_seen(identities.masks(keyframe)) for keyframe in (last, first)]
+        # One id in both segments is one object, as the person said.
+        fresh = [sorted(masks[side].keys() - _names(part, identities)) for side, part in ((0, after), (1, before))]
+        given = [{name: side[name] for name in names} for side, names in zip(masks, fresh, strict=True)]
+        apart = [pair for pair in _apart(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
+        categories = {name: identities.categories[name] for name in sorted({*fresh[0], *fresh[1]})}
+        key = digest(
+            propagator.identity,
+            video,
+            last.frame,
+            first.frame,
+            given,
+            threshold,
+            categories,
+            sorted(map(sorted, apart)),
+        )
+        if key not in known:
+            ends = (last.frame, given[0]), (first.frame, given[1])
+            links = _linked(frames, propagator, *ends, categories, threshold) if all(given) else {}
+            kept = {name: other for name, other in sorted(links.items()) if {name, other} not in apart}
+            known[key] = Boundary(inputs=key, links=kept)
+        boundaries.append(known[key])
+    return boundaries
+
+
+def _linked(
+    frames: FrameReader,
+    propagator: Propagator,
+    last: tuple[int, dict[str, Rle]],
+    first: tuple[int, dict[str, Rle]],
+    categories: Mapping[str, str],
+    threshold: float,
+) -> dict[str, str]:
+    """Links by the masks carried over all frames between two keyframes, from each of them alone, within categories."""
+    span = range(last[0], first[0] + 1)
+    carried: list[list[FrameMasks]] = []
+    for frame, masks in (last, first):
+        given: Keyframes = {frame: masks}
+        carried.append(list(propagator.propagate(frames, given, span)))
+    links: dict[str, str] = {}
+    for category in sorted(set(categories.values())):
+        before, after = (
+            [FrameMasks(at, {n: mask for n, mask in masks.items() if categories[n] == category}) for at, masks in side]
+            for side in carried
+        )
+        links |= link_identities(before, after, threshold=threshold)
+    return links
+
+
+def _seen(masks: Mapping[str, Rle]) -> dict[str, Rle]:
+    return {name: rle for name, rle in sorted(masks.items()) if not is_empty(rle)}
+
+
+def _names(segment: Segment, identities: Identities) -> set[str]:
+    return {name for keyframe in segment.keyframes for name in identities.masks(keyframe)}
+
+
+def _apart(accepted: AcceptedFile, identities: Identities) -> set[frozenset[str]]:
+    """Pairs of objects that are on one keyframe, and so are two."""
+    pairs: set[frozenset[str]] = set()
+    for keyframe in accepted.keyframes:
+        names = sorted(identities.masks(keyframe))
+        pairs |= {frozenset((name, other)) for name in names for other in names if name < other}
+    return pairs

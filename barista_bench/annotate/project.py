@@ -1,0 +1,232 @@
+"""An annotation project: a folder whose files are its state.
+
+    project.json, vocabulary.yaml     settings that people may edit, the videos, the controlled vocabulary
+    <video>/signal.json ...           what `stages` write and `decisions` put in; the records are in `records`
+
+Every file is written whole, so that a killed command leaves the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from barista_bench import __version__
+from barista_bench.annotate.records import (
+    AcceptedFile,
+    KeyframesFile,
+    ProjectFile,
+    ProjectRecord,
+    ProjectSettings,
+    SignedEdit,
+    TrackLine,
+    VideoSource,
+    read_record,
+    write_record,
+)
+from barista_bench.core.worker_processes import map_in_processes
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import read_bounded, read_json_lines
+from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.writing import check_place, write_whole
+from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.scene_graph import domain
+from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
+
+PROJECT_FILE = "project.json"
+VOCABULARY_FILE = "vocabulary.yaml"
+SIGNAL, SEGMENTS, KEYFRAMES, PROPOSALS = "signal.json", "segments.json", "keyframes.json", "proposals.json"
+ACCEPTED, EDITS, LINKS, TRACKS = "accepted.json", "edits.jsonl", "links.json", "tracks.jsonl"
+REVIEW, LAYERS, ACCEPTED_LAYERS = "review.json", "layers.json", "accepted_layers.json"
+_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
+_MOST_LINE = 2**26
+"""Bytes of one frame's masks."""
+RecordT = TypeVar("RecordT", bound=ProjectRecord)
+
+
+@dataclass(frozen=True)
+class Project:
+    """An open project."""
+
+    folder: Path
+    file: ProjectFile
+
+    @property
+    def settings(self) -> ProjectSettings:
+        return self.file.settings
+
+    def vocabulary(self) -> domain.Domain:
+        """The controlled vocabulary. Raises ConfigError for a file that is none."""
+        return domain.load_domain(self.folder / VOCABULARY_FILE)
+
+    def video(self, video_id: str) -> VideoFiles:
+        """Raises DataError for a video that the project does not hold."""
+        if video_id not in self.file.videos:
+            known = ", ".join(sorted(self.file.videos)[:5])
+            raise DataError(f"{self.folder}: no video {video_id!r}. Remedy: name one of {known} ...")
+        source = self.file.videos[video_id]
+        return VideoFiles(
+            confined(self.folder, video_id), video_id, source, confined(Path(self.file.folder), source.file)
+        )
+
+
+class VideoFiles(NamedTuple):
+    """One video of a project: its folder, what is known of it, and where the video lies."""
+
+    folder: Path
+    video_id: str
+    source: VideoSource
+    path: Path
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
+
+    def read(self, name: str, kind: type[RecordT]) -> RecordT:
+        """A file of the video's folder. Raises DataError."""
+        return read_record(self.folder / name, kind)
+
+    def write(self, name: str, record: ProjectRecord) -> None:
+        self.folder.mkdir(exist_ok=True)
+        write_record(self.folder / name, record)
+
+    def accepted(self) -> AcceptedFile:
+        """What people have accepted so far."""
+        return self.read(ACCEPTED, AcceptedFile) if self.has(ACCEPTED) else AcceptedFile(objects={}, keyframes=[])
+
+    def asked(self) -> dict[int, int]:
+        """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
+        if not self.has(KEYFRAMES):
+            return {}
+        return {keyframe.frame: keyframe.segment for keyframe in self.read(KEYFRAMES, KeyframesFile).keyframes}
+
+    def edits(self) -> list[SignedEdit]:
+        """All edits of identities in their order, undone ones among them."""
+        if not self.has(EDITS):
+            return []
+        decode = msgspec.json.Decoder(SignedEdit).decode
+        remedy = "restore the file; edits enter by `barista-bench annotate accept`"
+        return [edit for _, edit in read_json_lines(self.folder / EDITS, 2**16, decode, what="no edit", remedy=remedy)]
+
+    def tracks(self) -> Iterator[TrackLine]:
+        """The masks of every frame, in order. Raises DataError."""
+        return read_tracks(self.folder / TRACKS)
+
+    def open(self) -> FrameReader:
+        """The video's frames. Raises VideoError; DataError where the file is another one than at the start."""
+        if _sha256(self.path) != self.source.sha256:
+            remedy = "put the file back, or start a new project"
+            raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
+        return open_reader(self.path)
+
+
+def read_tracks(path: Path) -> Iterator[TrackLine]:
+    """All lines but the first, which is the provenance. Raises DataError, naming the line."""
+    decode = msgspec.json.Decoder(TrackLine).decode
+    remedy = "remove the file and run `barista-bench annotate run` again"
+    lines = read_json_lines(path, _MOST_LINE, bytes, what="no frame of tracks", remedy=remedy)
+    next(lines, None)
+    for number, line in lines:
+        try:
+            yield decode(line)
+        except MALFORMED as error:
+            raise DataError(f"{path}: line {number}: no frame of tracks ({error}). Remedy: {remedy}") from error
+
+
+def start(
+    folder: Path, videos: Path, vocabulary: Path | None = None, *, propagator: str = "flow", num_proc: int = 1
+) -> Project:
+    """Make a project of all videos in a folder: `NAME.mp4` and the like, or `NAME/video.mp4` as in a release.
+
+    Args:
+        folder: new or empty.
+        vocabulary: a domain file; coffee making where it is None. It is copied into the project.
+        propagator: see `ProjectSettings`.
+        num_proc: processes.
+
+    Raises:
+        ConfigError: the folder holds a project already, or the vocabulary is none.
+        DataError: there is no video. One that cannot be read is listed as lost.
+    """
+    target = check_place(folder)
+    if (target / PROJECT_FILE).exists():
+        raise ConfigError(f"{folder}: holds a project already. Remedy: run it, or choose another folder")
+    words = read_bounded(vocabulary, domain.MAX_BYTES, remedy="name a domain file") if vocabulary else None
+    if words is None:
+        words = resources.files(domain.__package__).joinpath("domain.yaml").read_bytes()
+    names = list(_video_files(videos))
+    if not names:
+        raise DataError(f"{videos}: no video in it. Remedy: name the folder of the .mp4 files, or of a release")
+    sources: dict[str, VideoSource] = {}
+    lost: dict[str, str] = {}
+    for (video_id, file), outcome in zip(
+        names, map_in_processes(partial(_probed, videos), [file for _, file in names], num_proc), strict=True
+    ):
+        if isinstance(outcome, str):
+            lost[file] = outcome
+        elif video_id in sources:
+            lost[file] = f"another video is called {video_id!r} already"
+        else:
+            sources[video_id] = outcome
+    if not sources:
+        raise DataError(f"{videos}: no video can be read: {next(iter(lost.values()))}")
+    target.mkdir(parents=True, exist_ok=True)
+    write_whole(target / VOCABULARY_FILE, words)
+    domain.load_domain(target / VOCABULARY_FILE)
+    state = ProjectFile(
+        made_with=__version__,
+        folder=str(videos.resolve()),
+        settings=ProjectSettings(propagator=propagator),
+        videos=sources,
+        lost=lost,
+    )
+    write_record(target / PROJECT_FILE, state)
+    return Project(target, state)
+
+
+def open_project(folder: Path) -> Project:
+    """Raises DataError where `folder` holds no project."""
+    return Project(folder, read_record(folder / PROJECT_FILE, ProjectFile))
+
+
+def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
+    """Id and path, relative to the folder, of what looks like a video, sorted by path."""
+    if not videos.is_dir():
+        raise DataError(f"{videos}: no such folder. Remedy: name the folder of the videos")
+    entries = sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}")))
+    for path in entries:
+        if path.is_file() and path.suffix.casefold() in _SUFFIXES:
+            is_release = path.parent != videos
+            yield (path.parent.name if is_release else path.stem), path.relative_to(videos).as_posix()
+
+
+def _probed(videos: Path, file: str) -> VideoSource | str:
+    """A video's facts, or why it cannot be used."""
+    try:
+        path = confined(videos, file)
+        name = path.stem if path.parent == videos.resolve() else path.parent.name
+        if not valid_video_id(name) or name.startswith("."):
+            raise DataError(f"{name!r} is no usable name for a video. Remedy: rename the file")
+        with open_reader(path) as frames:
+            frames.read([0])
+            width, height = frames.size
+            return VideoSource(
+                file=file, sha256=_sha256(path), width=width, height=height, frames=len(frames), fps=frames.fps
+            )
+    except DataError as error:
+        return str(error)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the video back") from error

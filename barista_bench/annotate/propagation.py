@@ -1,0 +1,184 @@
+"""Masks between keyframes: what every propagator does, and the two that look at no picture (baselines).
+
+A keyframe gives masks by object. An object with an empty mask is absent there; of an object that a keyframe does not
+mention nothing is known there, and it is bridged from the nearest keyframes that do mention it. Objects may overlap,
+as a handle and its pitcher do, so that each is propagated by itself. Masks stay run lengths and frames come one by
+one: memory does not grow with the length of the video.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from pycocotools import mask as coco_mask
+
+from barista_bench.errors import DataError
+from barista_bench.media.video import FrameReader
+from barista_bench.models.base import ModelIdentity
+from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_boxes
+
+_DECODED_AT_ONCE = 8
+
+
+class PropagatedMask(NamedTuple):
+    """A mask of the frame's size, never empty. `confidence`: 0..1, 1 where a keyframe gave it."""
+
+    rle: Rle
+    confidence: float
+
+
+class FrameMasks(NamedTuple):
+    """The objects seen on one frame, by their ids in sorted order; those thought absent are left out."""
+
+    frame: int
+    masks: dict[str, PropagatedMask]
+
+
+Keyframes: TypeAlias = Mapping[int, Mapping[str, Rle]]
+"""Frame index to object id to mask, which `parse_segmentation` has checked or `encode_mask` made."""
+
+
+class Propagator(Protocol):
+    """Carries masks from the keyframes of a segment to all of its frames.
+
+    `identity` is what provenance states: name, revision of the weights, and the settings that change a mask.
+    """
+
+    identity: ModelIdentity
+
+    def reach(self, fps: float) -> int:
+        """The furthest distance between keyframes, in frames, that it is meant to bridge at `fps` frames per second."""
+        ...
+
+    def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
+        """The masks of every frame of the span, in order, conditioned on all keyframes, from both directions.
+
+        Args:
+            frames: the open video.
+            keyframes: at least one, all of them within the span.
+            span: frame indices, step 1.
+
+        Raises:
+            DataError: there is no keyframe, one is outside the span, the span is outside the video, or a mask is not of
+                the frames' size.
+            VideoError: a frame cannot be decoded.
+        """
+        ...
+
+
+def check_keyframes(frames: FrameReader, keyframes: Keyframes, span: range) -> None:
+    """Raise DataError, naming the video and the keyframe, for what `Propagator.propagate` does not take."""
+    if span.step != 1 or not 0 <= span.start < span.stop <= len(frames):
+        remedy = f"give consecutive frames of 0 to {len(frames) - 1}"
+        raise DataError(f"{frames.path}: cannot propagate over {span}. Remedy: {remedy}")
+    outside = sorted(set(keyframes).difference(span))
+    if outside or not keyframes:
+        what = f"keyframe {outside[0]} is outside" if outside else "there is no keyframe on"
+        remedy = "give masks on at least one frame of the span, and on no other"
+        raise DataError(f"{frames.path}: {what} frames {span.start} to {span.stop - 1}. Remedy: {remedy}")
+    width, height = frames.size
+    for frame, masks in sorted(keyframes.items()):
+        for name, rle in masks.items():
+            if rle.size != (height, width):
+                sizes = f"{rle.size[1]}x{rle.size[0]} px, the video {width}x{height}"
+                remedy = "give masks of the video's displayed size"
+                raise DataError(f"{frames.path}: keyframe {frame}: the mask of {name!r} is {sizes}. Remedy: {remedy}")
+
+
+def decoded_frames(frames: FrameReader, order: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Frames in the order given, RGB (height, width, 3), of which few are held at once."""
+    for start in range(0, len(order), _DECODED_AT_ONCE):
+        block = order[start : start + _DECODED_AT_ONCE]
+        yield from zip(block, frames.read(block), strict=True)
+
+
+def is_empty(rle: Rle) -> bool:
+    """Whether a mask has no pixel."""
+    return not coco_mask.area({"size": list(rle.size), "counts": rle.counts.encode("ascii")})
+
+
+def given_masks(masks: Mapping[str, Rle]) -> dict[str, PropagatedMask]:
+    """The objects seen on a keyframe, as it gives them."""
+    return {name: PropagatedMask(masks[name], 1.0) for name in sorted(masks) if not is_empty(masks[name])}
+
+
+class _Mention(NamedTuple):
+    """What a keyframe says of an object: its mask, None where it is absent."""
+
+    frame: int
+    rle: Rle | None
+
+
+class _WithoutPictures(ABC):
+    """A propagator that knows of an object only the keyframes before and after a frame.
+
+    Its confidence ranks frames by their distance to the nearest mention, and means nothing more.
+    """
+
+    identity: ModelIdentity
+
+    def reach(self, fps: float) -> int:
+        return max(1, round(fps / 2))  # at 25 frames of 30 fps, masks of moving objects agree by about two thirds
+
+    def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
+        check_keyframes(frames, keyframes, span)
+        mentions: dict[str, list[_Mention]] = {}
+        for frame, masks in sorted(keyframes.items()):
+            for name, rle in masks.items():
+                mentions.setdefault(name, []).append(_Mention(frame, None if is_empty(rle) else rle))
+        names = sorted(mentions)
+        for frame in span:
+            propagated = {name: self._propagated(mentions[name], frame) for name in names}
+            yield FrameMasks(frame, {name: mask for name, mask in propagated.items() if mask is not None})
+
+    def _propagated(self, mentions: Sequence[_Mention], frame: int) -> PropagatedMask | None:
+        later = bisect_left(mentions, frame, key=lambda mention: mention.frame)
+        before, after = mentions[max(later - 1, 0)], mentions[min(later, len(mentions) - 1)]
+        nearest = min(before, after, key=lambda mention: abs(mention.frame - frame))
+        if nearest.rle is None:
+            return None
+        rle = self._moved(nearest, after if nearest is before else before, frame)
+        return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
+
+    @abstractmethod
+    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+        """The nearest mask as it is on a frame; `other` is the mention on the other side, or the nearest once more."""
+
+
+class CopyNearest(_WithoutPictures):
+    """The mask of the nearest keyframe, the earlier one where two are equally near. A baseline."""
+
+    identity = ModelIdentity("copy_nearest")
+
+    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+        assert nearest.rle is not None
+        return nearest.rle
+
+
+class LinearBox(_WithoutPictures):
+    """The mask of the nearest keyframe, moved and scaled to the box between both keyframes' boxes. A baseline."""
+
+    identity = ModelIdentity("linear_box")
+
+    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+        assert nearest.rle is not None
+        if other.rle is None or nearest.frame in (frame, other.frame):
+            return nearest.rle
+        height, width = nearest.rle.size
+        x, y, w, h = mask_boxes([nearest.rle.counts, other.rle.counts], height, width).T
+        corners = np.stack([x, y, x + w, y + h], axis=1)  # (2, 4): of the nearest and the other mask
+        share = (frame - nearest.frame) / (other.frame - nearest.frame)
+        left, top, right, bottom = np.rint(corners[0] + share * (corners[1] - corners[0])).astype(int).tolist()
+        image = Image.fromarray(decode_mask(nearest.rle))
+        size = max(right - left, 1), max(bottom - top, 1)
+        box = tuple(corners[0].tolist())
+        scaled = np.asarray(image.resize(size, Image.Resampling.NEAREST, box=box))
+        canvas = np.zeros((height, width), dtype=np.bool_)
+        canvas[top : top + size[1], left : left + size[0]] = scaled
+        return encode_mask(canvas)

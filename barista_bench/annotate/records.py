@@ -1,0 +1,362 @@
+"""The files of an annotation project, as typed records: readable JSON, one folder a video.
+
+Frames count from 0, ranges are half-open `[start, end)` in frames, masks are compressed COCO run lengths of the video's
+displayed size. Every file that a stage writes says what it was made with and from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from barista_bench.errors import DataError
+from barista_bench.files.bounded import read_bounded
+from barista_bench.files.writing import write_whole
+from barista_bench.models.base import ModelIdentity
+from barista_bench.scene_graph.masks import Rle
+from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES
+
+MAX_BYTES = 2**30
+"""Of one file."""
+Frame: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=MAX_FRAMES)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_FRAMES)]
+Range: TypeAlias = tuple[Frame, Count]
+Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Confidence: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+RecordT = TypeVar("RecordT")
+
+
+class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all records: a field that the format does not know is an error."""
+
+
+# ---------------------------------------------------------------- project.json
+
+
+class VideoSource(ProjectRecord, frozen=True, kw_only=True):
+    """`file` is relative to the project's folder of videos; sizes in pixels, as displayed."""
+
+    file: str
+    sha256: str
+    width: int
+    height: int
+    frames: int
+    fps: float
+
+
+class SegmentSettings(ProjectRecord, frozen=True, kw_only=True):
+    """See `segments.interaction_segments`; durations in seconds."""
+
+    threshold: float = 0.5
+    median_s: float = 0.3
+    shortest_s: float = 0.3
+    gap_s: float = 0.5
+
+
+class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
+    """What people may change in project.json; `run` then makes anew what depends on it.
+
+    Args:
+        propagator: `flow`, `flow+colour`, `copy_nearest`, `linear_box`, or `sam:CHECKPOINT`.
+        segments: from contact signal to segments.
+        detector: an open-vocabulary detector of transformers, which bootstraps the contact signal; null for none.
+        segmenter: a SAM checkpoint that proposes masks on keyframes, in the detector's boxes; null for none.
+        link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
+    """
+
+    propagator: str = "flow"
+    segments: SegmentSettings = SegmentSettings()
+    detector: str | None = None
+    segmenter: str | None = None
+    link_threshold: float = 0.5
+
+
+class ProjectFile(ProjectRecord, frozen=True, kw_only=True):
+    """project.json. `lost`: files that could not be read as a video, by name, with the reason."""
+
+    version: Literal[1] = 1
+    made_with: str
+    folder: str
+    settings: ProjectSettings
+    videos: dict[str, VideoSource]
+    lost: dict[str, str]
+
+
+# ---------------------------------------------------------------- files of a video
+
+
+class Provenance(ProjectRecord, frozen=True, kw_only=True):
+    """What made a file: the stage, its model and settings; `inputs` is the SHA-256 over these and the files read."""
+
+    stage: str
+    inputs: str
+    model: str
+    revision: str | None = None
+    settings: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, stage: str, identity: ModelIdentity, *inputs: object) -> Provenance:
+        """Of a stage that reads `inputs`, which are JSON values."""
+        settings = dict(identity.settings)
+        key = digest(stage, identity.name, identity.revision, settings, *inputs)
+        return cls(stage=stage, inputs=key, model=identity.name, revision=identity.revision, settings=settings)
+
+
+class SignalFile(ProjectRecord, frozen=True, kw_only=True):
+    """Contact confidence of each frame, null where nothing was measured. `by`: the person or program that says so."""
+
+    by: str
+    verified: bool
+    confidence: list[Confidence | None]
+    provenance: Provenance | None = None
+
+
+class SegmentsFile(ProjectRecord, frozen=True, kw_only=True):
+    provenance: Provenance
+    segments: list[Range]
+
+
+class AskedKeyframe(ProjectRecord, frozen=True, kw_only=True):
+    """A frame that a person is to annotate, and the number of the segment that it belongs to."""
+
+    frame: Frame
+    segment: int
+
+
+class KeyframesFile(ProjectRecord, frozen=True, kw_only=True):
+    provenance: Provenance
+    keyframes: list[AskedKeyframe]
+
+
+class Proposal(ProjectRecord, frozen=True, kw_only=True):
+    """A mask that nobody has accepted."""
+
+    category: str
+    rle: Rle
+    confidence: Confidence
+
+
+class KeyframeProposals(ProjectRecord, frozen=True, kw_only=True):
+    frame: Frame
+    proposals: list[Proposal]
+    earlier: dict[str, str]
+    """Objects accepted earlier in the segment, with their categories: use their ids again where they are seen."""
+
+
+class ProposalsFile(ProjectRecord, frozen=True, kw_only=True):
+    provenance: Provenance
+    verified: Literal[False] = False
+    keyframes: list[KeyframeProposals]
+
+
+class AcceptedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
+    """`by` accepted it, at `when` if that was said. An empty mask says that the object is not seen."""
+
+    rle: Rle
+    by: str
+    when: str | None = None
+
+
+class StatedAttribute(ProjectRecord, frozen=True, kw_only=True):
+    object: Name
+    type: Name
+    value: Name
+
+
+class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
+    """`complete`: what is not named here is absent; otherwise nothing is known of it."""
+
+    frame: Frame
+    complete: bool
+    masks: dict[Name, AcceptedMask]
+    attributes: list[StatedAttribute] = []
+
+
+class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
+    """`objects`: category by object id. `corrections`: masks that replaced one, or came where none was asked for."""
+
+    objects: dict[Name, Name]
+    keyframes: list[AcceptedKeyframe]
+    corrections: int = 0
+    seconds: float = 0.0
+
+
+class Boundary(ProjectRecord, frozen=True, kw_only=True):
+    """Two adjacent segments: what was compared, and the objects of the later one that are objects of the earlier."""
+
+    inputs: str
+    links: dict[str, str]
+
+
+class LinksFile(ProjectRecord, frozen=True, kw_only=True):
+    provenance: Provenance
+    boundaries: list[Boundary]
+
+
+class TrackMask(ProjectRecord, frozen=True, kw_only=True):
+    counts: str
+    confidence: Confidence
+
+
+class TrackLine(ProjectRecord, frozen=True, kw_only=True):
+    """One frame of tracks.jsonl; its first line is the provenance."""
+
+    frame: Frame
+    masks: dict[str, TrackMask]
+
+
+class Doubt(ProjectRecord, frozen=True, kw_only=True):
+    """How doubtful an object is on a frame, 0..1. One that vanishes or appears does so away from the picture's edge."""
+
+    frame: Frame
+    object: str
+    doubt: Confidence
+    why: Literal["low confidence", "area changes", "vanishes", "appears"]
+
+
+class ReviewFile(ProjectRecord, frozen=True, kw_only=True):
+    """The frames to look at, most doubtful first, one entry a frame."""
+
+    provenance: Provenance
+    frames: list[Doubt]
+
+
+class LayerAttribute(ProjectRecord, frozen=True, kw_only=True):
+    object: Name
+    type: Name
+    value: Name
+    ranges: list[Range]
+
+
+class LayerRelation(ProjectRecord, frozen=True, kw_only=True):
+    source: Name
+    target: Name
+    type: Name
+    value: Name
+    ranges: list[Range]
+
+
+class LayerSegment(ProjectRecord, frozen=True, kw_only=True):
+    name: Name
+    range: Range
+
+
+class Layers(ProjectRecord, frozen=True, kw_only=True):
+    """What is said of objects and frames beside masks."""
+
+    attributes: list[LayerAttribute] = []
+    relations: list[LayerRelation] = []
+    activities: list[LayerSegment] = []
+    process_steps: list[LayerSegment] = []
+
+
+class LayersFile(ProjectRecord, frozen=True, kw_only=True):
+    """Proposals by geometry, and what keyframes say carried forward: unverified until a person accepts them."""
+
+    provenance: Provenance
+    verified: Literal[False] = False
+    layers: Layers
+
+
+class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
+    by: str
+    when: str | None = None
+    layers: Layers
+
+
+# ---------------------------------------------------------------- edits.jsonl
+
+
+class Merge(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
+    """`objects` are `into`."""
+
+    into: Name
+    objects: list[Name]
+
+
+class Split(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="split"):
+    """From keyframe `frame` on, `object` is `new`, of the same category."""
+
+    object: Name
+    frame: Frame
+    new: Name
+
+
+class Rename(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="rename"):
+    """`object` is of another category."""
+
+    object: Name
+    category: Name
+
+
+class Undo(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="undo"):
+    """The edit of that line of edits.jsonl, counted from 1, is as if it had not been made."""
+
+    line: Annotated[int, msgspec.Meta(ge=1)]
+
+
+Edit: TypeAlias = Merge | Split | Rename | Undo
+
+
+class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
+    by: str
+    edit: Edit
+
+
+# ---------------------------------------------------------------- what people hand in
+
+
+class DecidedKeyframe(ProjectRecord, frozen=True, kw_only=True):
+    frame: Frame
+    complete: bool = True
+    masks: dict[Name, msgspec.Raw] = {}
+    attributes: list[StatedAttribute] = []
+
+
+class Decisions(ProjectRecord, frozen=True, kw_only=True):
+    """One file; see `decisions`."""
+
+    video: Name
+    by: str | None = None
+    when: str | None = None
+    seconds: float = 0.0
+    confidence: list[Confidence | None] | None = None
+    contacts: list[Range] | None = None
+    objects: dict[Name, Name] = {}
+    keyframes: list[DecidedKeyframe] = []
+    layers: Layers | None = None
+    edits: list[Edit] = []
+
+
+# ---------------------------------------------------------------- reading and writing
+
+
+def digest(*values: object) -> str:
+    """SHA-256 of JSON values and bytes, in order."""
+    total = hashlib.sha256()
+    for value in values:
+        data = value if isinstance(value, bytes) else msgspec.json.encode(value, order="deterministic")
+        total.update(f"{len(data)}\n".encode() + data)
+    return total.hexdigest()
+
+
+def decode_record(data: bytes, kind: type[RecordT], where: str) -> RecordT:
+    """JSON as a record. Raises DataError, naming the field, for what is none."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except MALFORMED as error:
+        raise DataError(f"{where}: {error}. Remedy: see docs/your_own_videos.md for the format") from error
+
+
+def read_record(path: Path, kind: type[RecordT]) -> RecordT:
+    """A file as a record. Raises DataError, naming file and field."""
+    remedy = "run `barista-bench annotate status` to see what the project holds"
+    return decode_record(read_bounded(path, MAX_BYTES, remedy=remedy), kind, str(path))
+
+
+def write_record(path: Path, record: ProjectRecord) -> None:
+    """Write a record whole, indented."""
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")

@@ -1,0 +1,94 @@
+"""Which frames a person should look at first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+from pycocotools import mask as coco_mask
+
+from barista_bench.annotate.records import Doubt, TrackLine
+from barista_bench.scene_graph.masks import mask_boxes
+
+_MOST = 100
+"""Frames a video."""
+_APART_S = 0.5
+_LOUD = 4.0
+"""An area that changes by this factor from one frame to the next is beyond doubt wrong, or a cut."""
+_SMALL = 0.0005
+"""Share of the picture that is added to all areas: a few pixels more or less of a tiny object are no sudden change."""
+_VANISHED = 0.8
+_EDGE = 2  # pixels
+
+
+def doubtful_frames(
+    tracks: Iterable[TrackLine], given: Collection[int], width: int, height: int, fps: float
+) -> list[Doubt]:
+    """The most doubtful frames, at least half a second apart, each with its most doubtful object.
+
+    An object is doubtful by its confidence (in which the propagator counts the disagreement of directions), by a sudden
+    change of its area, and where it vanishes or appears away from the picture's edge.
+
+    Args:
+        tracks: all frames in order.
+        given: frames that a person has annotated, which are beyond doubt.
+        width, height: of the frames, in pixels.
+        fps: frames per second.
+    """
+    worst: list[Doubt] = []
+    for doubts in _doubts(tracks, width, height):
+        candidates = [doubt for doubt in doubts if doubt.doubt > 0 and doubt.frame not in given]
+        if candidates:
+            worst.append(max(candidates, key=lambda doubt: (doubt.doubt, doubt.object)))
+    chosen: list[Doubt] = []
+    blocked: set[int] = set()
+    reach = max(1, round(_APART_S * fps))
+    for doubt in sorted(worst, key=lambda doubt: (-doubt.doubt, doubt.frame)):
+        if doubt.frame not in blocked:
+            chosen.append(doubt)
+            blocked.update(range(doubt.frame - reach + 1, doubt.frame + reach))
+        if len(chosen) == _MOST:
+            break
+    return chosen
+
+
+def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[list[Doubt]]:
+    """The doubts of one frame after the other."""
+    areas: dict[str, float] = {}
+    inside: dict[str, bool] = {}
+    is_first = True
+    for line in tracks:
+        names = sorted(line.masks)
+        now = dict(zip(names, _areas(line, names, height, width), strict=True))
+        now_inside = dict(zip(names, _are_inside(line, names, height, width), strict=True))
+        doubts = []
+        for name in names:
+            doubts.append(_doubt(line.frame, name, 1 - line.masks[name].confidence, "low confidence"))
+            if name in areas:
+                change = abs(math.log(now[name] / areas[name])) / math.log(_LOUD)
+                doubts.append(_doubt(line.frame, name, change, "area changes"))
+            elif now_inside[name] and not is_first:
+                doubts.append(_doubt(line.frame, name, _VANISHED, "appears"))
+        vanished = (name for name in areas if name not in now and inside[name])
+        doubts += [_doubt(line.frame, name, _VANISHED, "vanishes") for name in vanished]
+        yield doubts
+        areas, inside, is_first = now, now_inside, False
+
+
+def _doubt(frame: int, name: str, doubt: float, why: str) -> Doubt:
+    return Doubt(frame=frame, object=name, doubt=round(min(max(doubt, 0.0), 1.0), 4), why=why)  # type: ignore[arg-type]
+
+
+def _areas(line: TrackLine, names: list[str], height: int, width: int) -> list[float]:
+    codes = [{"size": [height, width], "counts": line.masks[name].counts.encode("ascii")} for name in names]
+    return [float(area) + _SMALL * height * width for area in coco_mask.area(codes)] if codes else []
+
+
+def _are_inside(line: TrackLine, names: list[str], height: int, width: int) -> list[bool]:
+    """Whether each object keeps away from the picture's edge."""
+    boxes = mask_boxes([line.masks[name].counts for name in names], height, width)
+    corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
+    far = np.array([width, height, width, height]) - _EDGE
+    away = (corners[:, :2] > _EDGE).all(axis=1) & (corners[:, 2:] < far[2:]).all(axis=1)
+    return np.asarray(away).tolist()

@@ -1,0 +1,265 @@
+"""Propagation by the trackers of SAM 2 (Ravi et al., 2024; arXiv 2408.00714) and SAM 3, through transformers.
+
+Two passes follow the objects, backward from the last keyframe and forward from the first, both conditioned on all
+keyframes; of each object and frame the surer and nearer side counts. Frames are streamed, and of what the tracker keeps
+only that remains which it reads again. No torchvision is needed: frames are resized here, in floating point, where
+transformers' processors round to bytes in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.annotate.propagation import (
+    FrameMasks,
+    Keyframes,
+    PropagatedMask,
+    check_keyframes,
+    decoded_frames,
+    given_masks,
+    is_empty,
+)
+from barista_bench.errors import ModelError
+from barista_bench.files.checkpoints import Pretrained, load_pretrained, require_libraries, revision_of
+from barista_bench.media.video import FrameReader
+from barista_bench.models.base import ModelIdentity
+from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_ious
+
+if TYPE_CHECKING:
+    import torch
+
+_REACH = 500  # frames, as in the paper
+_TRACKERS = {
+    "sam2_video": "Sam2VideoModel",
+    "sam3_tracker_video": "Sam3TrackerVideoModel",
+    "sam3_video": "Sam3TrackerVideoModel",  # the tracker of a checkpoint that also detects
+}
+"""Classes of transformers by the `model_type` of a checkpoint's configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class PixelScale:
+    """How a checkpoint wants its pixels: `(value * factor - mean) / std` for each of red, green and blue."""
+
+    factor: float
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+    @classmethod
+    def read(cls, name: str, **source: object) -> PixelScale:
+        """From the image processor's settings in a checkpoint. Raises OSError, KeyError or ValueError."""
+        from transformers import ImageProcessingMixin
+
+        settings, _ = ImageProcessingMixin.get_image_processor_dict(name, **source)
+        (r, g, b), (std_r, std_g, std_b) = settings["image_mean"], settings["image_std"]
+        return cls(float(settings["rescale_factor"]), (r, g, b), (std_r, std_g, std_b))
+
+
+class _Tracked(NamedTuple):
+    """An object on a frame as one pass sees it: its mask, and how sure the tracker is that it is there, 0..1."""
+
+    rle: Rle
+    presence: float
+
+    @property
+    def sureness(self) -> float:
+        """How sure it is that the object is there, or that it is not, 0.5..1."""
+        return max(self.presence, 1 - self.presence)
+
+
+class SamPropagator:
+    """The tracker of a checkpoint.
+
+    Args:
+        model: `Sam2VideoModel` or `Sam3TrackerVideoModel` on its device.
+        scale: of its pixels.
+        identity: name, revision and settings.
+    """
+
+    def __init__(self, model: Pretrained, scale: PixelScale, identity: ModelIdentity) -> None:
+        self._model = model
+        self._scale = scale
+        self.identity = identity
+
+    @classmethod
+    def load(cls, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto") -> Self:
+        """A checkpoint by local folder or Hub id, such as `facebook/sam2.1-hiera-large` or `facebook/sam3`.
+
+        Raises:
+            ModelError: it has no such tracker, cannot be read, lacks weights, or torch or transformers is missing.
+        """
+        require_libraries()
+        model, scale = load_pretrained(
+            name,
+            PixelScale.read,
+            _read_tracker,
+            kind="a tracker of SAM 2 or SAM 3",
+            revision=revision,
+            device=device,
+            dtype=dtype,
+        )
+        settings = {
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "attn_implementation": model.config._attn_implementation,
+        }
+        return cls(model, scale, ModelIdentity(f"sam:{name}", revision_of(name, model.config), settings))
+
+    def reach(self, fps: float) -> int:
+        return _REACH
+
+    def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
+        """As `Propagator.propagate`. Also raises ModelError where the tracker does not take in a keyframe."""
+        check_keyframes(frames, keyframes, span)
+        tracking = _Tracking(self._model, self._scale, frames, keyframes)
+        first, last = min(keyframes), max(keyframes)
+        backward = dict(tracking.followed(range(last, span.start - 1, -1)))
+        forward = tracking.followed(range(first, span.stop))
+        mentions = {name: [k for k in sorted(keyframes) if name in keyframes[k]] for name in tracking.names}
+        for frame in span:
+            after = backward.pop(frame, {})
+            before = next(forward)[1] if frame >= first else {}
+            given = keyframes.get(frame, {})
+            masks = given_masks(given)
+            for name in set(tracking.names).difference(given):
+                mask = _fused(frame, mentions[name], before.get(name), after.get(name))
+                if mask is not None:
+                    masks[name] = mask
+            yield FrameMasks(frame, dict(sorted(masks.items())))
+
+
+def _read_tracker(name: str, **settings: object) -> object:
+    """What `from_pretrained` of the checkpoint's own class returns."""
+    import transformers
+
+    source = {key: settings[key] for key in ("revision", "trust_remote_code")}
+    kind = transformers.AutoConfig.from_pretrained(name, **source).model_type
+    if kind not in _TRACKERS:
+        remedy = f"give a checkpoint of one of {', '.join(_TRACKERS)}"
+        raise ModelError(f"model {name}: its type is {kind}, which is no tracker. Remedy: {remedy}")
+    return getattr(transformers, _TRACKERS[kind]).from_pretrained(name, **settings)
+
+
+def _fused(frame: int, mentions: list[int], before: _Tracked | None, after: _Tracked | None) -> PropagatedMask | None:
+    """The side that counts, by nearness and by how sure the tracker is that the object is there or that it is not.
+
+    A side counts only where a keyframe that mentions the object lies on it. Confidence is the side's presence times the
+    agreement (IoU) of both.
+    """
+    earlier = max((k for k in mentions if k < frame), default=None)
+    later = min((k for k in mentions if k > frame), default=None)
+    chosen, agreement = before if later is None else after, 1.0
+    if earlier is not None and later is not None:
+        assert before is not None
+        assert after is not None
+        share = (frame - earlier) / (later - earlier)
+        chosen = after if share * after.sureness > (1 - share) * before.sureness else before
+        agreement = float(mask_ious([before.rle], [after.rle])[0, 0])
+    assert chosen is not None
+    return None if is_empty(chosen.rle) else PropagatedMask(chosen.rle, chosen.presence * agreement)
+
+
+class _Tracking:
+    """One session of the tracker: conditioned on all keyframes, then run over frames in either direction.
+
+    Raises:
+        ModelError: the session does not hold every mask of every keyframe as a condition.
+    """
+
+    def __init__(self, model: Pretrained, scale: PixelScale, frames: FrameReader, keyframes: Keyframes) -> None:
+        import transformers
+
+        self.names = sorted({name for masks in keyframes.values() for name in masks})
+        self._model, self._scale, self._frames = model, scale, frames
+        width, height = frames.size
+        session_class = getattr(transformers, type(model).__name__.replace("Model", "InferenceSession"))
+        self._session = session_class(
+            video_height=height, video_width=width, inference_device=model.device, dtype=model.dtype
+        )
+        for frame, image in decoded_frames(frames, [k for k in sorted(keyframes) if keyframes[k]]):
+            # Before the next one is added: of several added together the tracker ignores all but one in silence.
+            self._add_masks(frame, keyframes[frame])
+            self._run(frame, image, reverse=False)
+            self._forget(kept=range(0))
+        self._check(keyframes)
+
+    def followed(self, order: range) -> Iterator[tuple[int, dict[str, _Tracked]]]:
+        """All objects on consecutive frames, forward or backward."""
+        if not self.names:  # the tracker refuses to run for no object
+            yield from ((frame, {}) for frame in order)
+            return
+        self._forget(kept=range(0))
+        config = self._model.config
+        memory = max(config.num_maskmem, config.max_object_pointers_in_encoder)
+        for frame, image in decoded_frames(self._frames, order):
+            yield frame, self._run(frame, image, reverse=order.step < 0)
+            self._forget(kept=range(frame - memory, frame + memory + 1))
+
+    def _add_masks(self, frame: int, masks: Mapping[str, Rle]) -> None:
+        import torch
+
+        numbers = [self.names.index(name) for name in masks]
+        for number, rle in zip(numbers, masks.values(), strict=True):
+            mask = torch.from_numpy(decode_mask(rle)).to(torch.float32)
+            resized = self._resized(mask[None, None]) >= 0.5
+            self._session.add_mask_inputs(self._session.obj_id_to_idx(number), frame, resized)
+        self._session.obj_with_new_inputs = numbers
+
+    def _run(self, frame: int, image: NDArray[np.uint8], *, reverse: bool) -> dict[str, _Tracked]:
+        """The tracker's masks of all objects added so far."""
+        import torch
+
+        with torch.inference_mode():
+            outputs = self._model(self._session, frame_idx=frame, frame=self._pixels(image), reverse=reverse)
+            presence = torch.sigmoid(outputs.object_score_logits.float()).flatten().tolist()
+            height, width = image.shape[:2]
+            tracked = {}
+            for number, score, logits in zip(outputs.object_ids, presence, outputs.pred_masks, strict=True):
+                # One object at a time: as large as the video, many would take hundreds of megabytes.
+                enlarged = torch.nn.functional.interpolate(
+                    logits[None].float(), size=(height, width), mode="bilinear", align_corners=False
+                )
+                tracked[self.names[number]] = _Tracked(encode_mask((enlarged[0, 0] > 0).cpu().numpy()), score)
+        self._session.processed_frames.clear()
+        return tracked
+
+    def _pixels(self, image: NDArray[np.uint8]) -> torch.Tensor:
+        """An RGB frame (height, width, 3) as the model's input, (3, side, side)."""
+        import torch
+
+        planes = torch.from_numpy(image).permute(2, 0, 1).to(self._model.device, torch.float32)
+        mean, std = (planes.new_tensor(values)[:, None, None] for values in (self._scale.mean, self._scale.std))
+        return (self._resized(planes[None])[0] * self._scale.factor - mean) / std
+
+    def _resized(self, planes: torch.Tensor) -> torch.Tensor:
+        """Planes (n, channels, height, width) squeezed into the model's square."""
+        import torch
+
+        side = self._model.image_size
+        return torch.nn.functional.interpolate(
+            planes, size=(side, side), mode="bilinear", antialias=True, align_corners=False
+        )
+
+    def _forget(self, kept: range) -> None:
+        """Drop what tracking does not read again: large masks (4 MB each), and all of tracked frames but those kept."""
+        for outputs in self._session.output_dict_per_obj.values():
+            tracked = outputs["non_cond_frame_outputs"]
+            for frame in set(tracked).difference(kept):
+                del tracked[frame]
+            for output in (*outputs["cond_frame_outputs"].values(), *tracked.values()):
+                output.pop("high_res_masks", None)
+        for frames in self._session.frames_tracked_per_obj.values():
+            frames.clear()
+
+    def _check(self, keyframes: Keyframes) -> None:
+        for frame, masks in keyframes.items():
+            for name in masks:
+                outputs = self._session.output_dict_per_obj[self._session.obj_id_to_idx(self.names.index(name))]
+                if frame not in outputs["cond_frame_outputs"]:
+                    what = f"keyframe {frame}: the tracker did not take in the mask of {name!r}"
+                    remedy = "use a version of transformers that this package allows"
+                    raise ModelError(f"{self._frames.path}: {what}. Remedy: {remedy}")

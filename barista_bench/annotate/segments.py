@@ -1,0 +1,110 @@
+"""From a hand-object contact confidence a frame to interaction segments and keyframes (BARISTA, section 3.2).
+
+Frames count from 0; segments are half-open `[start, end)` in frames; durations are in seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from barista_bench.errors import ConfigError
+
+
+def interaction_segments(
+    confidence: ArrayLike,
+    fps: float,
+    *,
+    threshold: float = 0.5,
+    median_s: float = 0.3,
+    shortest_s: float = 0.3,
+    gap_s: float = 0.5,
+) -> list[tuple[int, int]]:
+    """The stretches of contact, in order. Short ones are dropped first, then gaps closed, as in the paper.
+
+    Args:
+        confidence: one number a frame, (n,); NaN where nothing was measured: the last measured value holds on, and
+            before the first one there is no contact.
+        fps: frames per second.
+        threshold: contact is a filtered confidence of at least this.
+        median_s: width of the median filter, made odd: `2 * floor(frames / 2) + 1`; 0 for none.
+        shortest_s: shorter stretches are no interaction.
+        gap_s: stretches no farther apart than this are one.
+
+    Raises:
+        ConfigError: the frame rate is not positive, a duration is negative, or the confidences are not one row.
+    """
+    signal = np.asarray(confidence, dtype=np.float64)
+    _check(signal, fps, median_s, shortest_s, gap_s)
+    if not signal.size:
+        return []
+    # Rounded: 1.1 s at 50 frames per second are 55.00000000000001 frames.
+    shortest, gap = (round(duration * fps, 6) for duration in (shortest_s, gap_s))
+    in_contact = filtered_signal(signal, fps, median_s) >= threshold
+    labels, _ = ndimage.label(in_contact)
+    runs = [(run.start, run.stop) for (run,) in ndimage.find_objects(labels)]
+    return _merged([run for run in runs if run[1] - run[0] >= shortest], gap)
+
+
+def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float) -> NDArray[np.float64]:
+    """The confidences as they are compared with the threshold: held over NaN, then median-filtered."""
+    width = 2 * math.floor(round(median_s * fps, 6) / 2) + 1
+    return ndimage.median_filter(_held(confidence), size=width, mode="nearest")
+
+
+def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reach: int) -> list[int]:
+    """The centre of each segment, and as few frames more, evenly spaced, as the reach asks for.
+
+    Neighbouring keyframes, and either end of the video and the keyframe next to it, are at most `reach` frames apart.
+    A video without segments has a keyframe in its middle.
+
+    Args:
+        segments: ranges of `interaction_segments`.
+        frame_count: frames of the video; of none there are no keyframes.
+        reach: the furthest distance in frames that the propagator bridges (`Propagator.reach`).
+
+    Raises:
+        ConfigError: the reach is below 1.
+    """
+    if reach < 1:
+        raise ConfigError(f"reach is {reach} frames. Remedy: give 1 or more")
+    if frame_count <= 0:
+        return []
+    centres = sorted({(start + end - 1) // 2 for start, end in segments}) or [(frame_count - 1) // 2]
+    filling = [
+        first + (last - first) * part // parts
+        for first, last in pairwise([0, *centres, frame_count - 1])
+        for parts in [math.ceil((last - first) / reach)]
+        for part in range(1, parts)
+    ]
+    return sorted({*centres, *filling})
+
+
+def _check(signal: NDArray[np.float64], fps: float, *durations: float) -> None:
+    if signal.ndim != 1:
+        raise ConfigError(f"confidences have the shape {signal.shape}. Remedy: give one number a frame")
+    if not 0 < fps < math.inf:
+        raise ConfigError(f"fps is {fps}. Remedy: give the frames per second of the video")
+    if not all(0 <= duration < math.inf for duration in durations):
+        raise ConfigError(f"durations are {durations} s. Remedy: give seconds, 0 or more")
+
+
+def _held(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The signal with the last measured value in place of NaN, and 0 before the first one."""
+    last_measured = np.maximum.accumulate(np.where(np.isnan(signal), -1, np.arange(signal.size)))
+    return np.where(last_measured >= 0, signal[last_measured], 0.0)
+
+
+def _merged(runs: Sequence[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in runs:
+        if merged and start - merged[-1][1] <= gap:
+            merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((start, end))
+    return merged

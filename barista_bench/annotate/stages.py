@@ -1,0 +1,421 @@
+"""The stages from a video to its tracks and layers, and how they are run.
+
+    signal -> segments -> keyframes -> proposals -> [a person accepts masks] -> links -> tracks -> review, layers
+
+A stage reads files of the video's folder and writes one. It is made again when what it reads, its model or its settings
+have changed since; so a run that was killed goes on where it stopped, and gives the same files as one that was not.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.annotate.detection import ObjectDetector, contact_confidence
+from barista_bench.annotate.flow_propagation import FlowPropagator
+from barista_bench.annotate.geometry import bootstrap_layers
+from barista_bench.annotate.identities import Identities, Segment, conditioning, link_segments, segments_of
+from barista_bench.annotate.project import (
+    ACCEPTED,
+    EDITS,
+    KEYFRAMES,
+    LAYERS,
+    LINKS,
+    PROPOSALS,
+    REVIEW,
+    SEGMENTS,
+    SIGNAL,
+    TRACKS,
+    Project,
+    VideoFiles,
+    open_project,
+    read_tracks,
+)
+from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
+from barista_bench.annotate.proposals import BoxSegmenter, propose_masks
+from barista_bench.annotate.records import (
+    AskedKeyframe,
+    KeyframesFile,
+    LayersFile,
+    LinksFile,
+    ProjectRecord,
+    ProposalsFile,
+    Provenance,
+    ReviewFile,
+    SegmentsFile,
+    SignalFile,
+    TrackLine,
+    TrackMask,
+)
+from barista_bench.annotate.review import doubtful_frames
+from barista_bench.annotate.sam_propagation import SamPropagator
+from barista_bench.annotate.segments import choose_keyframes, interaction_segments
+from barista_bench.core.worker_processes import map_in_processes
+from barista_bench.errors import BaristaError, ConfigError, ModelError
+from barista_bench.files.bounded import bounded_lines
+from barista_bench.files.writing import replacing
+from barista_bench.media.video import FrameReader
+from barista_bench.models.base import ModelIdentity
+from barista_bench.scene_graph.masks import Rle
+
+_OURS = "barista_bench"
+_SEGMENT_FOLDER = "tracks"
+
+
+@functools.cache
+def _detector(name: str) -> ObjectDetector:
+    return ObjectDetector.load(name)
+
+
+@functools.cache
+def _segmenter(name: str) -> BoxSegmenter:
+    return BoxSegmenter.load(name)
+
+
+@functools.cache
+def propagator_of(name: str) -> Propagator:
+    """The propagator of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
+    kind, _, checkpoint = name.partition(":")
+    if kind == "sam" and checkpoint:
+        return SamPropagator.load(checkpoint)
+    known: dict[str, Callable[[], Propagator]] = {
+        "flow": FlowPropagator,
+        "flow+colour": partial(FlowPropagator, colour=True),
+        "copy_nearest": CopyNearest,
+        "linear_box": LinearBox,
+    }
+    if name not in known:
+        raise ConfigError(f"propagator {name!r} is unknown. Remedy: give {', '.join(known)} or sam:CHECKPOINT")
+    return known[name]()
+
+
+class Work:
+    """What the stages of one video share."""
+
+    def __init__(self, project: Project, video: VideoFiles) -> None:
+        self.project = project
+        self.video = video
+
+    @functools.cached_property
+    def propagator(self) -> Propagator:
+        return propagator_of(self.project.settings.propagator)
+
+    def detector(self) -> ObjectDetector:
+        return _detector(self.project.settings.detector or "")
+
+    def segmenter(self) -> BoxSegmenter:
+        return _segmenter(self.project.settings.segmenter or "")
+
+    def identities(self) -> Identities:
+        boundaries = self.video.read(LINKS, LinksFile).boundaries
+        return Identities(self.video.accepted(), boundaries, self.video.edits())
+
+    def segments(self) -> list[Segment]:
+        return segments_of(self.video.accepted(), self.video.asked())
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage needs, may read besides, and writes; what makes it, and the making itself."""
+
+    name: str
+    writes: str
+    needs: tuple[str, ...]
+    made_by: Callable[[Work], ModelIdentity | None]
+    """None where the settings do not ask for the stage."""
+    make: Callable[[Work, Provenance], None]
+    reads: tuple[str, ...] = ()
+
+    def provenance(self, work: Work, identity: ModelIdentity) -> Provenance:
+        """What the file would be made from now."""
+        contents = {name: _content(work.video.folder / name) for name in (*self.needs, *self.reads)}
+        return Provenance.of(self.name, identity, work.video.source, contents)
+
+    def state(self, work: Work) -> str:
+        """`done`, `stale`, `ready`, `waiting` for a file, or `off`."""
+        identity = self.made_by(work)
+        if identity is None:
+            return "off"
+        if not all(work.video.has(name) for name in self.needs):
+            return "waiting"
+        if not work.video.has(self.writes):
+            return "ready"
+        made_from = _made_from(work.video.folder / self.writes)
+        return "done" if made_from == self.provenance(work, identity).inputs else "stale"
+
+
+# ---------------------------------------------------------------- the stages
+
+
+def _detect(work: Work, provenance: Provenance) -> None:
+    domain = work.project.vocabulary()
+    with work.video.open() as frames:
+        confidence = list(contact_confidence(work.detector(), frames, domain))
+    work.video.write(
+        SIGNAL, SignalFile(by=provenance.model, verified=False, confidence=confidence, provenance=provenance)
+    )
+
+
+def _detecting(work: Work) -> ModelIdentity | None:
+    by_person = work.video.has(SIGNAL) and work.video.read(SIGNAL, SignalFile).verified
+    return None if work.project.settings.detector is None or by_person else work.detector().identity
+
+
+def _segment(work: Work, provenance: Provenance) -> None:
+    signal = work.video.read(SIGNAL, SignalFile)
+    confidence = [float("nan") if value is None else value for value in signal.confidence]
+    settings = msgspec.structs.asdict(work.project.settings.segments)
+    ranges = interaction_segments(confidence, work.video.source.fps, **settings)
+    work.video.write(SEGMENTS, SegmentsFile(provenance=provenance, segments=ranges))
+
+
+def _choose(work: Work, provenance: Provenance) -> None:
+    ranges = work.video.read(SEGMENTS, SegmentsFile).segments
+    source = work.video.source
+    chosen = choose_keyframes(ranges, source.frames, work.propagator.reach(source.fps))
+    asked = [AskedKeyframe(frame=frame, segment=_segment_of(frame, ranges)) for frame in chosen]
+    work.video.write(KEYFRAMES, KeyframesFile(provenance=provenance, keyframes=asked))
+
+
+def _segment_of(frame: int, ranges: Sequence[tuple[int, int]]) -> int:
+    """The number of the last contact segment that has begun; what lies before the first one belongs to it."""
+    return max(0, sum(start <= frame for start, _ in ranges) - 1)
+
+
+def _propose(work: Work, provenance: Provenance) -> None:
+    keyframes = propose_masks(work.video, work.project.vocabulary(), work.detector(), work.segmenter())
+    work.video.write(PROPOSALS, ProposalsFile(provenance=provenance, keyframes=keyframes))
+
+
+def _proposing(work: Work) -> ModelIdentity | None:
+    settings = work.project.settings
+    if settings.segmenter is None:
+        return None
+    if settings.detector is None:
+        remedy = "name a detector too, or set the segmenter to null"
+        raise ConfigError(f"project.json: the segmenter proposes masks in a detector's boxes. Remedy: {remedy}")
+    detector = work.detector().identity
+    identity = work.segmenter().identity
+    return ModelIdentity(
+        identity.name, identity.revision, {"detector": detector.name, "detector_revision": detector.revision}
+    )
+
+
+def _link(work: Work, provenance: Provenance) -> None:
+    video = work.video
+    earlier = video.read(LINKS, LinksFile).boundaries if video.has(LINKS) else []
+    with video.open() as frames:
+        boundaries = link_segments(
+            work.segments(),
+            video.accepted(),
+            frames,
+            work.propagator,
+            threshold=work.project.settings.link_threshold,
+            video=video.source.sha256,
+            earlier=earlier,
+        )
+    video.write(LINKS, LinksFile(provenance=provenance, boundaries=boundaries))
+
+
+def _track(work: Work, provenance: Provenance) -> None:
+    """Each segment over all frames up to the first keyframe of the next one, which it is conditioned on as well."""
+    video, segments, identities = work.video, work.segments(), work.identities()
+    folder = video.folder / _SEGMENT_FOLDER
+    folder.mkdir(exist_ok=True)
+    parts: list[tuple[Path, range]] = []
+    with video.open() as frames:
+        for segment, following in pairwise([*segments, None]):
+            assert segment is not None
+            start = segment.keyframes[0].frame if parts else 0
+            end = following.keyframes[0].frame if following else len(frames)
+            keyframes = [*segment.keyframes, *(following.keyframes[:1] if following else [])]
+            given = conditioning(keyframes, identities, video.source.height, video.source.width)
+            span = range(start, min(end + 1, len(frames)))
+            key = Provenance.of("segment", work.propagator.identity, video.source, sorted(given.items()), span.stop)
+            path = folder / f"{segment.number:04d}.jsonl"
+            if _made_from(path) != key.inputs:
+                _write_tracks(path, key, _propagated(work.propagator, frames, given, span))
+            parts.append((path, range(start, end)))
+    lines = (line for path, span in parts for line in read_tracks(path) if line.frame in span)
+    _write_tracks(video.folder / TRACKS, provenance, lines)
+    for path in set(folder.glob("*.jsonl")) - {path for path, _ in parts}:
+        path.unlink()
+
+
+def _propagated(
+    propagator: Propagator, frames: FrameReader, given: dict[int, dict[str, Rle]], span: range
+) -> Iterator[TrackLine]:
+    if set(span) <= given.keys():  # masks made elsewhere, on every frame
+        results = (FrameMasks(frame, given_masks(given[frame])) for frame in span)
+    else:
+        results = (result for result in propagator.propagate(frames, given, span))
+    for frame, masks in results:
+        rows = {
+            name: TrackMask(counts=mask.rle.counts, confidence=round(min(max(mask.confidence, 0.0), 1.0), 4))
+            for name, mask in masks.items()
+        }
+        yield TrackLine(frame=frame, masks=rows)
+
+
+def _write_tracks(path: Path, provenance: Provenance, lines: Iterator[TrackLine]) -> None:
+    with replacing(path) as partial_path, partial_path.open("wb") as file:
+        file.write(msgspec.json.encode(provenance) + b"\n")
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+
+
+def _review(work: Work, provenance: Provenance) -> None:
+    source = work.video.source
+    given = {keyframe.frame for keyframe in work.video.accepted().keyframes}
+    frames = doubtful_frames(work.video.tracks(), given, source.width, source.height, source.fps)
+    work.video.write(REVIEW, ReviewFile(provenance=provenance, frames=frames))
+
+
+def _lay(work: Work, provenance: Provenance) -> None:
+    source, identities = work.video.source, work.identities()
+    layers = bootstrap_layers(
+        work.video.tracks(),
+        [identities.renamed(keyframe) for keyframe in work.video.accepted().keyframes],
+        identities.categories,
+        work.project.vocabulary(),
+        (source.height, source.width),
+        source.fps,
+    )
+    work.video.write(LAYERS, LayersFile(provenance=provenance, layers=layers))
+
+
+def _ours(work: Work) -> ModelIdentity:
+    return ModelIdentity(_OURS)
+
+
+def _segmenting(work: Work) -> ModelIdentity:
+    return ModelIdentity(_OURS, None, msgspec.structs.asdict(work.project.settings.segments))
+
+
+def _choosing(work: Work) -> ModelIdentity:
+    return ModelIdentity(_OURS, None, {"reach": work.propagator.reach(work.video.source.fps)})
+
+
+def _linking(work: Work) -> ModelIdentity:
+    identity = work.propagator.identity
+    settings = {**identity.settings, "threshold": work.project.settings.link_threshold}
+    return ModelIdentity(identity.name, identity.revision, settings)
+
+
+def _tracking(work: Work) -> ModelIdentity:
+    return work.propagator.identity
+
+
+BEFORE_MASKS = (
+    Stage("signal", SIGNAL, (), _detecting, _detect),
+    Stage("segments", SEGMENTS, (SIGNAL,), _segmenting, _segment),
+    Stage("keyframes", KEYFRAMES, (SEGMENTS,), _choosing, _choose),
+    Stage("proposals", PROPOSALS, (KEYFRAMES,), _proposing, _propose, reads=(ACCEPTED,)),
+)
+AFTER_MASKS = (
+    Stage("links", LINKS, (ACCEPTED,), _linking, _link, reads=(KEYFRAMES,)),
+    Stage("tracks", TRACKS, (ACCEPTED, LINKS), _tracking, _track, reads=(KEYFRAMES, EDITS)),
+    Stage("review", REVIEW, (TRACKS, ACCEPTED), _ours, _review),
+    Stage("layers", LAYERS, (TRACKS, ACCEPTED, LINKS), _ours, _lay, reads=(EDITS,)),
+)
+
+
+# ---------------------------------------------------------------- running them
+
+
+class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
+    """What a run did with a video: the stages made, the decision that a person has to take, or what went wrong."""
+
+    video_id: str
+    made: list[str]
+    missing: str = ""
+    problem: str = ""
+
+
+def run(project: Project, *, num_proc: int = 1) -> Iterator[VideoOutcome]:
+    """Every stage of every video that has what it needs, in the order of their ids.
+
+    A video that cannot be used costs that video.
+
+    Raises:
+        ConfigError, ModelError: a setting or a model cannot be used.
+    """
+    project.vocabulary()
+    jobs = sorted(project.file.videos)
+    yield from map_in_processes(partial(run_video, project.folder), jobs, num_proc)
+
+
+def run_video(folder: Path, video_id: str) -> VideoOutcome:
+    """As `run`, of one video."""
+    project = open_project(folder)
+    made: list[str] = []
+    try:
+        video = project.video(video_id)
+        work = Work(project, video)
+        made += _made(work, BEFORE_MASKS)
+        missing = missing_masks(video)
+        if not missing:
+            made += _made(work, AFTER_MASKS)
+            missing = ""
+    except (ConfigError, ModelError):
+        raise
+    except BaristaError as error:
+        return VideoOutcome(video_id=video_id, made=made, problem=str(error))
+    return VideoOutcome(video_id=video_id, made=made, missing=missing)
+
+
+def _made(work: Work, stages: Sequence[Stage]) -> Iterator[str]:
+    for stage in stages:
+        if stage.state(work) in ("ready", "stale"):
+            identity = stage.made_by(work)
+            assert identity is not None
+            work.video.folder.mkdir(exist_ok=True)
+            stage.make(work, stage.provenance(work, identity))
+            yield stage.name
+
+
+def missing_masks(video: VideoFiles) -> str:
+    """The decision of a person without which there are no tracks, and its file; empty where there is none."""
+    accepted = {keyframe.frame for keyframe in video.accepted().keyframes if keyframe.complete}
+    if not video.has(KEYFRAMES):
+        if accepted:
+            return ""
+        return "when hands touch things (accept a signal: confidences or contacts), or masks"
+    waiting = sorted(video.asked().keys() - accepted)
+    if not waiting:
+        return ""
+    shown = ", ".join(map(str, waiting[:8])) + (" ..." if len(waiting) > 8 else "")
+    return f"masks on {len(waiting)} keyframes of {video.folder.name}/{KEYFRAMES}: {shown}"
+
+
+def _content(path: Path) -> str | None:
+    """SHA-256 of a file, None where there is none."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Header(msgspec.Struct):
+    provenance: Provenance | None = None
+
+
+def _made_from(path: Path) -> str | None:
+    """The digest of what a stage's file was made from; None for a file that is not there or cannot be read."""
+    if not path.is_file():
+        return None
+    try:
+        if path.suffix == ".jsonl":
+            _, line = next(bounded_lines(path, 2**16))
+            return msgspec.json.decode(line, type=Provenance).inputs
+        provenance = msgspec.json.decode(path.read_bytes(), type=_Header).provenance
+    except (OSError, StopIteration, msgspec.MsgspecError):
+        return None
+    return provenance.inputs if provenance else None

@@ -1,0 +1,239 @@
+"""Commands from a video to a scene graph: annotate start, run, accept, status, review, export, import."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from barista_bench.cli.app import app, explained
+from barista_bench.errors import DataError
+from barista_bench.files.text_out import echo
+
+if TYPE_CHECKING:
+    from barista_bench.annotate.records import Decisions
+
+group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(group, name="annotate")
+
+ProjectFolder = Annotated[Path, typer.Argument(help="Folder of the project.")]
+Processes = Annotated[int, typer.Option(help="Processes.")]
+By = Annotated[str | None, typer.Option(help="Who decides, where the file does not say.")]
+
+
+class FormatChoice(StrEnum):
+    release = "release"
+    coco_video = "coco_video"
+    cvat = "cvat"
+    davis = "davis"
+
+
+@group.callback()
+def _require_libraries() -> None:
+    """From a video to a scene graph: start -> run -> accept -> run -> export. See docs/your_own_videos.md."""
+    with explained():
+        importlib.import_module("barista_bench.annotate")  # says what is missing, and how to install it
+
+
+@group.command()
+def start(
+    project: ProjectFolder,
+    videos: Annotated[Path, typer.Option(help="Folder of videos: NAME.mp4, or NAME/video.mp4.")],
+    vocabulary: Annotated[Path | None, typer.Option(help="Domain file. Coffee making by default.")] = None,
+    propagator: Annotated[
+        str, typer.Option(help="flow, flow+colour, copy_nearest, linear_box or sam:CHECKPOINT.")
+    ] = "flow",
+    num_proc: Processes = 1,
+) -> None:
+    """Make a project of all videos in a folder."""
+    from barista_bench.annotate.project import start as make
+    from barista_bench.annotate.stages import propagator_of
+
+    with explained():
+        propagator_of(propagator)
+        made = make(project, videos, vocabulary, propagator=propagator, num_proc=num_proc)
+    for name, problem in made.file.lost.items():
+        echo(f"lost: {name}: {problem}", color="yellow", err=True)
+    echo(f"{project}: {len(made.file.videos)} videos, {len(made.file.lost)} lost")
+
+
+@group.command()
+def run(project: ProjectFolder, num_proc: Processes = 1) -> None:
+    """Every stage that has what it needs. Go on after a stop or a decision by running it again."""
+    from barista_bench.annotate.project import open_project
+    from barista_bench.annotate.stages import run as run_all
+
+    lost = 0
+    with explained():
+        for outcome in run_all(open_project(project), num_proc=num_proc):
+            if outcome.problem:
+                lost += 1
+                echo(f"lost: {outcome.video_id}: {outcome.problem}", color="yellow", err=True)
+                continue
+            echo(f"{outcome.video_id}: {', '.join(outcome.made) or 'nothing to do'}")
+            if outcome.missing:
+                echo(f"  a person is needed: {outcome.missing}")
+    if lost:
+        echo(f"{lost} videos could not be used")
+        raise typer.Exit(1)
+
+
+@group.command()
+def accept(
+    project: ProjectFolder,
+    source: Annotated[list[Path], typer.Option("--from", help="Decisions: JSON, or CSV of confidences.")],
+    by: By = None,
+) -> None:
+    """Take in what a person has decided: signals, masks, layers, edits of identities."""
+    from barista_bench.annotate.decisions import accept as take_in
+    from barista_bench.annotate.decisions import read_decisions
+    from barista_bench.annotate.project import open_project
+
+    with explained():
+        opened, problems = open_project(project), []
+        for path in source:
+            try:
+                decisions = read_decisions(path)
+                files = take_in(opened, decisions, by)
+                echo(f"{decisions.video}: {', '.join(files) or 'nothing in it'}")
+            except DataError as error:
+                problems.append(f"{path}: {error}")
+        _refuse(problems, "files")
+
+
+@group.command("import")
+def import_masks(
+    project: ProjectFolder,
+    source: Annotated[Path, typer.Option("--from", help="File or folder of that format.")],
+    source_format: Annotated[FormatChoice, typer.Option("--format", help="What it is.")],
+    only_asked: Annotated[
+        bool, typer.Option("--only-asked", help="Take the frames that keyframes.json asks for, and no others.")
+    ] = False,
+    by: By = None,
+) -> None:
+    """Take in masks that were made with another tool, as accepted on the frames that they annotate.
+
+    Of a release, contacts, attributes, relations, activities and steps too.
+    """
+    from barista_bench.annotate.decisions import accept as take_in
+    from barista_bench.annotate.project import open_project
+
+    with explained():
+        opened, problems = open_project(project), []
+        for read in _readers(source, source_format):
+            try:
+                decisions = read()
+                asked = opened.video(decisions.video).asked()
+                if only_asked:
+                    kept = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked]
+                    contacts = None if asked else decisions.contacts  # other contacts would ask for other frames
+                    decisions = msgspec.structs.replace(decisions, keyframes=kept, contacts=contacts)
+                take_in(opened, decisions, by)
+                echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")
+            except DataError as error:
+                problems.append(str(error))
+        _refuse(problems, "videos")
+
+
+def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions]]:
+    """For each video of a file or folder, what reads it."""
+    from barista_bench.annotate.decisions import from_graph, from_tracks
+    from barista_bench.interchange.mask_formats import read_mask_tracks
+    from barista_bench.scene_graph import SceneGraph
+
+    if source_format is FormatChoice.release:
+        graph = SceneGraph(source)
+        yield from (partial(lambda video_id: from_graph(graph[video_id]), video_id) for video_id in graph.video_ids)
+    else:
+        yield from (partial(from_tracks, tracks) for tracks in read_mask_tracks(source, source_format.value))
+
+
+def _refuse(problems: list[str], what: str) -> None:
+    for problem in problems:
+        echo(f"lost: {problem}", color="yellow", err=True)
+    if problems:
+        echo(f"{len(problems)} {what} were not taken in")
+        raise typer.Exit(1)
+
+
+@group.command()
+def status(project: ProjectFolder) -> None:
+    """What each video has, and which decision it waits for."""
+    from barista_bench.annotate.project import open_project
+    from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, Work, missing_masks
+
+    with explained():
+        opened = open_project(project)
+        for video_id in sorted(opened.file.videos):
+            video = opened.video(video_id)
+            work = Work(opened, video)
+            states = ", ".join(f"{stage.name} {stage.state(work)}" for stage in (*BEFORE_MASKS, *AFTER_MASKS))
+            echo(f"{video_id}: {states}")
+            if missing := missing_masks(video):
+                echo(f"  a person is needed: {missing}")
+        for name, problem in opened.file.lost.items():
+            echo(f"lost: {name}: {problem}", color="yellow", err=True)
+
+
+@group.command()
+def review(
+    project: ProjectFolder,
+    show: Annotated[int, typer.Option(help="Frames a video.")] = 10,
+    plots: Annotated[Path | None, typer.Option(help="Folder for a plot of each video's signal.")] = None,
+) -> None:
+    """The frames that most need a person's look, most doubtful first."""
+    from barista_bench.annotate.project import REVIEW, open_project
+    from barista_bench.annotate.records import ReviewFile
+
+    with explained():
+        opened = open_project(project)
+        for video_id in sorted(opened.file.videos):
+            video = opened.video(video_id)
+            if plots is not None:
+                from barista_bench.annotate.signal_plot import plot_signal
+
+                plot_signal(opened, video, plots)
+            if not video.has(REVIEW):
+                echo(f"{video_id}: not propagated yet")
+                continue
+            for doubt in video.read(REVIEW, ReviewFile).frames[:show]:
+                echo(f"{video_id}: frame {doubt.frame}: {doubt.object}: {doubt.why} ({doubt.doubt:.2f})")
+
+
+@group.command()
+def export(
+    project: ProjectFolder,
+    out: Annotated[Path, typer.Option(help="New folder.")],
+    target_format: Annotated[FormatChoice, typer.Option("--format", help="What to write.")] = FormatChoice.release,
+    second: Annotated[
+        Path | None, typer.Option(help="Another annotator's project of the same videos, to measure agreement.")
+    ] = None,
+    num_proc: Processes = 1,
+) -> None:
+    """Write scene graphs in the release layout with statistics, or the masks for another tool."""
+    from barista_bench.annotate.exporting import as_mask_tracks
+    from barista_bench.annotate.exporting import export as write_release
+    from barista_bench.annotate.project import open_project
+    from barista_bench.interchange.mask_formats import write_mask_tracks
+
+    with explained():
+        if target_format is not FormatChoice.release:
+            opened = open_project(project)
+            tracks = (as_mask_tracks(opened.video(video_id)) for video_id in sorted(opened.file.videos))
+            for line in write_mask_tracks(tracks, out, target_format.value):
+                echo(line)
+            return
+        statistics = write_release(project, out, second=second, num_proc=num_proc)
+    for name, problem in statistics.left_out.items():
+        echo(f"left out: {name}: {problem}", color="yellow", err=True)
+    for video_id, video in statistics.videos.items():
+        echo(f"{video_id}: {video.frames} frames, {video.objects} objects, {video.masks} masks")
+        if video.left_out:
+            echo(f"  not in the vocabulary, left out: {', '.join(video.left_out)}")
+    echo(f"wrote {out}")

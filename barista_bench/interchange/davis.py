@@ -1,0 +1,127 @@
+"""DAVIS and YouTube-VOS: a folder of palette PNGs a video, one a frame, whose index is the object.
+
+A pixel has one object: of objects that overlap, the smaller one is drawn over the larger, and what that cuts is said.
+`objects.json` beside the folders names objects and categories; where it is missing, objects are their numbers, of the
+category `unknown`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from PIL import Image
+
+from barista_bench.errors import DataError
+from barista_bench.files.bounded import read_bounded
+from barista_bench.files.paths import confined
+from barista_bench.files.writing import replacing, write_whole
+from barista_bench.scene_graph.mask_tracks import MaskTracks
+from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
+from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES
+from barista_bench.scene_graph.video_graph import UNNAMED
+
+OBJECTS_FILE = "objects.json"
+_MAX_BYTES = 2**26
+_MOST_PIXELS = 2**26
+_MOST_OBJECTS = 255
+_REMEDY = "give a folder a video of palette PNGs named by frame, such as 00000.png"
+_ObjectName = tuple[str, str]
+"""Id and category."""
+_Objects = dict[str, dict[Annotated[int, msgspec.Meta(ge=1, le=_MOST_OBJECTS)], _ObjectName]]
+
+
+def read(folder: Path) -> Iterator[MaskTracks]:
+    """The videos of a folder. Raises DataError, naming the picture."""
+    objects: _Objects = {}
+    if (folder / OBJECTS_FILE).is_file():
+        try:
+            data = read_bounded(folder / OBJECTS_FILE, _MAX_BYTES, remedy=_REMEDY)
+            objects = msgspec.json.decode(data, type=_Objects)
+        except MALFORMED as error:
+            raise DataError(f"{folder / OBJECTS_FILE}: {error}. Remedy: {_REMEDY}") from error
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder. Remedy: {_REMEDY}")
+    for video in sorted(path for path in folder.iterdir() if path.is_dir()):
+        yield _video(video, objects.get(video.name, {}))
+
+
+def _video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
+    masks: dict[int, dict[str, Rle]] = {}
+    categories: dict[str, str] = {}
+    size: tuple[int, int] | None = None
+    for path in sorted(folder.glob("*.png")):
+        if not path.stem.isdecimal() or int(path.stem) >= MAX_FRAMES:
+            raise DataError(f"{path}: is not named by its frame. Remedy: {_REMEDY}")
+        picture = _indices(confined(folder, path.name))
+        if size not in (None, picture.shape):
+            raise DataError(f"{path}: is of another size than the pictures before. Remedy: {_REMEDY}")
+        size = (picture.shape[0], picture.shape[1])
+        at = masks.setdefault(int(path.stem), {})
+        for number in np.unique(picture[picture > 0]).tolist():
+            name, category = objects.get(number, (str(number), UNNAMED))
+            categories[name] = category
+            at[name] = encode_mask(picture == number)
+    if size is None:
+        raise DataError(f"{folder}: holds no PNG. Remedy: {_REMEDY}")
+    return MaskTracks(folder.name, size[1], size[0], categories, masks)
+
+
+def _indices(path: Path) -> np.ndarray:
+    try:
+        with Image.open(path, formats=["PNG"]) as image:
+            if image.mode not in ("P", "L") or image.width * image.height > _MOST_PIXELS:
+                raise ValueError(f"{image.mode} picture of {image.width}x{image.height} px")
+            return np.asarray(image)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"{path}: no palette PNG ({error}). Remedy: {_REMEDY}") from error
+
+
+def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
+    """`NAME/00000.png` for each annotated frame, and objects.json."""
+    lines = []
+    objects: dict[str, dict[int, _ObjectName]] = {}
+    for video in tracks:
+        names = sorted(video.categories)
+        if len(names) > _MOST_OBJECTS:
+            remedy = "export as coco_video"
+            raise DataError(f"{video.video_id}: {len(names)} objects, and DAVIS holds 255. Remedy: {remedy}")
+        numbers = {name: number for number, name in enumerate(names, start=1)}
+        objects[video.video_id] = {number: (name, video.categories[name]) for name, number in numbers.items()}
+        target = confined(folder, video.video_id)
+        target.mkdir()
+        cut = 0
+        for frame, masks in sorted(video.masks.items()):
+            picture, lost = _drawn(video, masks, numbers)
+            cut += lost
+            image = Image.fromarray(picture, mode="P")
+            image.putpalette(_palette())
+            with replacing(target / f"{frame:05d}.png") as partial:
+                image.save(partial, format="PNG")
+        what = f"{cut} pixels of overlapping objects were cut" if cut else "no objects overlap"
+        lines.append(f"{video.video_id}: {len(video.masks)} frames, {len(names)} objects; {what}")
+    write_whole(folder / OBJECTS_FILE, json.dumps(objects, indent=1))
+    return lines
+
+
+def _drawn(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, int]) -> tuple[np.ndarray, int]:
+    """The picture, and how many pixels of masks are not in it."""
+    planes = {name: decode_mask(rle) for name, rle in masks.items()}
+    picture = np.zeros((video.height, video.width), dtype=np.uint8)
+    for name in sorted(planes, key=lambda name: (-int(planes[name].sum()), name)):
+        picture[planes[name]] = numbers[name]
+    total = sum(int(plane.sum()) for plane in planes.values())
+    return picture, total - int(np.count_nonzero(picture))
+
+
+def _palette() -> list[int]:
+    """The colours that DAVIS and Pascal VOC use: the bits of an index dealt out to red, green and blue in turn."""
+    return [
+        sum((index >> (3 * place + channel) & 1) << (7 - place) for place in range(3))
+        for index in range(256)
+        for channel in range(3)
+    ]

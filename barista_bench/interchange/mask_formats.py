@@ -1,0 +1,45 @@
+"""Masks of videos in the formats of other tools: COCO video (lossless, recommended), CVAT 1.1 and DAVIS.
+
+| format | one is | identity | what is lost |
+|---|---|---|---|
+| `coco_video` | a JSON file of all videos | `object_id` of a track | nothing |
+| `cvat` | an XML file a video | attribute `object`, else label and `group_id`, else the track | nothing |
+| `davis` | a folder of palette PNGs a video | the index | overlaps, categories but for `objects.json` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from barista_bench.errors import ConfigError
+from barista_bench.files.writing import replacing_folder
+from barista_bench.interchange import coco_video, cvat, davis
+from barista_bench.scene_graph.mask_tracks import MaskTracks
+
+_READERS = {"coco_video": coco_video.read, "cvat": cvat.read, "davis": davis.read}
+_WRITERS = {"coco_video": coco_video.write, "cvat": cvat.write, "davis": davis.write}
+
+
+def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks]:
+    """The videos of a file or folder.
+
+    Raises:
+        ConfigError: the format is unknown.
+        DataError: the file is not of this format; names the video, the frame and the object.
+    """
+    if name not in _READERS:
+        raise ConfigError(f"format {name!r} is not read. Remedy: give {', '.join(_READERS)}")
+    yield from _READERS[name](source)
+
+
+def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> list[str]:
+    """Write videos to a new folder; what was written and what was lost, a line a video.
+
+    Raises:
+        ConfigError: the format is unknown, or the folder holds something.
+    """
+    if name not in _WRITERS:
+        raise ConfigError(f"format {name!r} is not written. Remedy: give {', '.join(_WRITERS)}")
+    with replacing_folder(out) as folder:
+        return _WRITERS[name](tracks, folder)

@@ -1,0 +1,105 @@
+"""The `evaluate` metric Tracking: see scoring.py for the rules. Needs numpy, scipy and pycocotools beside `evaluate`.
+
+`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from .inputs import Frame, RawSequence, as_prediction, as_sequence, check_columns
+from .scoring import tracking
+
+_DESCRIPTION = """\
+HOTA of object masks over time (Higher Order Tracking Accuracy: how many masks are found, how exactly, and how well
+identities are kept), and the number of identity switches (CLEAR MOT). Masks are COCO run lengths.
+"""
+
+_CITATION = """\
+@article{luiten2021hota,
+  title = {{HOTA}: A Higher Order Metric for Evaluating Multi-Object Tracking},
+  author = {Luiten, Jonathon and Osep, Aljosa and Dendorfer, Patrick and Torr, Philip and Geiger, Andreas and
+            Leal-Taixe, Laura and Leibe, Bastian},
+  journal = {International Journal of Computer Vision},
+  volume = {129},
+  year = {2021}
+}
+@article{bernardin2008clear,
+  title = {Evaluating Multiple Object Tracking Performance: The {CLEAR MOT} Metrics},
+  author = {Bernardin, Keni and Stiefelhagen, Rainer},
+  journal = {EURASIP Journal on Image and Video Processing},
+  year = {2008}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: one entry per sequence: a list with one dict per frame, from track id to mask; or None for a sequence
+        without a usable answer. A mask is a COCO RLE dict with size and compressed counts, or None.
+    references: one such list per sequence, of the same length and sizes.
+Returns:
+    HOTA, DetA, AssA, LocA: over all sequences, means over 19 thresholds, 0 to 1.
+    IDSW: the number of identity switches.
+    per_sequence: the same five figures for each sequence.
+    n, n_failed, coverage: sequences, those without an answer, the share of those with one.
+Examples:
+    >>> left, right = {"size": [1, 4], "counts": "022"}, {"size": [1, 4], "counts": "22"}
+    >>> metric = Tracking()
+    >>> result = metric.compute(predictions=[[{"a": left}, {"b": left}], None], references=[[{1: left}] * 2, [{}]])
+    >>> result["DetA"], result["AssA"], result["IDSW"], result["coverage"]
+    (1.0, 0.5, 1, 0.5)
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class Tracking(evaluate.Metric):
+    """HOTA and identity switches. Sequences are stored as run lengths until the metric is computed."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        # As JSON: ids are the keys of a frame, and evaluate's features know no dicts of any keys.
+        sequence = datasets.Value("large_string")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features({"predictions": sequence, "references": sequence}),
+            reference_urls=["https://arxiv.org/abs/2009.07736", "https://github.com/JonathonLuiten/TrackEval"],
+        )
+
+    def add(
+        self, *, prediction: RawSequence | None = None, reference: RawSequence | None = None, **kwargs: object
+    ) -> None:
+        """Add one sequence. A prediction of None says that there is no usable answer."""
+        # evaluate.combine calls add() with the plural names.
+        row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
+        self.add_batch(**{name: [value] for name, value in row.items()})
+
+    def add_batch(
+        self,
+        *,
+        predictions: Sequence[RawSequence | None] | None = None,
+        references: Sequence[RawSequence] | None = None,
+        **kwargs: object,
+    ) -> None:
+        """Add sequences. Raises TypeError or ValueError naming the sequence, frame and track that are wrong."""
+        answers, truths = check_columns(predictions, references)
+        true = [as_sequence(raw, f"references[{index}]") for index, raw in enumerate(truths)]
+        frames = [
+            None if raw is None else as_prediction(raw, sequence, f"predictions[{index}]")
+            for index, (raw, sequence) in enumerate(zip(answers, true, strict=True))
+        ]
+        super().add_batch(predictions=list(map(_as_json, frames)), references=list(map(_as_json, true)), **kwargs)
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+        answers, truths = ([json.loads(row) for row in column] for column in (predictions, references))
+        return tracking(answers, truths)
+
+
+def _as_json(sequence: Sequence[Frame] | None) -> str:
+    def with_text(frame: Frame) -> Frame:
+        return {track: mask | {"counts": mask["counts"].decode("ascii")} for track, mask in frame.items()}
+
+    return json.dumps(None if sequence is None else list(map(with_text, sequence)))

@@ -1,0 +1,78 @@
+"""Projects of the small kitchen, whose whole truth is known, and what people would decide about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.annotate.decisions import accept, from_graph
+from barista_bench.annotate.project import Project, VideoFiles, start
+from barista_bench.annotate.records import Decisions
+from barista_bench.annotate.stages import run_video
+from barista_bench.scene_graph import SceneGraph, VideoGraph
+
+VIDEO = "mini_capsule_01"
+
+
+def truth(kitchen: Path, video_id: str = VIDEO) -> VideoGraph:
+    return SceneGraph(kitchen)[video_id]
+
+
+def only(kitchen: Path, folder: Path, video_id: str = VIDEO) -> Path:
+    """A folder with one video of the kitchen, and nothing beside it."""
+    folder.mkdir(parents=True)
+    (folder / f"{video_id}.mp4").write_bytes((kitchen / video_id / "video.mp4").read_bytes())
+    return folder
+
+
+def started(kitchen: Path, folder: Path, propagator: str = "copy_nearest") -> Project:
+    """A project of one video whose signal is known: two contacts."""
+    project = start(folder / "project", only(kitchen, folder / "videos"), propagator=propagator)
+    accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60), (110, 150)]))
+    outcome = run_video(project.folder, VIDEO)
+    assert not outcome.problem
+    assert "masks on" in outcome.missing
+    return project
+
+
+def annotated(kitchen: Path, project: Project, *, by: str = "anna", hidden: bool = False) -> VideoFiles:
+    """The project with the truth accepted on the keyframes that it asks for.
+
+    Args:
+        hidden: every segment has ids of its own, as from annotators who do not see each other's.
+    """
+    video = project.video(VIDEO)
+    asked = video.asked()
+    decisions = msgspec.structs.replace(from_graph(truth(kitchen), asked), contacts=None)
+    if hidden:
+        decisions = hide_identities(decisions, asked)
+    accept(project, decisions, by)
+    return video
+
+
+def hide_identities(decisions: Decisions, asked: dict[int, int]) -> Decisions:
+    """Ids that begin with the number of the segment; no layers, which name objects of the whole video."""
+
+    def renamed(name: str, frame: int) -> str:
+        return f"{asked[frame]}:{name}"
+
+    keyframes = [
+        msgspec.structs.replace(
+            keyframe,
+            masks={renamed(name, keyframe.frame): mask for name, mask in keyframe.masks.items()},
+            attributes=[
+                msgspec.structs.replace(item, object=renamed(item.object, keyframe.frame))
+                for item in keyframe.attributes
+            ],
+        )
+        for keyframe in decisions.keyframes
+    ]
+    objects = {f"{number}:{name}": kind for number in set(asked.values()) for name, kind in decisions.objects.items()}
+    return msgspec.structs.replace(decisions, objects=objects, keyframes=keyframes, layers=None)
+
+
+def contents(video: VideoFiles) -> dict[str, bytes]:
+    """Every file of a video, by its path."""
+    files = (path for path in video.folder.rglob("*") if path.is_file())
+    return {path.relative_to(video.folder).as_posix(): path.read_bytes() for path in files}

@@ -1,0 +1,134 @@
+"""Trackers of SAM 2 and SAM 3 with about a million random weights, as folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+_MEMORY = {
+    "memory_attention_hidden_size": 128,
+    "memory_attention_num_layers": 1,
+    "memory_attention_feed_forward_hidden_size": 32,
+    "memory_encoder_hidden_size": 128,
+    "memory_encoder_output_channels": 64,  # a constant in transformers' code
+    "mask_downsampler_embed_dim": 128,
+    "memory_fuser_embed_dim": 128,
+    "memory_fuser_num_layers": 1,
+    "memory_fuser_intermediate_dim": 32,
+    "num_maskmem": 3,
+    "max_object_pointers_in_encoder": 4,
+}
+_DECODER = {
+    "hidden_size": 128,
+    "mlp_dim": 32,
+    "num_hidden_layers": 1,
+    "iou_head_hidden_dim": 32,
+    "num_attention_heads": 2,
+}
+
+
+def sam2_config() -> Any:
+    backbone = transformers.Sam2HieraDetConfig(
+        hidden_size=8,
+        num_attention_heads=1,
+        image_size=[128, 128],
+        blocks_per_stage=[1, 1, 2, 1],
+        embed_dim_per_stage=[8, 16, 32, 64],
+        num_attention_heads_per_stage=[1, 1, 1, 1],
+        window_size_per_stage=[4, 4, 4, 4],
+        global_attention_blocks=[3],
+        window_positional_embedding_background_size=[4, 4],
+    )
+    vision = transformers.Sam2VisionConfig(
+        backbone_config=backbone,
+        backbone_channel_list=[64, 32, 16, 8],
+        fpn_hidden_size=128,
+        backbone_feature_sizes=[[32, 32], [16, 16], [8, 8]],
+    )
+    return transformers.Sam2VideoConfig(
+        vision_config=vision,
+        image_size=128,
+        memory_attention_rope_feat_sizes=[8, 8],
+        prompt_encoder_config={"hidden_size": 128, "image_size": 128, "mask_input_channels": 4},
+        mask_decoder_config=_DECODER,
+        **_MEMORY,
+    )
+
+
+def sam3_config() -> Any:
+    backbone = {
+        "model_type": "sam3_vit_model",
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "image_size": 112,
+        "pretrain_image_size": 112,
+        "patch_size": 14,
+        "window_size": 2,
+        "global_attn_indexes": [1],
+    }
+    vision = {
+        "model_type": "sam3_vision_model",
+        "backbone_config": backbone,
+        "fpn_hidden_size": 128,
+        "backbone_feature_sizes": [[32, 32], [16, 16], [8, 8]],
+    }
+    return transformers.Sam3TrackerVideoConfig(
+        vision_config=vision,
+        image_size=112,
+        memory_attention_rope_feat_sizes=[8, 8],
+        prompt_encoder_config={"hidden_size": 128, "image_size": 112, "patch_size": 14, "mask_input_channels": 4},
+        mask_decoder_config=_DECODER,
+        **_MEMORY,
+    )
+
+
+def sam3_video_config() -> Any:
+    """The same tracker beside a detector, as one checkpoint."""
+    part = {"hidden_size": 32, "num_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    text = {
+        "model_type": "clip_text_model",
+        "vocab_size": 60,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "projection_dim": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 32,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+    }
+    tracker = sam3_config()
+    detector = transformers.Sam3Config(
+        vision_config=tracker.vision_config.to_dict(),
+        text_config=text,
+        geometry_encoder_config=part,
+        detr_encoder_config=part,
+        detr_decoder_config={**part, "num_queries": 6},
+        mask_decoder_config={"hidden_size": 32, "num_upsampling_stages": 3, "num_attention_heads": 2},
+    )
+    return transformers.Sam3VideoConfig(detector_config=detector.to_dict(), tracker_config=tracker.to_dict())
+
+
+def write_checkpoint(folder: Path, kind: str) -> Path:
+    """A checkpoint of `sam2_video`, `sam3_tracker_video` or `sam3_video`, with an image processor's pixel settings."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        if kind == "sam2_video":
+            model = tracker = transformers.Sam2VideoModel(sam2_config())
+        elif kind == "sam3_tracker_video":
+            model = tracker = transformers.Sam3TrackerVideoModel(sam3_config())
+        else:
+            model = transformers.Sam3VideoModel(sam3_video_config())
+            tracker = model.tracker_model
+        # Without this every object counts as absent, and every mask is empty.
+        torch.nn.init.ones_(tracker.mask_decoder.pred_obj_score_head.proj_out.bias)
+        model.save_pretrained(folder)
+    settings = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.5, 0.25, 0.2], "rescale_factor": 1 / 255}
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings))
+    return folder

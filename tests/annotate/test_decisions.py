@@ -1,0 +1,120 @@
+"""What people hand in: taken whole or refused, with nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.annotate.decisions import accept, read_decisions
+from barista_bench.annotate.project import Project, start
+from barista_bench.annotate.records import SignalFile
+from barista_bench.errors import DataError
+from tests.annotate.projects import VIDEO, contents, only
+
+SQUARE = [[10, 10, 30, 10, 30, 30, 10, 30]]
+
+
+@pytest.fixture
+def project(small_kitchen: Path, tmp_path: Path) -> Project:
+    return start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
+
+
+def hand_in(project: Project, folder: Path, content: object) -> list[str]:
+    path = folder / "decisions.json"
+    path.write_text(json.dumps(content))
+    return accept(project, read_decisions(path))
+
+
+def masks(**changes: object) -> dict[str, Any]:
+    keyframe = {"frame": 5, "masks": {"cup": SQUARE}}
+    return {"video": VIDEO, "by": "anna", "objects": {"cup": "coffee cup"}, "keyframes": [keyframe], **changes}
+
+
+def test_polygons_become_masks_with_who_and_when(project: Project, tmp_path: Path) -> None:
+    assert hand_in(project, tmp_path, masks(when="2026-01-31", seconds=40)) == ["accepted.json"]
+    accepted = project.video(VIDEO).accepted()
+    assert accepted.seconds == 40
+    (keyframe,) = accepted.keyframes
+    mask = keyframe.masks["cup"]
+    assert (mask.by, mask.when, mask.rle.size) == ("anna", "2026-01-31", (72, 128))
+    assert keyframe.complete
+
+
+def test_a_later_file_adds_to_a_keyframe_or_replaces_it(project: Project, tmp_path: Path) -> None:
+    hand_in(project, tmp_path, masks())
+    extra = {"frame": 5, "complete": False, "masks": {"lid": SQUARE}}
+    hand_in(project, tmp_path, masks(objects={"lid": "lid"}, keyframes=[extra], by="ben"))
+    (keyframe,) = project.video(VIDEO).accepted().keyframes
+    assert {name: mask.by for name, mask in keyframe.masks.items()} == {"cup": "anna", "lid": "ben"}
+    assert keyframe.complete
+    hand_in(project, tmp_path, masks(keyframes=[{"frame": 5, "masks": {"lid": SQUARE}}]))
+    (keyframe,) = project.video(VIDEO).accepted().keyframes
+    assert list(keyframe.masks) == ["lid"]
+
+
+def test_taking_a_file_in_twice_changes_nothing_more(project: Project, tmp_path: Path) -> None:
+    hand_in(project, tmp_path, masks())
+    before = contents(project.video(VIDEO))
+    hand_in(project, tmp_path, masks())
+    assert contents(project.video(VIDEO)) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (masks(video="other"), "no video 'other'"),
+        (masks(video="../up"), r"no video '../up'"),
+        (masks(by=" "), "nobody says so"),
+        (masks(colour="red"), "colour"),
+        (masks(objects={}), "'cup' has no category"),
+        (masks(objects={"cup": "grail"}), "no category 'grail'"),
+        (masks(keyframes=[{"frame": 10**6, "masks": {}}]), "keyframe 1000000"),
+        (masks(keyframes=[{"frame": -1, "masks": {}}]), "frame"),
+        (masks(keyframes=[{"frame": 5, "masks": {"cup": {"size": [1, 1], "counts": "1"}}}]), "mask of 'cup'"),
+        (masks(keyframes=[{"frame": 5, "masks": {"cup": {"size": [72, 128], "counts": "zz"}}}]), "mask of 'cup'"),
+        (masks(keyframes=[{"frame": 5, "masks": {"cup": [[1e9] * 6]}}]), "mask of 'cup'"),
+        (masks(contacts=[[50, 20]]), r"contacts: \[50, 20\]"),
+        (masks(contacts=[[0, 10**6]]), "no range of frames"),
+        (masks(confidence=[0.5]), "1 confidences for"),
+        (masks(confidence=[2.0]), "confidence"),
+        (masks(layers={"activities": [{"name": "pour", "range": [5, 5]}]}), "'pour'"),
+        (masks(layers={"attributes": [{"object": "x", "type": "state", "value": "full", "ranges": []}]}), "'x'"),
+        (masks(edits=[{"edit": "undo", "line": 1}]), "no earlier edit"),
+        (masks(edits=[{"edit": "rename", "object": "x", "category": "lid"}]), "'x', which is no object"),
+        (masks(edits=[{"edit": "split", "object": "cup", "frame": 9, "new": "cup"}]), "an object already"),
+        (masks(edits=[{"edit": "explode"}]), "explode"),
+        ([], "object"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(
+    content: object, what: str, project: Project, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=what) as caught:
+        hand_in(project, tmp_path, content)
+    assert "Remedy: " in str(caught.value)
+    assert not project.video(VIDEO).folder.exists()
+
+
+def test_confidences_come_as_csv_with_holes(project: Project, tmp_path: Path) -> None:
+    count = project.video(VIDEO).source.frames
+    path = tmp_path / f"{VIDEO}.csv"
+    path.write_text(
+        "frame,confidence\n0,0.25\n2,\n" + f"{count - 1},1\n" + "".join(f"{k},0\n" for k in range(3, count - 1))
+    )
+    accept(project, read_decisions(path), "anna")
+    signal = project.video(VIDEO).read("signal.json", SignalFile)
+    assert signal.confidence[:4] == [0.25, None, None, 0]
+    assert signal.verified
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a,b\n1,2\n", "frame,confidence\n0,2\n", "frame,confidence\n-1,0\n", "frame,confidence\n99999999,0\n"]
+)
+def test_csv_files_that_are_no_confidences_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "clip.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match="no confidences"):
+        read_decisions(path)

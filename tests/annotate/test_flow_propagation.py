@@ -1,0 +1,135 @@
+"""Masks carried by optical flow over a scene whose every mask is known."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from barista_bench import annotate
+from barista_bench.annotate import flow_propagation
+from barista_bench.annotate.colour import colour_table, refine
+from barista_bench.annotate.flow_propagation import FlowPropagator
+from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Keyframes, Propagator
+from barista_bench.errors import DataError, ModelError
+from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.scene_graph.masks import mask_ious
+from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, texture, truth, write_scene
+
+
+def run(propagator: Propagator, scene: FrameReader, given: Keyframes, span: range) -> list[FrameMasks]:
+    return list(propagator.propagate(scene, given, span))
+
+
+def agreement(results: list[FrameMasks], name: str) -> list[float]:
+    """IoU with the truth, frame by frame."""
+    return [mask_ious([result.masks[name].rle], [truth(result.frame)[name]])[0, 0] for result in results]
+
+
+def test_moving_masks_are_followed_where_copies_are_lost(scene: FrameReader) -> None:
+    given = keyframes(0, 20, 40)
+    for name in ("box", "lid"):
+        flow = agreement(run(FlowPropagator(), scene, given, range(41)), name)
+        copied = agreement(run(CopyNearest(), scene, given, range(41)), name)
+        assert min(flow) > 0.7
+        assert np.mean(flow) > np.mean(copied) + 0.25
+
+
+def test_frames_before_the_first_and_after_the_last_keyframe_are_followed(scene: FrameReader) -> None:
+    results = run(FlowPropagator(), scene, keyframes(20), range(10, 31))
+    assert min(agreement(results, "lid")) > 0.95
+    confidence = [result.masks["lid"].confidence for result in results]
+    assert confidence[10] == 1
+    assert max(confidence[0], confidence[-1]) < confidence[9] < 1
+
+
+def test_an_object_is_carried_over_keyframes_that_do_not_mention_it(scene: FrameReader) -> None:
+    given = {frame: {"box": truth(frame)["box"]} for frame in (0, 10, 20, 30)} | {10: truth(10)}
+    results = run(FlowPropagator(), scene, given, range(31))
+    assert min(agreement(results, "lid")) > 0.95
+    confidence = [result.masks["lid"].confidence for result in results]
+    assert confidence[25] < confidence[15] < confidence[10] == 1
+
+
+def test_an_absent_object_is_shown_where_its_own_side_weighs_more(scene: FrameReader) -> None:
+    given = {0: truth(0), 20: truth(20) | {"lid": NOTHING}}
+    shown = ["lid" in result.masks for result in run(FlowPropagator(), scene, given, range(21))]
+    assert shown[0]
+    assert shown[5]
+    assert not any(shown[15:])
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_the_same_masks_come_whatever_the_number_of_threads(scene: FrameReader) -> None:
+    before = cv2.getNumThreads()
+    results = []
+    try:
+        for threads in (1, 4):
+            cv2.setNumThreads(threads)
+            results.append(run(FlowPropagator(), scene, keyframes(0, 12), range(13)))
+    finally:
+        cv2.setNumThreads(before)
+    assert results[0] == results[1]
+
+
+def test_keyframes_too_far_apart_are_refused(scene: FrameReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_propagation, "_LONGEST", 19)
+    for given in (keyframes(0, 20), keyframes(20), keyframes(0)):
+        with pytest.raises(DataError, match="no keyframe between frames 0 and 20"):
+            run(FlowPropagator(), scene, given, range(21))
+    assert len(run(FlowPropagator(), scene, keyframes(1, 20), range(21))) == 21
+
+
+def test_the_reach_is_two_seconds() -> None:
+    assert [FlowPropagator().reach(fps) for fps in (0.1, 29.97, 50)] == [1, 60, 100]
+
+
+# ---------------------------------------------------------------- colour
+
+
+def test_colour_moves_an_outline_by_no_more_than_its_rim() -> None:
+    picture = np.full((HEIGHT, WIDTH, 3), 40, dtype=np.uint8)
+    picture[20:60, 30:90] = (200, 30, 30)
+    exact = np.zeros((HEIGHT, WIDTH), dtype=np.float32)
+    exact[20:60, 30:90] = 1
+    table = colour_table(picture, exact)
+    assert table is not None
+    for shift, error in ((2, 0), (8, 6)):
+        refined = refine(np.roll(exact, shift, axis=1), picture, table) > 0.5
+        assert abs(int(np.flatnonzero(refined[40])[0]) - 30 - error) <= 1
+
+
+def test_a_small_object_has_no_colours() -> None:
+    mask = np.zeros((HEIGHT, WIDTH), dtype=np.float32)
+    mask[10:17, 10:17] = 1
+    assert colour_table(texture(0, HEIGHT, WIDTH), mask) is None
+
+
+def test_colour_is_used_only_for_objects_that_it_helps_on_keyframes_left_out(
+    scene: FrameReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refined_by_name(coverage: np.ndarray, picture: np.ndarray, table: np.ndarray) -> np.ndarray:
+        return np.zeros_like(coverage)
+
+    given = keyframes(0, 10, 20)
+    plain = run(FlowPropagator(), scene, given, range(21))
+    monkeypatch.setattr(flow_propagation, "refine", refined_by_name)
+    assert run(FlowPropagator(colour=True), scene, given, range(21)) == plain  # it would erase every object
+
+
+def test_colour_sharpens_the_outline_of_an_object_of_one_colour(tmp_path: Path) -> None:
+    with open_reader(write_scene(tmp_path / "flat", 25, flat=True)) as frames:
+        plain, coloured = (
+            agreement(run(FlowPropagator(colour=colour), frames, keyframes(0, 12, 24), range(25)), "box")
+            for colour in (False, True)
+        )
+    assert np.mean(coloured) > np.mean(plain) + 0.005
+
+
+def test_the_room_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.errors.find_spec", lambda library: None)
+    with pytest.raises(ModelError, match=r"annotating videos needs cv2.*barista_bench\[annotate\]"):
+        importlib.reload(annotate)

@@ -1,0 +1,100 @@
+"""What every propagator holds to, and the baselines' masks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.annotate.flow_propagation import FlowPropagator
+from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator
+from barista_bench.errors import DataError
+from barista_bench.media.video import FrameReader
+from barista_bench.scene_graph import Rle, decode_mask
+from barista_bench.scene_graph.masks import mask_boxes
+from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, truth
+
+PROPAGATORS = [CopyNearest(), LinearBox(), FlowPropagator()]
+every_propagator = pytest.mark.parametrize("propagator", PROPAGATORS, ids=lambda p: p.identity.name)
+
+
+@every_propagator
+def test_every_frame_of_the_span_comes_once_and_keyframes_come_as_given(
+    propagator: Propagator, scene: FrameReader
+) -> None:
+    results = list(propagator.propagate(scene, keyframes(10, 20), range(6, 25)))
+    assert [result.frame for result in results] == list(range(6, 25))
+    for frame in (10, 20):
+        masks = results[frame - 6].masks
+        assert {name: mask.rle for name, mask in masks.items()} == truth(frame)
+        assert {mask.confidence for mask in masks.values()} == {1.0}
+    assert all(0 <= mask.confidence <= 1 for result in results for mask in result.masks.values())
+
+
+@every_propagator
+def test_keyframes_without_objects_give_frames_without_masks(propagator: Propagator, scene: FrameReader) -> None:
+    assert list(propagator.propagate(scene, {2: {}}, range(4))) == [FrameMasks(frame, {}) for frame in range(4)]
+
+
+@every_propagator
+def test_objects_overlap(propagator: Propagator, scene: FrameReader) -> None:
+    for _, masks in propagator.propagate(scene, keyframes(0, 6), range(7)):
+        box, lid = (decode_mask(masks[name].rle) for name in ("box", "lid"))
+        assert (box & lid).sum() > 0.9 * lid.sum()
+
+
+@every_propagator
+def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(
+    propagator: Propagator, scene: FrameReader
+) -> None:
+    given = {0: truth(0), 8: {"box": truth(8)["box"]}, 16: truth(16)}
+    absent = given | {8: given[8] | {"lid": NOTHING}}
+    bridged, gone = (
+        {result.frame: set(result.masks) for result in propagator.propagate(scene, masks, range(17))}
+        for masks in (given, absent)
+    )
+    assert bridged[8] == {"box", "lid"}
+    assert gone[8] == gone[7] == gone[9] == {"box"}
+    assert gone[1] == gone[15] == {"box", "lid"}
+
+
+@every_propagator
+@pytest.mark.parametrize(
+    ("masks", "span", "named"),
+    [
+        ({}, range(5), "no keyframe"),
+        (keyframes(7), range(5), "keyframe 7 is outside"),
+        (keyframes(7), range(500), "cannot propagate"),
+        (keyframes(0), range(0, 5, 2), "cannot propagate"),
+        ({2: {"box": Rle("00", (0, 0))}}, range(5), "keyframe 2: the mask of 'box' is 0x0 px"),
+    ],
+)
+def test_what_cannot_be_propagated_is_named(
+    propagator: Propagator, scene: FrameReader, masks: object, span: range, named: str
+) -> None:
+    with pytest.raises(DataError, match=rf"frames: .*{named}.*Remedy: "):
+        next(propagator.propagate(scene, masks, span))  # type: ignore[arg-type]
+
+
+def test_the_nearest_mask_is_copied_the_earlier_of_two(scene: FrameReader) -> None:
+    results = list(CopyNearest().propagate(scene, keyframes(0, 4), range(7)))
+    nearest = [0, 0, 0, 4, 4, 4, 4]
+    assert [result.masks["box"].rle for result in results] == [truth(frame)["box"] for frame in nearest]
+    assert [result.masks["box"].confidence for result in results] == [1, 1 / 2, 1 / 3, 1 / 2, 1, 1 / 2, 1 / 3]
+
+
+corner = st.tuples(st.integers(0, WIDTH - 20), st.integers(0, HEIGHT - 20), st.integers(1, 20), st.integers(1, 20))
+
+
+@given(corner, corner, st.integers(0, 10))
+def test_a_box_between_two_boxes_is_the_mask_of_the_nearest_scaled_into_it(
+    scene: FrameReader, first: tuple[int, ...], last: tuple[int, ...], frame: int
+) -> None:
+    given = {0: {"box": rectangle(*first)}, 10: {"box": rectangle(*last)}}
+    rle = list(LinearBox().propagate(scene, given, range(11)))[frame].masks["box"].rle
+    corners = np.array([[x, y, x + w, y + h] for x, y, w, h in (first, last)])
+    expected = corners[0] + (corners[1] - corners[0]) * frame / 10
+    x, y, w, h = mask_boxes([rle.counts], HEIGHT, WIDTH)[0]
+    assert np.abs(np.array([x, y, x + w, y + h]) - expected).max() <= 1
+    assert decode_mask(rle).sum() == w * h

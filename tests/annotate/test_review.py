@@ -1,0 +1,87 @@
+"""Frames that a person should look at, and what geometry proposes."""
+
+from __future__ import annotations
+
+from barista_bench.annotate.geometry import bootstrap_layers, carried_forward
+from barista_bench.annotate.records import AcceptedKeyframe, StatedAttribute, TrackLine, TrackMask
+from barista_bench.annotate.review import doubtful_frames
+from barista_bench.scene_graph import Rle
+from barista_bench.scene_graph.domain import load_domain
+from tests.annotate.scenes import HEIGHT, WIDTH, rectangle
+
+FPS = 10.0
+
+
+def line(frame: int, confidence: float = 1.0, **rles: Rle) -> TrackLine:
+    masks = {name: TrackMask(counts=rle.counts, confidence=confidence) for name, rle in rles.items()}
+    return TrackLine(frame=frame, masks=masks)
+
+
+def doubts(lines: list[TrackLine], given: tuple[int, ...] = ()) -> list[tuple[int, str]]:
+    return [(doubt.frame, doubt.why) for doubt in doubtful_frames(lines, given, WIDTH, HEIGHT, FPS)]
+
+
+BOX = rectangle(50, 30, 40, 30)
+
+
+def test_frames_come_by_doubt_and_not_those_that_a_person_annotated() -> None:
+    lines = [line(k, 0.3 if k == 7 else 0.6 if k == 20 else 0.1 if k == 30 else 1.0, cup=BOX) for k in range(40)]
+    assert doubts(lines, (30,)) == [(7, "low confidence"), (20, "low confidence")]
+
+
+def test_frames_close_to_a_worse_one_are_left_out() -> None:
+    lines = [line(k, 0.5 if k in (10, 12, 15) else 1.0, cup=BOX) for k in range(20)]
+    assert doubts(lines) == [(10, "low confidence"), (15, "low confidence")]
+
+
+def test_a_sudden_change_of_area_is_doubtful() -> None:
+    lines = [line(k, cup=rectangle(50, 30, 40, 30 if k < 10 else 8)) for k in range(20)]
+    assert doubts(lines) == [(10, "area changes")]
+
+
+def test_an_object_may_leave_over_the_edge_but_not_vanish_in_the_middle() -> None:
+    leaving = [line(k, cup=rectangle(0, 30, 40, 30)) if k < 10 else line(k) for k in range(20)]
+    assert doubts(leaving) == []
+    vanishing = [line(k, cup=BOX) if k < 10 else line(k) for k in range(20)]
+    assert doubts(vanishing) == [(10, "vanishes")]
+    assert doubts([line(19 - k.frame, **({"cup": BOX} if k.masks else {})) for k in reversed(vanishing)]) == [
+        (10, "appears")
+    ]
+
+
+# ---------------------------------------------------------------- proposals by geometry
+
+CATEGORIES = {"hand": "right hand", "cup": "coffee cup", "tray": "box", "sugar": "sugar", "lid": "lid"}
+
+
+def proposed(lines: list[TrackLine]) -> set[tuple[str, str, str, tuple[int, int]]]:
+    layers = bootstrap_layers(lines, [], CATEGORIES, load_domain(), (HEIGHT, WIDTH), FPS)
+    return {(r.source, r.target, r.value, span) for r in layers.relations for span in r.ranges}
+
+
+def test_a_hand_that_reaches_an_object_touches_it_and_holds_it_once_it_moves_along() -> None:
+    lines = []
+    for k in range(30):
+        x = 20 + 4 * max(0, k - 15)
+        near = k >= 5
+        hand = rectangle(x - 18 if near else 0, 40 if near else 80, 18, 15)
+        lines.append(line(k, hand=hand, cup=rectangle(x, 40, 20, 20), lid=rectangle(120, 5, 20, 10)))
+    assert proposed(lines) == {("hand", "cup", "touches", (5, 16)), ("hand", "cup", "holds", (16, 30))}
+
+
+def test_what_lies_in_a_box_is_inside_and_what_stands_over_its_upper_edge_is_on_it() -> None:
+    tray, sugar, cup = rectangle(40, 50, 80, 40), rectangle(60, 60, 10, 10), rectangle(90, 30, 16, 26)
+    lines = [line(k, tray=tray, sugar=sugar, cup=cup) for k in range(10)]
+    always = (0, 10)
+    forward = {("sugar", "tray", "inside", always), ("cup", "tray", "on", always)}
+    assert proposed(lines) == forward | {("tray", "sugar", "contains", always), ("tray", "cup", "under", always)}
+
+
+def test_what_keyframes_state_holds_until_the_next_one_that_says_otherwise() -> None:
+    def stating(frame: int, *values: str) -> AcceptedKeyframe:
+        stated = [StatedAttribute(object="cup", type="state", value=value) for value in values]
+        return AcceptedKeyframe(frame=frame, complete=True, masks={}, attributes=stated)
+
+    keyframes = [stating(5, "empty"), stating(20, "empty", "upright"), stating(30), stating(40, "full")]
+    rows = {entry.value: entry.ranges for entry in carried_forward(keyframes, 50)}
+    assert rows == {"empty": [(0, 40)], "upright": [(20, 40)], "full": [(40, 50)]}

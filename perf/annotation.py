@@ -27,7 +27,7 @@ from barista_bench.annotate.flow_propagation import FlowPropagator  # noqa: E402
 from barista_bench.annotate.project import LAYERS, LINKS, SEGMENTS, VideoFiles, start  # noqa: E402
 from barista_bench.annotate.propagation import CopyNearest, LinearBox  # noqa: E402
 from barista_bench.annotate.records import Decisions, Layers, LayersFile, LinksFile, SegmentsFile  # noqa: E402
-from barista_bench.annotate.stages import run_video  # noqa: E402
+from barista_bench.annotate.running import run_video  # noqa: E402
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j  # noqa: E402
 from barista_bench.metrics.tracking.scoring import tracking  # noqa: E402
 from barista_bench.scene_graph import SceneGraph, VideoGraph, encode_mask  # noqa: E402

@@ -15,7 +15,7 @@ from barista_bench import __version__, cli
 from barista_bench.annotate.decisions import accept
 from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import open_project, start
-from barista_bench.annotate.stages import run as run_stages
+from barista_bench.annotate.running import run as run_stages
 from barista_bench.api import load_results
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace

@@ -1,4 +1,4 @@
-"""The stages from a video to its tracks and layers, and how they are run.
+"""The stages from a video to its tracks and layers; `running` runs them.
 
     signal -> segments -> keyframes -> proposals -> [a person accepts masks] -> links -> tracks -> review, layers
 
@@ -35,7 +35,6 @@ from barista_bench.annotate.project import (
     TRACKS,
     Project,
     VideoFiles,
-    open_project,
     read_tracks,
 )
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
@@ -45,7 +44,6 @@ from barista_bench.annotate.records import (
     KeyframesFile,
     LayersFile,
     LinksFile,
-    ProjectRecord,
     ProposalsFile,
     Provenance,
     ReviewFile,
@@ -57,8 +55,7 @@ from barista_bench.annotate.records import (
 from barista_bench.annotate.review import doubtful_frames
 from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
-from barista_bench.core.worker_processes import map_in_processes
-from barista_bench.errors import BaristaError, ConfigError, ModelError
+from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import bounded_lines
 from barista_bench.files.writing import replacing
 from barista_bench.media.video import FrameReader
@@ -325,74 +322,6 @@ AFTER_MASKS = (
     Stage("review", REVIEW, (TRACKS, ACCEPTED), _ours, _review),
     Stage("layers", LAYERS, (TRACKS, ACCEPTED, LINKS), _ours, _lay, reads=(EDITS,)),
 )
-
-
-# ---------------------------------------------------------------- running them
-
-
-class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
-    """What a run did with a video: the stages made, the decision that a person has to take, or what went wrong."""
-
-    video_id: str
-    made: list[str]
-    missing: str = ""
-    problem: str = ""
-
-
-def run(project: Project, *, num_proc: int = 1) -> Iterator[VideoOutcome]:
-    """Every stage of every video that has what it needs, in the order of their ids.
-
-    A video that cannot be used costs that video.
-
-    Raises:
-        ConfigError, ModelError: a setting or a model cannot be used.
-    """
-    project.vocabulary()
-    jobs = sorted(project.file.videos)
-    yield from map_in_processes(partial(run_video, project.folder), jobs, num_proc)
-
-
-def run_video(folder: Path, video_id: str) -> VideoOutcome:
-    """As `run`, of one video."""
-    project = open_project(folder)
-    made: list[str] = []
-    try:
-        video = project.video(video_id)
-        work = Work(project, video)
-        made += _made(work, BEFORE_MASKS)
-        missing = missing_masks(video)
-        if not missing:
-            made += _made(work, AFTER_MASKS)
-            missing = ""
-    except (ConfigError, ModelError):
-        raise
-    except BaristaError as error:
-        return VideoOutcome(video_id=video_id, made=made, problem=str(error))
-    return VideoOutcome(video_id=video_id, made=made, missing=missing)
-
-
-def _made(work: Work, stages: Sequence[Stage]) -> Iterator[str]:
-    for stage in stages:
-        if stage.state(work) in ("ready", "stale"):
-            identity = stage.made_by(work)
-            assert identity is not None
-            work.video.folder.mkdir(exist_ok=True)
-            stage.make(work, stage.provenance(work, identity))
-            yield stage.name
-
-
-def missing_masks(video: VideoFiles) -> str:
-    """The decision of a person without which there are no tracks, and its file; empty where there is none."""
-    accepted = {keyframe.frame for keyframe in video.accepted().keyframes if keyframe.complete}
-    if not video.has(KEYFRAMES):
-        if accepted:
-            return ""
-        return "when hands touch things (accept a signal: confidences or contacts), or masks"
-    waiting = sorted(video.asked().keys() - accepted)
-    if not waiting:
-        return ""
-    shown = ", ".join(map(str, waiting[:8])) + (" ..." if len(waiting) > 8 else "")
-    return f"masks on {len(waiting)} keyframes of {video.folder.name}/{KEYFRAMES}: {shown}"
 
 
 def _content(path: Path) -> str | None:

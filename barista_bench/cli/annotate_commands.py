@@ -67,7 +67,7 @@ def start(
 def run(project: ProjectFolder, num_proc: Processes = 1) -> None:
     """Every stage that has what it needs. Go on after a stop or a decision by running it again."""
     from barista_bench.annotate.project import open_project
-    from barista_bench.annotate.stages import run as run_all
+    from barista_bench.annotate.running import run as run_all
 
     lost = 0
     with explained():
@@ -166,7 +166,8 @@ def _refuse(problems: list[str], what: str) -> None:
 def status(project: ProjectFolder) -> None:
     """What each video has, and which decision it waits for."""
     from barista_bench.annotate.project import open_project
-    from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, Work, missing_masks
+    from barista_bench.annotate.running import missing_masks
+    from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, Work
 
     with explained():
         opened = open_project(project)

@@ -9,7 +9,7 @@ import msgspec
 from barista_bench.annotate.decisions import accept, from_graph
 from barista_bench.annotate.project import Project, VideoFiles, start
 from barista_bench.annotate.records import Decisions
-from barista_bench.annotate.stages import run_video
+from barista_bench.annotate.running import run_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 VIDEO = "mini_capsule_01"

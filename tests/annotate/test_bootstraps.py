@@ -17,7 +17,7 @@ from barista_bench.annotate.detection import Detection, ObjectDetector, contact_
 from barista_bench.annotate.project import PROPOSALS, SIGNAL, open_project, start
 from barista_bench.annotate.proposals import BoxSegmenter
 from barista_bench.annotate.records import Decisions, ProposalsFile, SignalFile
-from barista_bench.annotate.stages import run_video
+from barista_bench.annotate.running import run_video
 from barista_bench.errors import ModelError
 from barista_bench.media.video import FrameReader
 from barista_bench.models import tiny

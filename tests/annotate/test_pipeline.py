@@ -28,7 +28,7 @@ from barista_bench.annotate.records import (
     Split,
     Undo,
 )
-from barista_bench.annotate.stages import run, run_video
+from barista_bench.annotate.running import run, run_video
 from barista_bench.cli import app
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import open_reader

@@ -175,7 +175,6 @@ def _names(group: tuple[str, ...], name: str) -> bool:
     return any(name == word or name.endswith(f" {word}") for word in group)
 
 
-@functools.cache
 def load_domain(path: Path | None = None) -> Domain:
     """The domain file at `path`; of coffee making where it is None.
 
@@ -183,8 +182,13 @@ def load_domain(path: Path | None = None) -> Domain:
         ConfigError: the file cannot be read, or says something that the format does not have.
     """
     if path is None:
-        return _parse(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
+        return _shipped()
     return _parse(read_bounded(path, MAX_BYTES, remedy=_REMEDY, error=ConfigError), str(path))
+
+
+@functools.cache
+def _shipped() -> Domain:
+    return _parse(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
 
 
 def _parse(content: bytes, source: str) -> Domain:

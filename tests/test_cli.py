@@ -182,12 +182,15 @@ def test_an_error_is_one_line_with_its_remedy(
 
 @pytest.mark.full
 def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen: Path, tmp_path: Path) -> None:
-    release, data, runs = tmp_path / "release", tmp_path / "data", tmp_path / "runs"
-    kitchen = ["--kitchen", str(small_kitchen), "--benchmark", "handyvqa"]
-    assert invoke(cli.app, ["mini", str(release), *kitchen]).exit_code == 0
-    again = invoke(cli.app, ["mini", str(release), *kitchen])
+    made, data, runs = tmp_path / "made", tmp_path / "data", tmp_path / "runs"
+    flags = ["--source", str(small_kitchen), "--out", str(made), "--families", "handyvqa", "--per-subtask", "4"]
+    generated = invoke(cli.app, ["generate", *flags, "--no-progress"])
+    assert generated.exit_code == 0, generated.output
+    assert "  action: 1 of 4" in generated.output
+    again = invoke(cli.app, ["generate", *flags, "--no-progress"])
     assert again.exit_code == 1
     assert "is there already" in again.output
+    release = made / "handyvqa"
     checked = invoke(cli.app, ["validate", str(release), "--benchmark", "handyvqa", "--no-progress"])
     assert "0 errors" in checked.output
     build_flags = ["--benchmark", "handyvqa", "--out", str(data / "hands"), "--no-cache", "--no-progress"]

@@ -52,7 +52,7 @@ def has_imported(name: str) -> Callable[[int, Path], bool]:
         pytest.param(has_imported("_pydantic_core"), id="while the commands are imported"),
         pytest.param(has_imported("libav"), id="while a command imports what it needs"),
         pytest.param(lambda leader, _: len(group(leader)) >= 3, id="while workers start"),
-        pytest.param(lambda _, folder: any(folder.rglob(".video.mp4.part")), id="while workers work"),
+        pytest.param(lambda _, folder: any(folder.rglob(".video.mp4.*")), id="while workers work"),
     ],
 )
 def test_ctrl_c_is_one_line_and_leaves_no_process_and_no_file(

@@ -113,11 +113,13 @@ ROUND_THE_DOOR = {
 FILES_FOR_PEOPLE = (".md", ".csv", ".tex", ".html")
 WRITING = {"write_text", "write_bytes", "write_whole", "save", "open", "replacing", "savefig"}
 WRITERS_OF_FILES = {
+    "annotate/decisions.py": "reads a table of confidences; what it writes is JSON",
     "stats/tables.py": "text_out.csv",
     "cli/judge_commands.py": "cross_text.as_markdown",
     "reporting/__init__.py": "render_markdown, render_html, export.csv, export.latex",
     "scene_graph/statistics_files.py": "text_out.markdown",
-    "data/card.py": "names of configs and figures, which are ours",
+    "cli/generate_commands.py": "audit_page, which render_html's environment escapes",
+    "data/manifest.py": "names of configs and figures, which are ours",
     "hub/files.py": "YAML metadata of a card, which escapes, and a dataset's files as they are",
 }
 

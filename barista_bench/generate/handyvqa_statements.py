@@ -57,7 +57,7 @@ class HandAtWork(Statement, frozen=True):
 
     def truth(self, scene: Scene) -> Truth:
         noun = Action(self.action, 0, 0).noun
-        named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.name)]
+        named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
         seen = [
             frame
             for frame in self.frames
@@ -70,8 +70,8 @@ class TouchedInClip(Statement, frozen=True):
     """Some hand is on an object in [start, end): on one of the frames `shown` the contact is recorded and the hand well
     to be seen, on two of them the object is.
 
-    False: no contact is recorded in the span or near it; the object is well to be seen at half of its moments or more;
-    and at every moment, four a second, at which the object is in the picture, all hands there are apart from it.
+    False: no contact is recorded in the span or near it; the object is well to be seen at half of its moments or more,
+    four a second; and on every frame on which the object is in the picture, all hands there are apart from it.
     """
 
     object: str
@@ -85,9 +85,9 @@ class TouchedInClip(Statement, frozen=True):
         if any(use.start < self.end + margin and use.end > self.start - margin for use in uses):
             is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
             return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
-        moments = moments_of(scene, self.start, self.end)
-        if not all(self._is_free(scene, frame) for frame in moments):
+        if not all(self._is_free(scene, frame) for frame in range(self.start, self.end)):
             return None
+        moments = moments_of(scene, self.start, self.end)
         return (
             False if 2 * sum(scene.visible(self.object, frame) is True for frame in moments) >= len(moments) else None
         )

@@ -41,6 +41,11 @@ class Thing(NamedTuple):
     name: str
     category: str
 
+    @property
+    def noun(self) -> str:
+        """The name without what the thing belongs to: of "lid of the jar", "lid"."""
+        return self.name.partition(_OF)[0]
+
 
 class HandUse(NamedTuple):
     """One hand on one thing over frames [start, end), holes included.

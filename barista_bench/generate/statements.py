@@ -295,8 +295,8 @@ def uses_of(scene: Scene, side: Side, object_id: str) -> Iterator[HandUse]:
 def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
     """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value."""
     rows = (row for row in (*scene.actions, *scene.steps) if row.start < end and row.end > start)
-    name, verbs = scene.things[object_id].name, scene.domain.ongoing.get(value, ())
-    return any(row.verb in verbs and scene.domain.same_noun(row.noun, name) for row in rows)
+    noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
+    return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
 
 
 def moments_of(scene: Scene, start: int, end: int) -> range:
@@ -322,4 +322,4 @@ def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
 
 def _is_touched(scene: Scene, noun: str, frame: int) -> bool:
     near = (use for use in scene.uses if use.start - scene.margin <= frame < use.end + scene.margin)
-    return any(scene.domain.same_noun(noun, use.thing.name) for use in near)
+    return any(scene.domain.same_noun(noun, use.thing.noun) for use in near)

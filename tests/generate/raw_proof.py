@@ -6,7 +6,7 @@ Each kind of statement has a function of its own here, after what its docstring 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -95,7 +95,7 @@ def could_mean(video: RawVideo, name: str, item: str) -> bool:
     return any(label == name or label.endswith(f" {name}") for label in video.labels(item))
 
 
-def unique(video: RawVideo, name: str, item: str, frames: list[int]) -> bool:
+def unique(video: RawVideo, name: str, item: str, frames: Iterable[int]) -> bool:
     """`name`, as a text has it, with or without the whole that it belongs to."""
     head, _, owner = name.partition(" of the ")
     for other in set(video.category) - {item} - video.is_hand:
@@ -179,7 +179,7 @@ def _touched_in_clip(video: RawVideo, said: Said) -> Truth:
             for frame in said["shown"]
         )
         return True if on and sum(video.seen(item, frame) for frame in said["shown"]) >= 2 else None
-    moments = range(start, end, max(1, round(video.fps / 4)))
+    moments = range(start, end)
     hands = [hand for side in SIDES for hand in video.hands[side]]
     meets = any(
         not video.apart(hand, item, at) for at in moments for hand in hands if video.on(hand, at) and video.on(item, at)
@@ -521,13 +521,17 @@ def _in_words(video: RawVideo, said: Said) -> Truth:
     ) or None
 
 
-def _by_text(video: RawVideo, said: Said) -> Truth:
-    """Names are those of the texts: `test_proof` holds them against the video."""
-    return True if said["object"] in video.category else None
+def _named(video: RawVideo, said: Said) -> Truth:
+    """Whether an object has a name, with or without what it belongs to, that means nothing else on the frames."""
+    item = said["object"]
+    frames = said.get("frames", range(video.count))
+    wholes = [label for (part, whole) in video.places if part == item for label in video.labels(whole)]
+    names = [f"{name}{end}" for name in video.labels(item) for end in ("", *(f" of the {whole}" for whole in wholes))]
+    return any(unique(video, name, item, frames) for name in names) or None
 
 
 RULES: Mapping[str, Callable[[RawVideo, Said], Truth]] = {
-    "Seen": _seen, "Unique": _by_text, "ClearlyNamed": _by_text, "Unmistakable": _by_text, "AllOf": _all_of,
+    "Seen": _seen, "Unique": _named, "ClearlyNamed": _named, "Unmistakable": _named, "AllOf": _all_of,
     "Touches": _touches, "AwayFrom": _away, "HandOn": _hand_on, "HandsDo": _hands_do, "HandAtWork": _hand_at_work,
     "TouchedInClip": _touched_in_clip, "TouchedDuring": _touched_during, "NothingElseTouched": _nothing_else,
     "Masked": _masked, "HasValue": _has_value, "Changes": _changes, "Course": _course, "Located": _located,

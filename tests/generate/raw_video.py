@@ -89,8 +89,10 @@ class RawVideo:
         return {hand for hands in self.hands.values() for hand in hands}
 
     def labels(self, item: str) -> set[str]:
-        """All that an object may be called: its category, its types, with or without its colours."""
-        types = {row.label.lower() for row in self.values.get((item, "type"), ())}
+        """All that an object may be called: its category, its types, with or without its colours. Types of machines
+        (portafilter) are no names."""
+        is_named = self.category[item] != DOMAIN["stratum"][0]
+        types = {row.label.lower() for row in self.values.get((item, "type"), ()) if is_named}
         colours = {row.label.lower() for row in self.values.get((item, "color"), ())}
         plain = {self.category[item], *types}
         return plain | {f"{colour} {name}" for colour in colours for name in plain}

@@ -80,7 +80,7 @@ def test_a_generative_model_is_asked_in_two_conversations_or_in_one(dataset: Pat
             benchmark="vista",
             task="minecraft",
             runs=1,
-            limit=2,
+            limit=6,
             max_new_tokens=8,
             option=[f"conversation={option}"],
             out=tmp_path / option,

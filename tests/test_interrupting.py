@@ -61,6 +61,7 @@ def test_ctrl_c_is_one_line_and_leaves_no_process_and_no_file(
     process = subprocess.Popen(
         [sys.executable, "-m", "barista_bench.cli", *MINI],
         cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )  # fmt: skip
     until(lambda: moment(process.pid, tmp_path), process)
     os.killpg(process.pid, signal.SIGINT)

@@ -9,7 +9,7 @@ from PIL import Image
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import open_reader, video_facts
-from barista_bench.mini.cutting import cut_clip, encode_video, join_clips
+from barista_bench.mini.cutting import cut_clip, encode_video
 from tests.video_samples import HEIGHT, WIDTH, paint, painted_index, render
 
 
@@ -44,28 +44,6 @@ def test_a_clip_may_have_another_size_and_rate(source: Path, tmp_path: Path) -> 
 def test_the_same_cut_gives_the_same_bytes(source: Path, tmp_path: Path) -> None:
     first, second = (cut_clip(source, tmp_path / f"{name}.mp4", 3, 40) for name in "ab")
     assert first.read_bytes() == second.read_bytes()
-
-
-def test_joined_clips_follow_each_other(source: Path, tmp_path: Path) -> None:
-    parts = [cut_clip(source, tmp_path / f"{start}.mp4", start, start + 12) for start in (40, 0, 20)]
-    joined = join_clips(parts, tmp_path / "joined.mp4")
-    assert painted(joined) == [*range(40, 52), *range(12), *range(20, 32)]
-    assert video_facts(joined).fps == pytest.approx(30)
-
-
-def test_clips_of_other_sizes_or_rates_are_not_joined(source: Path, tmp_path: Path) -> None:
-    plain = cut_clip(source, tmp_path / "plain.mp4", 0, 10)
-    small = cut_clip(source, tmp_path / "small.mp4", 0, 10, size=(64, 32))
-    slow = cut_clip(source, tmp_path / "slow.mp4", 0, 10, fps=10)
-    for other in (small, slow):
-        with pytest.raises(DataError, match=rf"{other.name}.*unlike the clips before it.*Remedy"):
-            join_clips([plain, other], tmp_path / "joined.mp4")
-    assert not (tmp_path / "joined.mp4").exists()
-
-
-def test_nothing_to_join_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing to join"):
-        join_clips([], tmp_path / "joined.mp4")
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 4), (4, 4), (6, 4), (0, 81)])

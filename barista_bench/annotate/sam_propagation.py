@@ -25,7 +25,7 @@ from barista_bench.annotate.propagation import (
     is_empty,
 )
 from barista_bench.errors import ModelError
-from barista_bench.files.checkpoints import Pretrained, load_pretrained, require_libraries, revision_of
+from barista_bench.files.checkpoints import Pretrained, load_pretrained, loading_of, require_libraries, revision_of
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_ious
@@ -103,11 +103,7 @@ class SamPropagator:
             device=device,
             dtype=dtype,
         )
-        settings = {
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "attn_implementation": model.config._attn_implementation,
-        }
-        return cls(model, scale, ModelIdentity(f"sam:{name}", revision_of(name, model.config), settings))
+        return cls(model, scale, ModelIdentity(f"sam:{name}", revision_of(name, model.config), loading_of(model)))
 
     def reach(self, fps: float) -> int:
         return _REACH

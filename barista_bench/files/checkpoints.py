@@ -46,6 +46,14 @@ def revision_of(name: str, config: PreTrainedConfig) -> str | None:
     return folder_hash(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
 
 
+def loading_of(model: Pretrained) -> dict[str, Any]:
+    """How a model was loaded, as far as it changes answers: number type, and kind of attention."""
+    return {
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "attn_implementation": model.config._attn_implementation,
+    }
+
+
 def require_libraries() -> None:
     """Raise ModelError, naming the extra to install, where torch or transformers is missing."""
     require_extra("running a model", "torch", "transformers", extra="run")

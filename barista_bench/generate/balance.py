@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.drawing import draw
 
 SLACK = 3.0
@@ -20,15 +20,15 @@ SPARE = 4
 AT_ONCE = 40
 """Candidates, in the order of `draw`, of which one is chosen as the next."""
 
-WrongNeeded = Callable[[Candidate], int]
-Words = Callable[[Candidate, Choice], Sequence[str]]
+WrongNeeded = Callable[[QuestionCandidate], int]
+Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
 Counts = NDArray[np.int64]
 
 
 class _Offer(NamedTuple):
     """A candidate as counts of words: of its right choices, (words,), and of each wrong one, (choices, words)."""
 
-    candidate: Candidate
+    candidate: QuestionCandidate
     right: Counts
     wrong: Counts
     needed: int
@@ -43,8 +43,8 @@ class _Addition(NamedTuple):
 
 
 def draw_balanced(
-    candidates: Sequence[Candidate], size: int, seed: int, wrong_needed: WrongNeeded, words: Words
-) -> list[Candidate]:
+    candidates: Sequence[QuestionCandidate], size: int, seed: int, wrong_needed: WrongNeeded, words: Words
+) -> list[QuestionCandidate]:
     """At most `size` candidates, each with just the wrong choices that it needs; no word tells right from wrong.
 
     A word is due in wrong choices as often as it stands in right ones, times the wrong choices that the set has for
@@ -56,7 +56,7 @@ def draw_balanced(
         words: of a candidate and one of its choices, what a reader could go by.
     """
     waiting = _offers(draw(candidates, SPARE * size, seed), wrong_needed, words)
-    drawn: list[Candidate] = []
+    drawn: list[QuestionCandidate] = []
     answers: Counter[str] = Counter()
     balance = _Balance(waiting[0].right.size if waiting else 0)
     first = 0
@@ -81,14 +81,14 @@ def draw_balanced(
     return drawn
 
 
-def _offers(candidates: Sequence[Candidate], wrong_needed: WrongNeeded, words: Words) -> list[_Offer]:
+def _offers(candidates: Sequence[QuestionCandidate], wrong_needed: WrongNeeded, words: Words) -> list[_Offer]:
     index: dict[str, int] = {}
     for candidate in candidates:
         for choice in (*candidate.right, *candidate.wrong):
             for word in words(candidate, choice):
                 index.setdefault(word, len(index))
 
-    def counts(candidate: Candidate, choices: Sequence[Choice]) -> Counts:
+    def counts(candidate: QuestionCandidate, choices: Sequence[Choice]) -> Counts:
         table = np.zeros((len(choices), len(index)), dtype=np.int64)
         for row, choice in enumerate(choices):
             table[row, [index[word] for word in words(candidate, choice)]] = 1

@@ -26,7 +26,7 @@ class Choice(NamedTuple):
     statement: Statement
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A question about one video.
 
     Args:
@@ -63,11 +63,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 class Decided(NamedTuple):
     """A candidate whose wrong answers all are excluded; or, instead, why it cannot be asked."""
 
-    candidate: Candidate | None
+    candidate: QuestionCandidate | None
     reason: str = ""
 
 
-def decide(candidate: Candidate, scene: Scene, wrong_needed: int) -> Decided:
+def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> Decided:
     """Prove a candidate: what is given and right holds, and enough of the wrong answers are excluded.
 
     Args:
@@ -84,7 +84,7 @@ def decide(candidate: Candidate, scene: Scene, wrong_needed: int) -> Decided:
     return Decided(msgspec.structs.replace(candidate, wrong=wrong))
 
 
-def _distinct(candidate: Candidate, wrong: Sequence[Choice]) -> tuple[Choice, ...]:
+def _distinct(candidate: QuestionCandidate, wrong: Sequence[Choice]) -> tuple[Choice, ...]:
     """Wrong answers that nobody can take for a right one or for each other."""
     kept: list[Choice] = []
     for choice in wrong:

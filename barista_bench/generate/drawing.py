@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from barista_bench.core.task import content_seed
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,51 +22,50 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    candidate: Candidate
+    candidate: QuestionCandidate
     choices: tuple[Choice, ...] = ()
     correct: tuple[int, ...] = ()
 
 
-def thin(candidates: Iterable[Candidate], most: int, seed: int) -> list[Candidate]:
+def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
     """At most `most` of one video's candidates of each subtask, by turns of their answers, then of their questions.
 
     A video keeps no more than it could be asked for, so that memory is bounded by the set and not by the videos.
     """
-    by_subtask: dict[str, list[Candidate]] = defaultdict(list)
+    by_subtask: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in candidates:
         by_subtask[candidate.subtask].append(candidate)
     return [kept for rows in by_subtask.values() for kept in _in_turns(rows, seed)[:most]]
 
 
-def draw(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
+def draw(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
     """At most `size` of one subtask's candidates: the video and the answer drawn least so far come next.
 
     The order of `candidates` does not matter.
     """
-    waiting = _in_turns(candidates, seed)
+    waiting = list(enumerate(_in_turns(candidates, seed)))
     videos: Counter[str] = Counter()
     answers: Counter[str] = Counter()
-    rank = {id(candidate): at for at, candidate in enumerate(waiting)}
-    drawn: list[Candidate] = []
+    drawn: list[QuestionCandidate] = []
     while waiting and len(drawn) < size:
-        best = min(waiting, key=lambda c: (answers[c.answer_class], videos[c.video_id], rank[id(c)]))
-        waiting.remove(best)
+        keys = [(answers[c.answer_class], videos[c.video_id], rank) for rank, c in waiting]
+        _, best = waiting.pop(keys.index(min(keys)))
         videos[best.video_id] += 1
         answers[best.answer_class] += 1
         drawn.append(best)
     return drawn
 
 
-def _in_turns(candidates: Sequence[Candidate], seed: int) -> list[Candidate]:
+def _in_turns(candidates: Sequence[QuestionCandidate], seed: int) -> list[QuestionCandidate]:
     """The first of each answer, then the second of each, ...; within an answer in seeded order."""
-    order: dict[str, list[Candidate]] = defaultdict(list)
+    order: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda c: _key(c, seed)):
         order[candidate.answer_class].append(candidate)
     ranked = [(at, _key(c, seed), c) for rows in order.values() for at, c in enumerate(rows)]
     return [candidate for _, _, candidate in sorted(ranked, key=lambda row: row[:2])]
 
 
-def _key(candidate: Candidate, seed: int) -> int:
+def _key(candidate: QuestionCandidate, seed: int) -> int:
     return content_seed(
         "draw",
         seed,
@@ -79,7 +78,7 @@ def _key(candidate: Candidate, seed: int) -> int:
 
 
 def with_choices(
-    drawn: Sequence[Candidate], prefix: str, wrong_needed: Callable[[Candidate], int], seed: int
+    drawn: Sequence[QuestionCandidate], prefix: str, wrong_needed: Callable[[QuestionCandidate], int], seed: int
 ) -> list[Item]:
     """Items with their wrong choices and letters.
 
@@ -91,10 +90,10 @@ def with_choices(
         wrong_needed: how many wrong choices a candidate takes.
     """
     balance = Counter(choice.text for candidate in drawn for choice in candidate.right * wrong_needed(candidate))
-    places = [at % (wrong_needed(candidate) + 1) for at, candidate in enumerate(drawn)]
-    random.Random(content_seed("places", seed, prefix)).shuffle(places)  # noqa: S311
+    positions = [at % (wrong_needed(candidate) + 1) for at, candidate in enumerate(drawn)]
+    random.Random(content_seed("places", seed, prefix)).shuffle(positions)  # noqa: S311
     items = []
-    for at, (candidate, place) in enumerate(zip(drawn, places, strict=True)):
+    for at, (candidate, position) in enumerate(zip(drawn, positions, strict=True)):
         wrong: list[Choice] = []
         pool = list(candidate.wrong)
         while len(wrong) < wrong_needed(candidate):
@@ -102,17 +101,17 @@ def with_choices(
             best = max(range(len(pool)), key=lambda i: (balance[pool[i].text], -i))
             wrong.append(pool.pop(best))
             balance[wrong[-1].text] -= 1
-        items.append(_placed(f"{prefix}_{at:05d}", candidate, wrong, place, seed))
+        items.append(_placed(f"{prefix}_{at:05d}", candidate, wrong, position, seed))
     return items
 
 
-def _placed(item_id: str, candidate: Candidate, wrong: list[Choice], place: int, seed: int) -> Item:
-    """An item whose right choice, if there is one, stands at `place`; several right ones stand anywhere."""
+def _placed(item_id: str, candidate: QuestionCandidate, wrong: list[Choice], position: int, seed: int) -> Item:
+    """An item whose right choice, if there is one, stands at `position`; several right ones stand anywhere."""
     rng = random.Random(_key(candidate, seed))  # noqa: S311
     choices = list(wrong)
     if len(candidate.right) == 1:
         rng.shuffle(choices)
-        choices.insert(place, candidate.right[0])
+        choices.insert(position, candidate.right[0])
     else:
         choices += candidate.right
         rng.shuffle(choices)

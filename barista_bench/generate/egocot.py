@@ -15,7 +15,7 @@ from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.core.task import Json
 from barista_bench.files.writing import place_file, write_whole
-from barista_bench.generate.candidates import Candidate
+from barista_bench.generate.candidates import QuestionCandidate
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.egocot_evidence import EvidenceMaker
 from barista_bench.generate.egocot_moments import WRONG, Moments, words_of
@@ -44,10 +44,10 @@ class EgoCoTFamily(Family):
         super().__init__(domain)
         self.words = words_of(domain)
 
-    def wrong_needed(self, candidate: Candidate) -> int:
+    def wrong_needed(self, candidate: QuestionCandidate) -> int:
         return WRONG
 
-    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+    def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         moments = Moments(scene, self.words)
         for ask in (*QUESTIONS.values(), *REASONING.values()):
             yield from ask(moments)

@@ -14,7 +14,7 @@ from barista_bench.core.task import Json
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.egocot_moments import EgoCoTWords
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
-from barista_bench.generate.scene import Action, Scene
+from barista_bench.generate.scene import ActionSpan, Scene
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph.domain import Side
 
@@ -111,7 +111,7 @@ class EvidenceMaker:
             if (span.thing.id, span.type) == (object_id, kind) and span.start <= frame < span.end:
                 yield span.value
 
-    def _does(self, name: str, frame: int, rows: Sequence[Action], atom: Statement) -> StatedFact:
+    def _does(self, name: str, frame: int, rows: Sequence[ActionSpan], atom: Statement) -> StatedFact:
         spans = [row for row in rows if row.name == name and row.start <= frame < row.end]
         start, end = (spans[0].start, spans[0].end - 1) if spans else (frame, frame)
         return StatedFact(

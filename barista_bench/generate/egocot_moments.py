@@ -11,7 +11,7 @@ import msgspec
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import HandUse, Scene, Thing, ValueSpan
 from barista_bench.generate.statements import Seen, Statement, Touches, Unique
 from barista_bench.media.frame_choice import evenly_spaced
@@ -157,7 +157,7 @@ class Moments:
         *,
         answer: str = "",
         given: Sequence[Statement] = (),
-    ) -> Candidate:
+    ) -> QuestionCandidate:
         """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
 
         Args:
@@ -165,7 +165,7 @@ class Moments:
         """
         asked = tuple(dict.fromkeys(frames))
         seen = (Seen(thing.id, frame) for thing in things for frame in asked)
-        return Candidate(
+        return QuestionCandidate(
             subtask=subtask,
             video_id=self.scene.video_id,
             question=text,

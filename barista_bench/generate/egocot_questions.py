@@ -13,7 +13,7 @@ from itertools import combinations, permutations, product
 
 import msgspec
 
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.egocot_moments import Moments, sentence, touching
 from barista_bench.generate.egocot_statements import Across, AwayFrom, Down, InQuarter, quarter_of
 from barista_bench.generate.scene import Thing, ValueSpan
@@ -23,7 +23,7 @@ from barista_bench.scene_graph.domain import Side
 QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 
 
-def active_object(at: Moments) -> Iterator[Candidate]:
+def active_object(at: Moments) -> Iterator[QuestionCandidate]:
     """AOG: what a hand is on."""
     for frame in at.shown:
         for use in at.contacts(frame):
@@ -46,7 +46,7 @@ def _touched(side: Side, frame: int, thing: Thing) -> Choice:
     return Choice(f"The {thing.name}.", Touches(side, thing.id, frame))
 
 
-def hand_of_object(at: Moments) -> Iterator[Candidate]:
+def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
     """HOA: which hand is on which of two objects."""
     for frame in at.shown:
         for use in at.contacts(frame):
@@ -63,7 +63,7 @@ def _touches(frame: int, side: Side, thing: Thing) -> Choice:
     return Choice(sentence(touching(side, thing)), Touches(side, thing.id, frame))
 
 
-def state_in_use(at: Moments) -> Iterator[Candidate]:
+def state_in_use(at: Moments) -> Iterator[QuestionCandidate]:
     """MSP: the state of something that hands work with, and whether a hand is on it."""
     for frame in at.shown:
         for thing, side in product(at.used, SIDES):
@@ -91,7 +91,7 @@ def _state_and_hand(at: Moments, side: Side, frame: int, now: ValueSpan, value: 
     return Choice(text, AllOf((HasValue(now.thing.id, now.type, value, frame), hand)))
 
 
-def when_it_changed(at: Moments) -> Iterator[Candidate]:
+def when_it_changed(at: Moments) -> Iterator[QuestionCandidate]:
     """SR: until when something was in its former state."""
     for before, after in at.scene.changes:
         first, last = at.words.state(before.value), at.words.state(after.value)
@@ -107,7 +107,7 @@ def _changes(at: Moments, before: ValueSpan, after: ValueSpan, start: int, end: 
     return Choice(at.between(start, end), changes)
 
 
-def place_before(at: Moments) -> Iterator[Candidate]:
+def place_before(at: Moments) -> Iterator[QuestionCandidate]:
     """LVR: in which part of the frame something was that hands work with."""
     for thing in at.used:
         for frame in at.shown:
@@ -126,7 +126,7 @@ def in_quarter(thing: Thing, frame: int, quarter: tuple[Down, Across]) -> Choice
     return Choice(f"In the {' '.join(quarter)}.", InQuarter(thing.id, *quarter, frame))
 
 
-def order_of_contacts(at: Moments) -> Iterator[Candidate]:
+def order_of_contacts(at: Moments) -> Iterator[QuestionCandidate]:
     """HOTR: in which order hands first got to three things; of two pairs of them, each may come either way round."""
     for uses in combinations(at.first_uses, 3):
         frames = [at.first_uses[use] for use in uses]
@@ -152,7 +152,7 @@ def _in_order(until: int, one: tuple[Thing, Thing], other: tuple[Thing, Thing]) 
     return Choice(sentence(", and ".join(texts)), AllOf(tuple(orders)))
 
 
-QUESTIONS: Mapping[str, Callable[[Moments], Iterator[Candidate]]] = {
+QUESTIONS: Mapping[str, Callable[[Moments], Iterator[QuestionCandidate]]] = {
     "AOG": active_object,
     "HOA": hand_of_object,
     "MSP": state_in_use,

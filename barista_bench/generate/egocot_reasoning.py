@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain, combinations, pairwise, product
 
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.egocot_moments import Moments, sentence, touching
 from barista_bench.generate.egocot_questions import in_quarter, quarters
 from barista_bench.generate.egocot_statements import BringsAbout, InStep, NextAction, NextState, causes_of, quarter_of
@@ -14,7 +14,7 @@ from barista_bench.generate.scene import HandUse, Thing, ValueSpan
 from barista_bench.generate.statements import AllOf, Seen, Touches
 
 
-def next_state(at: Moments) -> Iterator[Candidate]:
+def next_state(at: Moments) -> Iterator[QuestionCandidate]:
     """NSA: what changes its state next, and to what."""
     states = _states(at)
     since = 0
@@ -47,7 +47,7 @@ def _comes_next(at: Moments, frame: int, until: int, span: ValueSpan) -> Choice:
     return Choice(sentence(at.is_state(span)), state)
 
 
-def next_action(at: Moments) -> Iterator[Candidate]:
+def next_action(at: Moments) -> Iterator[QuestionCandidate]:
     """NAA: what is done next, and is going on at the next moment shown."""
     actions = at.scene.actions
     for frame, until in pairwise(at.shown):
@@ -67,7 +67,7 @@ def _done_next(at: Moments, name: str, frame: int, until: int) -> Choice:
     return Choice(sentence(at.words.said(name)), NextAction(name, frame, until))
 
 
-def cause_of_change(at: Moments) -> Iterator[Candidate]:
+def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
     """LCOI: which action brought which change about between two moments. All choices are true of some time."""
     outcomes = [
         (action.name, before, after)
@@ -91,7 +91,7 @@ def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpa
     return Choice(text, BringsAbout(name, after.thing.id, *values, start, end + 1, verbs))
 
 
-def progress(at: Moments) -> Iterator[Candidate]:
+def progress(at: Moments) -> Iterator[QuestionCandidate]:
     """PR: which step is under way, and when the work passed from one to the next."""
     names = dict.fromkeys(step.name for step in at.scene.steps)
     for frame in at.shown:
@@ -115,7 +115,7 @@ def _passes(at: Moments, first: str, second: str, start: int, end: int) -> Choic
     return Choice(at.between(start, end), AllOf((InStep(first, start), InStep(second, end))))
 
 
-def hands_over_time(at: Moments) -> Iterator[Candidate]:
+def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
     """HGC: what a hand is on at one moment, and what at a later one. Of two things, each may be at either."""
     for (start, before), (end, after) in combinations(((f, use) for f in at.shown for use in at.contacts(f)), 2):
         if start == end:
@@ -139,7 +139,7 @@ def _touch_in_turn(first: tuple[int, HandUse], second: tuple[int, HandUse], one:
     return Choice(f"First {texts[0]}, later {texts[1]}.", AllOf(touches))
 
 
-def tracked_object(at: Moments) -> Iterator[Candidate]:
+def tracked_object(at: Moments) -> Iterator[QuestionCandidate]:
     """GOT: where the thing is at one moment that a hand works with at another, whatever it looks like."""
     for role_frame in at.shown:
         for use in at.contacts(role_frame):
@@ -154,7 +154,7 @@ def tracked_object(at: Moments) -> Iterator[Candidate]:
                     yield at.question("GOT", question, right, choices, [role_frame, frame], [use.thing], given=given)
 
 
-REASONING: Mapping[str, Callable[[Moments], Iterator[Candidate]]] = {
+REASONING: Mapping[str, Callable[[Moments], Iterator[QuestionCandidate]]] = {
     "NSA": next_state,
     "NAA": next_action,
     "LCOI": cause_of_change,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from barista_bench.generate.scene import Action, Scene, ValueSpan
+from barista_bench.generate.scene import ActionSpan, Scene, ValueSpan
 from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth, differ
 from barista_bench.scene_graph.domain import Side
 
@@ -80,7 +80,7 @@ class NextAction(Statement, frozen=True):
         return None if is_next is False and self._is_handling(scene) else is_next
 
     def _is_handling(self, scene: Scene) -> bool:
-        said = Action(self.action, self.frame, self.until)
+        said = ActionSpan(self.action, self.frame, self.until)
         near = [action for action in scene.actions if action.start <= self.until and action.end > self.frame]
         is_contact = any(scene.domain.same_verb(said.verb, words.do) for words in scene.domain.contacts.values())
         return is_contact and any(scene.domain.same_noun(said.noun, action.noun) for action in near)
@@ -141,7 +141,7 @@ class BringsAbout(Statement, frozen=True):
         return False if causes and all(differ(scene, self.action, cause, frame) for cause in causes) else None
 
 
-def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[Action]:
+def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSpan]:
     """Actions with one of the verbs that go on at a change, give or take the `margin`, and have a hand on something."""
     low, high = frame - scene.margin, frame + scene.margin
     return [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Candidate, Tally, decide
+from barista_bench.generate.candidates import QuestionCandidate, Tally, decide
 from barista_bench.generate.drawing import Item, draw, thin, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
@@ -43,14 +43,14 @@ class Family(ABC):
         self.domain = domain
 
     @abstractmethod
-    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+    def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         """Everything that could be asked about a video, undecided, in an order that depends on the graph alone."""
 
     @abstractmethod
-    def wrong_needed(self, candidate: Candidate) -> int:
+    def wrong_needed(self, candidate: QuestionCandidate) -> int:
         """How many wrong choices a question takes; 0 where the family has none."""
 
-    def decided(self, scene: Scene, tally: Tally) -> Iterator[Candidate]:
+    def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
         """The candidates that the graph decides; the others are counted by their reason."""
         for candidate in self.candidates(scene):
             verdict = decide(candidate, scene, self.wrong_needed(candidate))
@@ -58,11 +58,11 @@ class Family(ABC):
             if verdict.candidate is not None:
                 yield verdict.candidate
 
-    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[Candidate]:
+    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: of each subtask about `most`."""
         return thin(self.decided(scene, tally), most, seed)
 
-    def drawn(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+    def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         """At most `size` items a subtask, drawn by balance, with their choices in place."""
         items: list[Item] = []
         for subtask in self.subtasks:
@@ -70,7 +70,9 @@ class Family(ABC):
             items += with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
         return items
 
-    def items(self, candidates: Sequence[Candidate], size: int, seed: int, ceiling: float | None = None) -> DrawnItems:
+    def items(
+        self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
+    ) -> DrawnItems:
         """What is drawn, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
         given, with an accuracy above `ceiling`."""
         items = self.drawn(candidates, size, seed)

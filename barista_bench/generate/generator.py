@@ -12,8 +12,8 @@ from tqdm import tqdm
 
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.writing import refuse_inside, replacing_folder, write_whole
-from barista_bench.generate.candidates import Candidate, Tally
+from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
+from barista_bench.generate.candidates import QuestionCandidate, Tally
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.family import DrawnItems, Family, family_class
 from barista_bench.generate.review import (
@@ -75,7 +75,7 @@ class _VideoOffer(NamedTuple):
     """What one video offers, by family; or why it was lost."""
 
     video_id: str
-    candidates: dict[str, list[Candidate]]
+    candidates: dict[str, list[QuestionCandidate]]
     tallies: dict[str, Tally]
     problem: str = ""
 
@@ -122,8 +122,9 @@ def generate(
     words = load_domain(Path(domain) if domain else None)
     makers = {name: family_class(name)(words) for name in dict.fromkeys(families)}
     refuse_inside(out, graph.root)
-    offers = _candidates(graph, tuple(makers), domain, per_subtask, seed, num_proc, progress)
+    check_target(out)
     verdicts = read_review(Path(review)) if review else {}
+    offers = _candidates(graph, tuple(makers), domain, per_subtask, seed, num_proc, progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in makers.items():

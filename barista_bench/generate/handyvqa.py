@@ -13,12 +13,13 @@ from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, MCQ_CATEG
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.errors import ConfigError
 from barista_bench.generate.balance import draw_balanced
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.drawing import Item, draw, with_choices
 from barista_bench.generate.family import Family
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
 from barista_bench.generate.handyvqa_release import write_release
-from barista_bench.generate.scene import COLOUR, Scene
+from barista_bench.generate.naming import COLOUR
+from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 
@@ -52,13 +53,13 @@ class HanDyVQAFamily(Family):
             raise _refusal(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
-    def wrong_needed(self, candidate: Candidate) -> int:
+    def wrong_needed(self, candidate: QuestionCandidate) -> int:
         """None where masks are asked for: no model is shown the options then."""
         return 0 if candidate.subtask in RVOS_CATEGORIES else _usual_wrong(candidate)
 
-    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+    def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         questions = Questions(scene, self.domain_words)
-        kinds: tuple[Callable[[], Iterator[Candidate]], ...] = (
+        kinds: tuple[Callable[[], Iterator[QuestionCandidate]], ...] = (
             questions.actions,
             questions.processes,
             questions.locations,
@@ -69,7 +70,7 @@ class HanDyVQAFamily(Family):
         for ask in kinds:
             yield from ask()
 
-    def drawn(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+    def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         items: list[Item] = []
         for subtask in self.subtasks:
             offered = [candidate for candidate in candidates if candidate.subtask == subtask]
@@ -80,7 +81,7 @@ class HanDyVQAFamily(Family):
                 items += with_choices(drawn, subtask, self.wrong_needed, seed)
         return items
 
-    def words(self, candidate: Candidate, choice: Choice) -> tuple[str, ...]:
+    def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
         """A choice's words, its text as one, and that with what the question names; but for colours, which tell things
         of one video apart."""
         words, named = (
@@ -97,10 +98,10 @@ def _refusal(domain: Domain, what: str) -> ConfigError:
     return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
 
 
-def _usual_wrong(candidate: Candidate) -> int:
+def _usual_wrong(candidate: QuestionCandidate) -> int:
     return max(LEAST_WRONG, OPTIONS - len(candidate.right))
 
 
-def _known_wrong(candidate: Candidate) -> int:
+def _known_wrong(candidate: QuestionCandidate) -> int:
     """As many as usual, or as the graph excludes where these are fewer."""
     return min(_usual_wrong(candidate), len(candidate.wrong))

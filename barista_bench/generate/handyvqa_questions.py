@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.handyvqa_clips import Clip, clip_around, clip_halfway
 from barista_bench.generate.handyvqa_statements import (
     ClearlyNamed,
@@ -30,7 +30,7 @@ from barista_bench.generate.statements import SIDES, Does, Seen, Statement
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
-Asked = Iterator[Candidate]
+Asked = Iterator[QuestionCandidate]
 ACTION = "What is the person doing with their hands halfway through the clip?"
 PROCESS = "How do the hands work halfway through the clip?"
 PARTS = "Which part of an object does the {side} hand touch halfway through the clip?"
@@ -227,7 +227,7 @@ class Questions:
         given: tuple[Statement, ...],
         items: Sequence[str],
         uses: Sequence[HandUse],
-    ) -> Candidate:
+    ) -> QuestionCandidate:
         """A question answered by masks: of the objects `items`, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
         masked = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
@@ -346,8 +346,8 @@ class Questions:
         given: tuple[Statement, ...] = (),
         objects: tuple[str, ...] = (),
         extra: dict[str, Any] | None = None,
-    ) -> Candidate:
-        return Candidate(
+    ) -> QuestionCandidate:
+        return QuestionCandidate(
             subtask=subtask,
             video_id=self.scene.video_id,
             question=question,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-from barista_bench.generate.scene import Action, HandUse, Scene, ValueSpan
+from barista_bench.generate.scene import ActionSpan, HandUse, Scene, ValueSpan
 from barista_bench.generate.statements import (
     SIDES,
     Located,
@@ -56,7 +56,7 @@ class HandAtWork(Statement, frozen=True):
     frames: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
-        noun = Action(self.action, 0, 0).noun
+        noun = ActionSpan(self.action, 0, 0).noun
         named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
         seen = [
             frame

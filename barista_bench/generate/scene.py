@@ -6,8 +6,7 @@ that is shorter than the domain's `gap`. What is so in a hole nobody knows; ques
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,7 +17,8 @@ from pycocotools import mask as coco
 from scipy.ndimage import maximum_filter
 
 from barista_bench.errors import DataError
-from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
+from barista_bench.generate.naming import OF, names_of
+from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
 from barista_bench.scene_graph.video_graph import Box, Ranges
 
@@ -28,10 +28,6 @@ UNCOVERED = 0.4
 """Share of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
 APART = 0.01
 """Share of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
-KIND = "type"
-"""Attribute type that says what kind of thing an object is."""
-COLOUR = "color"
-_OF = " of the "
 
 
 class Thing(NamedTuple):
@@ -44,7 +40,7 @@ class Thing(NamedTuple):
     @property
     def noun(self) -> str:
         """The name without what the thing belongs to: of "lid of the jar", "lid"."""
-        return self.name.partition(_OF)[0]
+        return self.name.partition(OF)[0]
 
 
 class HandUse(NamedTuple):
@@ -83,7 +79,7 @@ class PlaceSpan(NamedTuple):
     end: int
 
 
-class Action(NamedTuple):
+class ActionSpan(NamedTuple):
     """An activity or a process step over frames [start, end); `name` as the graph has it, "Verb noun"."""
 
     name: str
@@ -140,7 +136,8 @@ class Scene:
     @cached_property
     def things(self) -> dict[str, Thing]:
         """Everything that has a name, hands apart, by id."""
-        return {item.id: Thing(item.id, name, item.category) for item, name in self._named()}
+        names = names_of(self.video, self.domain, self.wholes, self.owners)
+        return {item.id: Thing(item.id, name, item.category) for item, name in names.items()}
 
     @cached_property
     def hands(self) -> dict[Side, list[int]]:
@@ -151,41 +148,6 @@ class Scene:
             if side is not None:
                 hands[side].append(at)
         return hands
-
-    def _named(self) -> Iterator[tuple[SceneObject, str]]:
-        """Objects with a name; before one that several share stands a colour that it does not say already, and behind
-        one that several share even so what the thing belongs to. So it does behind a part's bare category: what is
-        around may have such parts too (a handle), annotated or not."""
-        kinds, colours = self._values(KIND), self._values(COLOUR)
-        plain: dict[SceneObject, str] = {}
-        for item in self.video.objects:
-            kind, category = kinds.get(item.id, ""), item.category.lower()
-            is_better = category in self.domain.vague or kind.lower().endswith(f" {category}")
-            name = kind.lower() if kind and is_better else category
-            if name != "unknown" and self.domain.side(item.category) is None:
-                plain[item] = name
-        coloured = {item: self._coloured(name, colours.get(item.id, "")) for item, name in _shared(plain)}
-        names = plain | coloured
-        bare_parts = [
-            (item, name) for item, name in plain.items() if item.id in self.wholes and name == item.category.lower()
-        ]
-        names |= {item: self._belonging(item, name, names) for item, name in (*_shared(names), *bare_parts)}
-        yield from names.items()
-
-    def _coloured(self, name: str, colour: str) -> str:
-        return f"{colour.lower()} {name}" if colour and colour.lower() not in name else name
-
-    def _belonging(self, item: SceneObject, name: str, names: Mapping[SceneObject, str]) -> str:
-        wholes = [names[other] for other in names if other.id in self.owners.get(item.id, ())]
-        return f"{name}{_OF}{wholes[0]}" if len(wholes) == 1 else name
-
-    def _values(self, attribute_type: str) -> dict[str, str]:
-        """Object id to its value of an attribute that stays the same; without those that change."""
-        seen: dict[str, set[str]] = {}
-        for attribute in self.video.attributes():
-            if attribute.type == attribute_type:
-                seen.setdefault(attribute.object.id, set()).add(attribute.value)
-        return {object_id: values.pop() for object_id, values in seen.items() if len(values) == 1}
 
     # What is to be seen
 
@@ -290,7 +252,7 @@ class Scene:
 
     def _could_name(self, thing: Thing, other: Thing) -> bool:
         # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
-        name = other.name if _OF in thing.name else other.name.partition(_OF)[0]
+        name = other.name if OF in thing.name else other.name.partition(OF)[0]
         return name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
 
     @cached_property
@@ -428,19 +390,15 @@ class Scene:
         )
 
     @cached_property
-    def actions(self) -> tuple[Action, ...]:
+    def actions(self) -> tuple[ActionSpan, ...]:
         """Activities that have a verb and a noun, by time."""
-        rows = [Action(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.activities()]
+        rows = [
+            ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.activities()
+        ]
         return tuple(sorted((row for row in rows if row.noun), key=lambda row: (row.start, row.end, row.name)))
 
     @cached_property
-    def steps(self) -> tuple[Action, ...]:
+    def steps(self) -> tuple[ActionSpan, ...]:
         """Process steps, by time."""
-        rows = [Action(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.steps()]
+        rows = [ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.steps()]
         return tuple(sorted(rows, key=lambda row: (row.start, row.end, row.name)))
-
-
-def _shared(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
-    """Those whose name another has too."""
-    times = Counter(names.values())
-    return [(item, name) for item, name in names.items() if times[name] > 1]

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from barista_bench.generate.scene import Action, HandUse, Scene
+from barista_bench.generate.scene import ActionSpan, HandUse, Scene
 from barista_bench.scene_graph.domain import Side
 
 Truth: TypeAlias = "bool | None"
@@ -311,7 +311,7 @@ def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
     It does where their verbs do, or where one verb is said of two things; not where the verb is a contact (`hold`) that
     some hand has then with something that the noun could name: both go on.
     """
-    first, second = Action(said, frame, frame), Action(recorded, frame, frame)
+    first, second = ActionSpan(said, frame, frame), ActionSpan(recorded, frame, frame)
     contacts = {words.do for words in scene.domain.contacts.values()}
     if first.verb in contacts and _is_touched(scene, first.noun, frame):
         return False

@@ -26,7 +26,7 @@ from barista_bench.benchmarks.tog_bench.annotations import (
 from barista_bench.benchmarks.tog_bench.release import video_file
 from barista_bench.core.prompt import xywh_to_xyxy
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.family import Family
 from barista_bench.generate.scene import Scene, Thing
@@ -135,10 +135,10 @@ class ToGBenchFamily(Family):
             remedy = "compare with the domain.yaml of the package"
             raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
 
-    def wrong_needed(self, candidate: Candidate) -> int:
+    def wrong_needed(self, candidate: QuestionCandidate) -> int:
         return 0
 
-    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+    def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         asked: set[tuple[str, tuple[str, ...]]] = set()
         for candidate in (*self._brought_about(scene), *self._of_instructions(scene)):
             key = candidate.question, tuple(sorted(candidate.objects))
@@ -146,7 +146,7 @@ class ToGBenchFamily(Family):
                 asked.add(key)
                 yield candidate
 
-    def _of_instructions(self, scene: Scene) -> Iterator[Candidate]:
+    def _of_instructions(self, scene: Scene) -> Iterator[QuestionCandidate]:
         for instruction in (*self.words.explicit, *self.words.implicit):
             for things in _fillings(scene, instruction.takes):
                 implicit = [
@@ -164,7 +164,7 @@ class ToGBenchFamily(Family):
                     evidence += [TouchedDuring(thing.id, *spans[0]) for thing in things]
                 yield self._candidate(scene, instruction.say, things, instruction.takes, evidence)
 
-    def _brought_about(self, scene: Scene) -> Iterator[Candidate]:
+    def _brought_about(self, scene: Scene) -> Iterator[QuestionCandidate]:
         """Places and states that hands bring things into: each once."""
         for span in scene.places:
             say = self.words.places.get(span.predicate)
@@ -180,7 +180,7 @@ class ToGBenchFamily(Family):
 
     def _candidate(
         self, scene: Scene, say: str, things: Sequence[Thing], takes: Slots, evidence: Sequence[Statement]
-    ) -> Candidate:
+    ) -> QuestionCandidate:
         named = {letter: thing for letter, thing in zip(LETTERS, things, strict=False) if letter in say}
         text = say
         for letter, thing in named.items():
@@ -189,7 +189,7 @@ class ToGBenchFamily(Family):
             "explicit" if letter in named else "implicit" for letter, _ in zip(LETTERS, things, strict=False)
         ]
         ids = tuple(thing.id for thing in things)
-        return Candidate(
+        return QuestionCandidate(
             subtask=f"{'implicit' if 'implicit' in kinds else 'explicit'}_{min(len(things), 3)}",
             video_id=scene.video_id,
             question=text,

@@ -15,7 +15,7 @@ import msgspec
 
 from barista_bench.core.task import content_seed
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Candidate, Choice, Tally
+from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.family import Family
 from barista_bench.generate.scene import Scene
@@ -51,11 +51,11 @@ class ViSTaFamily(Family):
             remedy = "compare with the domain.yaml of the package"
             raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
 
-    def wrong_needed(self, candidate: Candidate) -> int:
+    def wrong_needed(self, candidate: QuestionCandidate) -> int:
         """All of them above level 1: what a set describes is chosen before."""
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.wrong))
 
-    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+    def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         sequences = Sequences(scene)
         yield from foundation_candidates(scene, sequences.clips, self.words)
         for level in LEVELS:
@@ -68,13 +68,13 @@ class ViSTaFamily(Family):
                     seen.add(frozenset(base))
                     yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
-    def decided(self, scene: Scene, tally: Tally) -> Iterator[Candidate]:
+    def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
         for refusal in Sequences(scene).refused:
             for subtask in self.subtasks:
                 tally.add(subtask, f"an action: {refusal.reason}")
         yield from super().decided(scene, tally)
 
-    def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[Candidate]:
+    def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
         texts = [self.words.sequence([sequences.clips[at].name for at in order]) for order in orders]
         base = orders[0]
@@ -85,7 +85,7 @@ class ViSTaFamily(Family):
             shared = next(
                 (at for at, pair in enumerate(zip(order, orders[0], strict=True)) if len(set(pair)) > 1), len(order)
             )
-            yield Candidate(
+            yield QuestionCandidate(
                 subtask=subtask,
                 video_id=scene.video_id,
                 question=self.words.prompt,
@@ -106,9 +106,9 @@ class ViSTaFamily(Family):
                 },
             )
 
-    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[Candidate]:
+    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
         """Whole sets, of each subtask until `most` is reached."""
-        sets: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+        sets: dict[tuple[str, str], list[QuestionCandidate]] = defaultdict(list)
         for candidate in self.decided(scene, tally):
             sets[candidate.subtask, candidate.extra["set"]].append(candidate)
         taken: Counter[str] = Counter()
@@ -119,7 +119,7 @@ class ViSTaFamily(Family):
                 kept += members
         return kept
 
-    def drawn(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+    def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         items: list[Item] = []
         for subtask in self.subtasks:
             offered = [candidate for candidate in candidates if candidate.subtask == subtask]
@@ -131,17 +131,17 @@ class ViSTaFamily(Family):
         write_release(items, source, out, self.words)
 
 
-def _sequence_sets(candidates: Sequence[Candidate]) -> dict[str, list[Candidate]]:
-    sets: dict[str, list[Candidate]] = defaultdict(list)
+def _sequence_sets(candidates: Sequence[QuestionCandidate]) -> dict[str, list[QuestionCandidate]]:
+    sets: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in candidates:
         sets[candidate.extra["set"]].append(candidate)
     return {name: members for name, members in sets.items() if len(members) > 1}
 
 
-def _foundation_sets(candidates: Sequence[Candidate], seed: int) -> dict[str, list[Candidate]]:
+def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict[str, list[QuestionCandidate]]:
     """Sets of clips that go by one key, and of descriptions each of which every other clip is known not to show;
     equally many clips of each."""
-    groups: dict[str, dict[str, list[Candidate]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[str, dict[str, list[QuestionCandidate]]] = defaultdict(lambda: defaultdict(list))
     for candidate in sorted(candidates, key=lambda c: content_seed("vista", seed, c.video_id, c.question, *c.span)):
         groups[candidate.extra["set"]][candidate.right[0].text].append(candidate)
     sets = {}
@@ -156,10 +156,10 @@ def _foundation_sets(candidates: Sequence[Candidate], seed: int) -> dict[str, li
     return sets
 
 
-def _one_set(by_text: dict[str, list[Candidate]]) -> list[Candidate]:
+def _one_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandidate]:
     """Descriptions by their number of clips, each joining where it and those before it exclude each other; none if
     there are not two."""
-    chosen: dict[str, list[Candidate]] = {}
+    chosen: dict[str, list[QuestionCandidate]] = {}
     for text in sorted(by_text, key=lambda text: (-len(by_text[text]), text)):
         if len(chosen) == LARGEST_FOUNDATION:
             break
@@ -171,7 +171,7 @@ def _one_set(by_text: dict[str, list[Candidate]]) -> list[Candidate]:
     return [clip for clips in chosen.values() for clip in _by_video(clips)[:each]] if len(chosen) > 1 else []
 
 
-def _by_video(clips: Sequence[Candidate]) -> list[Candidate]:
+def _by_video(clips: Sequence[QuestionCandidate]) -> list[QuestionCandidate]:
     """One clip of each video, then the second of each, and so on."""
     turn: Counter[str] = Counter()
     ranked = []
@@ -181,12 +181,12 @@ def _by_video(clips: Sequence[Candidate]) -> list[Candidate]:
     return [clip for _, _, clip in sorted(ranked, key=lambda row: row[:2])]
 
 
-def _excludes(clip: Candidate, texts: Sequence[str] | dict[str, list[Candidate]]) -> bool:
+def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[QuestionCandidate]]) -> bool:
     wrong = {choice.text for choice in clip.wrong}
     return all(text in wrong for text in texts)
 
 
-def _drawn(subtask: str, sets: dict[str, list[Candidate]], size: int, seed: int) -> list[Item]:
+def _drawn(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
     """Whole sets, the video drawn least so far next, as long as the number of entries stays within `size`."""
     waiting = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
     videos: Counter[str] = Counter()
@@ -202,7 +202,7 @@ def _drawn(subtask: str, sets: dict[str, list[Candidate]], size: int, seed: int)
     return items
 
 
-def _entries(name: str, members: Sequence[Candidate]) -> list[Item]:
+def _entries(name: str, members: Sequence[QuestionCandidate]) -> list[Item]:
     """A set's videos, each with all of its descriptions."""
     texts = list(dict.fromkeys(member.right[0].text for member in members))
     items = []

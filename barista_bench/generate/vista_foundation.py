@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene, Thing
 from barista_bench.generate.statements import Changes, Located, Seen, moments_of
 from barista_bench.generate.vista_sequences import ActionClip
@@ -12,7 +12,7 @@ from barista_bench.generate.vista_statements import AloneInView, Depicts, Nothin
 from barista_bench.generate.vista_words import VistaWords
 
 
-def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[Candidate]:
+def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
     """Clips of level 1, `extra` with the key of the sets that a clip can be in."""
     for clip in clips:
         yield _of_object(scene, clip, words)
@@ -21,14 +21,14 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
     yield from _of_states(scene, words)
 
 
-def _of_object(scene: Scene, clip: ActionClip, words: VistaWords) -> Candidate:
+def _of_object(scene: Scene, clip: ActionClip, words: VistaWords) -> QuestionCandidate:
     """Which of many things an action is done to."""
     verb, _, noun = clip.name.partition(" ")
     others = [f"{verb} {other}" for other in words.objects if other != noun.lower()]
     return _action(scene, clip, words, "objects", verb.lower(), others)
 
 
-def _of_opposites(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Candidate]:
+def _of_opposites(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Whether a thing is picked up or put down, opened or closed."""
     verb, _, noun = clip.name.partition(" ")
     for subtask, pairs in words.opposites.items():
@@ -40,13 +40,13 @@ def _of_opposites(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator
 
 def _action(
     scene: Scene, clip: ActionClip, words: VistaWords, subtask: str, key: str, others: Sequence[str]
-) -> Candidate:
+) -> QuestionCandidate:
     spans = ((clip.start, clip.end),)
 
     def say(name: str) -> Choice:
         return Choice(f"The hands {words.action(name)}.", Depicts((name,), spans))
 
-    return Candidate(
+    return QuestionCandidate(
         subtask=subtask,
         video_id=scene.video_id,
         question=words.prompt,
@@ -58,7 +58,7 @@ def _action(
     )
 
 
-def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Candidate]:
+def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Where the thing ends up that hands move."""
     last = clip.end - 1
     used = {use.thing for use in scene.uses if use.start < clip.end and use.end > clip.start}
@@ -81,7 +81,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Ca
             text = f"The {kinds[moved.id]} ends up {where} the {kinds[thing.id]}."
             return Choice(text, Located(moved.id, predicate, thing.id, last))
 
-        yield Candidate(
+        yield QuestionCandidate(
             subtask="containers",
             video_id=scene.video_id,
             question=clip.name,
@@ -100,7 +100,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Ca
         )
 
 
-def _of_states(scene: Scene, words: VistaWords) -> Iterator[Candidate]:
+def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
     """In which state a thing is, in clips half as long as an action may be."""
     length = scene.frames(scene.domain.lengths.action_max / 2)
     for span in scene.values:
@@ -118,7 +118,7 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[Candidate]:
                 text = f"The {_kind(scene, thing)} is {words.states[_kind(scene, thing)][value]}."
                 return Choice(text, Changes(thing.id, "state", value, value, start, end))
 
-            yield Candidate(
+            yield QuestionCandidate(
                 subtask="on_v_off",
                 video_id=scene.video_id,
                 question=kind,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import ClassVar, TypeVar
 
-from barista_bench.generate.scene import Action, Scene, Thing
+from barista_bench.generate.scene import ActionSpan, Scene, Thing
 from barista_bench.generate.statements import Statement, Truth, differ, moments_of
 
 ClipT = TypeVar("ClipT")
@@ -175,7 +175,7 @@ def is_of_kind(thing: Thing, kind: str) -> bool:
     return kind in (thing.name, thing.category.lower()) or thing.name.endswith(f" {kind}")
 
 
-def overlapping(scene: Scene, start: int, end: int) -> Iterator[Action]:
+def overlapping(scene: Scene, start: int, end: int) -> Iterator[ActionSpan]:
     """Activities that are recorded somewhere in [start, end), by time."""
     return (action for action in scene.actions if action.start < end and action.end > start)
 

@@ -5,7 +5,7 @@ The same frames give the same bytes with the same build of FFmpeg: one thread en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from barista_bench.media.video import FrameReader, open_reader
 Picture = NDArray[np.uint8]
 
 _AT_ONCE = 32  # frames decoded together
-_SAME_RATE = 1e-3  # relative difference of two rates that count as one
 
 
 def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[int, int], fps: Fraction | int) -> Path:
@@ -98,44 +97,6 @@ def cut_clip(
         new_size = size or reader.size
         pictures = resized(_read(reader, order), new_size)
         return encode_video(out, pictures, size=new_size, fps=fps if fps is not None else _rate(reader))
-
-
-def join_clips(parts: Sequence[str | Path], out: str | Path) -> Path:
-    """Encode all frames of several videos of one size and rate as one video, in the order given.
-
-    Raises:
-        DataError: there is no part, one cannot be read, or their sizes or rates differ.
-    """
-    if not parts:
-        raise DataError(f"{out}: nothing to join. Remedy: give one clip or more")
-    size, rate = _common_form(parts)
-
-    def pictures() -> Iterator[Picture]:
-        for part in parts:
-            with open_reader(part) as reader:
-                yield from _read(reader, range(len(reader)))
-
-    return encode_video(out, pictures(), size=size, fps=rate)
-
-
-def _common_form(parts: Sequence[str | Path]) -> tuple[tuple[int, int], Fraction]:
-    """The size and the rate that all parts share; a part of one frame has no rate of its own."""
-    size: tuple[int, int] | None = None
-    rate: Fraction | None = None
-    for part in parts:
-        with open_reader(part) as reader:
-            size = size or reader.size
-            own_rate = _rate(reader) if len(reader) > 1 else rate
-            rate = rate or own_rate
-            if reader.size != size or (rate and own_rate and abs(own_rate / rate - 1) > _SAME_RATE):
-                raise DataError(
-                    f"{part}: {reader.size[0]}x{reader.size[1]} px at {reader.fps:.3f} fps, unlike the clips "
-                    "before it. Remedy: cut all clips with the same size and fps"
-                )
-    assert size is not None
-    if rate is None:
-        raise DataError(f"{parts[0]}: single frames have no rate. Remedy: join clips of two frames or more")
-    return size, rate
 
 
 def _read(reader: FrameReader, order: range) -> Iterator[Picture]:

@@ -30,7 +30,7 @@ NO_ROOM = "No pictures for this sample: the report has reached its size limit."
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedPicture:
     """A picture of a sample: which of the album's files, and the size in pixels of the image that the model saw."""
 
     file: int
@@ -42,7 +42,7 @@ class Placed:
 class SamplePictures:
     """The pictures of one sample, in the order of its images; `problem` says why there are none."""
 
-    pictures: tuple[Placed, ...] = ()
+    pictures: tuple[PlacedPicture, ...] = ()
     problem: str = ""
 
 
@@ -128,7 +128,7 @@ def _add(
         if key not in numbers and key not in added:
             added[key] = len(made.files) + len(new)
             new.append(_jpeg(image, _shrunk(size, len(images))))
-        placed.append(Placed(numbers.get(key, added.get(key, 0)), *image.size))
+        placed.append(PlacedPicture(numbers.get(key, added.get(key, 0)), *image.size))
     budget -= 256 + sum(4 * len(file) // 3 + 96 for file in new)
     if budget >= 0:
         numbers.update(added)

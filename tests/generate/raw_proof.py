@@ -6,106 +6,30 @@ Each kind of statement has a function of its own here, after what its docstring 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import combinations, pairwise
-from typing import Any
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 
+from tests.generate import raw_proof_sequences as sequences
 from tests.generate.raw_video import DOMAIN, SIDES, RawVideo, Row
-
-Said = Mapping[str, Any]
-Truth = bool | None
+from tests.generate.raw_words import (
+    Said,
+    Truth,
+    both,
+    exclusive_values,
+    exclusive_words,
+    other_action,
+    same_noun,
+    same_value,
+    same_verb,
+)
 
 
 def proved(video: RawVideo, said: Said) -> Truth:
     return RULES[said["says"]](video, said)
 
 
-def both(*truths: Truth) -> Truth:
-    return False if False in truths else None if None in truths else True
-
-
-# How words relate, from the domain file
-
-
-def exclusive_values(kind: str, first: str, second: str) -> bool:
-    words = DOMAIN["attributes"].get(kind, {})
-    if any({first, second} == set(pair) for pair in words.get("compatible", ())):
-        return False
-    for dimension in words.get("dimensions", ()):
-        at = [n for value in (first, second) for n, entry in enumerate(dimension) if value in _entry(entry)]
-        if len(at) == 2:
-            return at[0] != at[1]
-    return False
-
-
-def same_value(kind: str, first: str, second: str) -> bool:
-    dimensions = DOMAIN["attributes"].get(kind, {}).get("dimensions", ())
-    return first == second or any({first, second} <= set(_entry(e)) for d in dimensions for e in d)
-
-
-def _entry(entry: Any) -> list[str]:
-    return [entry] if isinstance(entry, str) else list(entry)
-
-
-def exclusive_words(section: str, first: str, second: str) -> bool:
-    words = DOMAIN[section]
-    return second in words.get(first, {}).get("excludes", ()) or first in words.get(second, {}).get("excludes", ())
-
-
-def other_action(video: RawVideo, said: str, recorded: str, frame: int) -> bool:
-    """Whether what is recorded cannot be called what is said."""
-    (verb, _, noun), (verb_2, _, noun_2) = said.lower().partition(" "), recorded.lower().partition(" ")
-    contacts = {words["do"] for words in DOMAIN["contacts"].values()}
-    if verb in contacts and any(
-        same_noun(noun, name)
-        for side in SIDES
-        for item in video.category
-        if video.near(video.touching(side, item), frame, frame + 1)
-        for name in video.labels(item)
-    ):
-        return False
-    if verb == verb_2:
-        return not same_noun(noun, noun_2)
-    return not same_verb(verb, verb_2)
-
-
-def same_verb(first: str, second: str) -> bool:
-    if [first, second] in DOMAIN["opposites"] or [second, first] in DOMAIN["opposites"]:
-        return False
-    return first == second or any(first in group and second in group for group in DOMAIN["verbs"])
-
-
-def same_noun(first: str, second: str) -> bool:
-    def fits(group: list[str], name: str) -> bool:
-        return any(name == word or name.endswith(f" {word}") for word in group)
-
-    same = first == second or first.endswith(f" {second}") or second.endswith(f" {first}")
-    return same or any(fits(group, first) and fits(group, second) for group in DOMAIN["nouns"])
-
-
-# What is to be seen
-
-
 def _seen(video: RawVideo, said: Said) -> Truth:
     return True if video.seen(said["object"], said["frame"]) else None
-
-
-def could_mean(video: RawVideo, name: str, item: str) -> bool:
-    """Whether somebody who says `name` can mean an object: by one of its names, or the end of one."""
-    return any(label == name or label.endswith(f" {name}") for label in video.labels(item))
-
-
-def unique(video: RawVideo, name: str, item: str, frames: Iterable[int]) -> bool:
-    """`name`, as a text has it, with or without the whole that it belongs to."""
-    head, _, owner = name.partition(" of the ")
-    for other in set(video.category) - {item} - video.is_hand:
-        if could_mean(video, head, other) and any(video.on(other, frame) for frame in frames):
-            if not owner:
-                return False
-            wholes = [w for w in video.category if (other, w) in video.places and could_mean(video, owner, w)]
-            if wholes:
-                return False
-    return True
 
 
 def _touches(video: RawVideo, said: Said) -> Truth:
@@ -387,157 +311,43 @@ def _all_of(video: RawVideo, said: Said) -> Truth:
     return both(*(proved(video, part) for part in said["parts"]))
 
 
-# ViSTa and ToG-Bench
-
-
-def _depicts(video: RawVideo, said: Said) -> Truth:
-    actions, spans = said["actions"], said["spans"]
-    if len(actions) == len(spans) and all(
-        any(row.label == name and row.start <= start and end <= row.end for row in video.actions)
-        for name, (start, end) in zip(actions, spans, strict=True)
-    ):
-        return True
-    # Wrong, if the recorded activities cannot be read, in order, as those that are said.
-    waiting = list(actions)
-    for start, end in spans:
-        ongoing = {
-            verb
-            for rows in video.values.values()
-            for row in rows
-            if row.start < end and row.end > start
-            for verb in DOMAIN["ongoing"].get(row.label, ())
-        }
-        inside = [row for row in video.actions if row.start < end and row.end > start]
-        if not inside:
-            return None
-        for row in inside:
-            middle = (max(start, row.start) + min(end, row.end)) // 2
-            while waiting and (
-                waiting[0].partition(" ")[0].lower() in ongoing
-                or not other_action(video, waiting[0], row.label, middle)
-            ):
-                waiting.pop(0)
-    return None if not waiting else False
-
-
-def _continues(video: RawVideo, said: Said) -> Truth:
-    last, first = said["last"], said["first"]
-    if 0 < first - last <= video.gap:
-        return True
-
-    def held(frame: int) -> set[tuple[str, str]]:
-        pairs = [(side, item) for side in SIDES for item in set(video.category) - video.is_hand]
-        return {(s, i) for s, i in pairs if video.covered(video.touching(s, i), frame, *video.hands[s], i)}
-
-    if held(last) != held(first):
-        return None
-    used = {
-        item
-        for side in SIDES
-        for item in video.category
-        if any(r.start < said["end"] and r.end > first for r in video.touching(side, item))
-    }
-    return all(_left_alike(video, item, last, first) for item in used) or None
-
-
-def _left_alike(video: RawVideo, item: str, last: int, first: int) -> bool:
-    """No recorded state or place of an object at one of the frames is contradicted at the other."""
-    for (thing, kind), rows in video.values.items():
-        if thing == item:
-            at = [{r.label for r in rows if r.start <= frame < r.end} for frame in (last, first)]
-            if any(exclusive_values(kind, a, b) for a in at[0] for b in at[1]):
-                return False
-    for (thing, _), rows in video.places.items():
-        if thing == item:
-            at = [{r.label for r in rows if r.start <= frame < r.end} for frame in (last, first)]
-            if at[0] != at[1] and not any(video.covered(rows, f, item) for f in (last, first)):
-                return False
-    return True
-
-
-def _as_left(video: RawVideo, said: Said) -> Truth:
-    near = 0 < said["first"] - said["last"] <= video.gap
-    return near or all(_left_alike(video, item, said["last"], said["first"]) for item in said["objects"]) or None
-
-
-def _nothing_inside(video: RawVideo, said: Said) -> Truth:
-    for (_, other), rows in video.places.items():
-        inside = [row for row in rows if row.label == said["predicate"]]
-        if other == said["object"] and any(row.start < said["end"] and row.end > said["start"] for row in inside):
-            return None
-    return True
-
-
-def _alone(video: RawVideo, said: Said) -> Truth:
-    others = [i for i in video.category if i != said["object"] and could_mean(video, said["kind"], i)]
-    step = max(1, round(video.fps / 4))
-    moments = range(said["start"] // step * step + step, said["end"], step)
-    return not any(video.on(other, frame) for other in others for frame in moments) or None
-
-
-def _kinds_in_view(video: RawVideo, kinds: list[str]) -> list[str]:
-    return [item for item in video.category if video.marks[item] and video.labels(item) & set(kinds)]
-
-
-def _fillable(video: RawVideo, said: Said) -> Truth:
-    return len(_kinds_in_view(video, said["kinds"])) == 1 or None
-
-
-def _none_in_view(video: RawVideo, said: Said) -> Truth:
-    return not _kinds_in_view(video, said["kinds"]) or None
-
-
-def _fills(video: RawVideo, said: Said) -> Truth:
-    # A slot of something that hands bring about holds the thing's own name, with what it belongs to.
-    kinds = {kind.partition(" of the ")[0] for kind in said["kinds"]}
-    return bool(video.labels(said["object"]) & kinds)
-
-
-def _not_parts(video: RawVideo, said: Said) -> Truth:
-    return not any(video.is_part(a, b) for a, b in combinations(said["objects"], 2))
-
-
-def _trackable(video: RawVideo, said: Said) -> Truth:
-    return any(video.seen(said["object"], frame) for frame in video.marks[said["object"]])
-
-
-def _brought_about(video: RawVideo, said: Said) -> Truth:
-    item, frame, other = said["object"], said["frame"], said["other"]
-    rows = video.places.get((item, other), []) if other else video.values.get((item, "state"), [])
-    begins = any(row.label == said["value"] and row.start == frame for row in rows)
-    used = any(r.start - video.gap <= frame <= r.end + video.gap for side in SIDES for r in video.touching(side, item))
-    return (begins and used) or None
-
-
-def _touched_during(video: RawVideo, said: Said) -> Truth:
-    rows = [row for side in SIDES for row in video.touching(side, said["object"])]
-    return any(min(r.end, said["end"]) - max(r.start, said["start"]) > video.margin for r in rows) or None
-
-
-def _in_words(video: RawVideo, said: Said) -> Truth:
-    verb = said["action"].lower().partition(" ")[0]
-    return (
-        verb in DOMAIN["families"]["handyvqa"]["doing"] and any(r.label == said["action"] for r in video.actions)
-    ) or None
-
-
-def _named(video: RawVideo, said: Said) -> Truth:
-    """Whether an object has a name, with or without what it belongs to, that means nothing else on the frames."""
-    item = said["object"]
-    frames = said.get("frames", range(video.count))
-    wholes = [label for (part, whole) in video.places if part == item for label in video.labels(whole)]
-    names = [f"{name}{end}" for name in video.labels(item) for end in ("", *(f" of the {whole}" for whole in wholes))]
-    return any(unique(video, name, item, frames) for name in names) or None
-
-
 RULES: Mapping[str, Callable[[RawVideo, Said], Truth]] = {
-    "Seen": _seen, "Unique": _named, "ClearlyNamed": _named, "Unmistakable": _named, "AllOf": _all_of,
-    "Touches": _touches, "AwayFrom": _away, "HandOn": _hand_on, "HandsDo": _hands_do, "HandAtWork": _hand_at_work,
-    "TouchedInClip": _touched_in_clip, "TouchedDuring": _touched_during, "NothingElseTouched": _nothing_else,
-    "Masked": _masked, "HasValue": _has_value, "Changes": _changes, "Course": _course, "Located": _located,
-    "Placed": _located, "InQuarter": _in_quarter, "NextState": _next_state, "Does": _does, "InWords": _in_words,
-    "NextAction": _next_action, "InStep": _in_step, "Precedes": _precedes, "BringsAbout": _brings_about,
-    "Depicts": _depicts, "Continues": _continues, "AsLeft": _as_left, "NothingInside": _nothing_inside,
-    "AloneInView": _alone, "Fillable": _fillable, "NoneInView": _none_in_view, "Fills": _fills, "NotParts": _not_parts,
-    "Trackable": _trackable, "BroughtAbout": _brought_about,
-}  # fmt: skip
+    "Seen": _seen,
+    "Unique": sequences.named,
+    "ClearlyNamed": sequences.named,
+    "Unmistakable": sequences.named,
+    "AllOf": _all_of,
+    "Touches": _touches,
+    "AwayFrom": _away,
+    "HandOn": _hand_on,
+    "HandsDo": _hands_do,
+    "HandAtWork": _hand_at_work,
+    "TouchedInClip": _touched_in_clip,
+    "TouchedDuring": sequences.touched_during,
+    "NothingElseTouched": _nothing_else,
+    "Masked": _masked,
+    "HasValue": _has_value,
+    "Changes": _changes,
+    "Course": _course,
+    "Located": _located,
+    "Placed": _located,
+    "InQuarter": _in_quarter,
+    "NextState": _next_state,
+    "Does": _does,
+    "InWords": sequences.in_words,
+    "NextAction": _next_action,
+    "InStep": _in_step,
+    "Precedes": _precedes,
+    "BringsAbout": _brings_about,
+    "Depicts": sequences.depicts,
+    "Continues": sequences.continues,
+    "AsLeft": sequences.as_left,
+    "NothingInside": sequences.nothing_inside,
+    "AloneInView": sequences.alone,
+    "Fillable": sequences.fillable,
+    "NoneInView": sequences.none_in_view,
+    "Fills": sequences.fills,
+    "NotParts": sequences.not_parts,
+    "Trackable": sequences.trackable,
+    "BroughtAbout": sequences.brought_about,
+}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from barista_bench.generate.balance import draw_balanced
-from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.statements import Seen
 
 
-def candidate(at: int, right: str, wrong: list[str]) -> Candidate:
+def candidate(at: int, right: str, wrong: list[str]) -> QuestionCandidate:
     choices = [Choice(text, Seen(text, at)) for text in (right, *wrong)]
-    return Candidate(
+    return QuestionCandidate(
         subtask="s",
         video_id=f"v{at % 3}",
         question=f"{at}?",
@@ -22,11 +22,11 @@ def candidate(at: int, right: str, wrong: list[str]) -> Candidate:
     )
 
 
-def words(_: Candidate, choice: Choice) -> list[str]:
+def words(_: QuestionCandidate, choice: Choice) -> list[str]:
     return choice.text.split()
 
 
-def drawn(candidates: list[Candidate], size: int = 100) -> list[Candidate]:
+def drawn(candidates: list[QuestionCandidate], size: int = 100) -> list[QuestionCandidate]:
     return draw_balanced(candidates, size, 0, lambda _: 2, words)
 
 

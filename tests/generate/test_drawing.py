@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.generate.candidates import Candidate, Choice, alike, decide
+from barista_bench.generate.candidates import Choice, QuestionCandidate, alike, decide
 from barista_bench.generate.drawing import draw, thin, with_choices
 from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
 from barista_bench.generate.statements import HasValue, Seen
@@ -19,10 +19,10 @@ from tests.generate.graphs import graph_document, scene_of
 STATES = ("empty", "being filled", "full", "emptying")
 
 
-def candidate(at: int = 0, *, answer: str = "empty", video: str = "v1", subtask: str = "state") -> Candidate:
+def candidate(at: int = 0, *, answer: str = "empty", video: str = "v1", subtask: str = "state") -> QuestionCandidate:
     """A question about a cup whose state is `answer`; the others are wrong."""
     choices = {value: Choice(value, HasValue("cup", "state", value, at)) for value in STATES}
-    return Candidate(
+    return QuestionCandidate(
         subtask=subtask,
         video_id=video,
         question=f"How is the cup at {at}?",

@@ -17,7 +17,7 @@ from barista_bench.benchmarks.egocot.evidence_check import check_rationale
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Candidate, Choice, Tally
+from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally
 from barista_bench.generate.drawing import Item, draw, with_choices
 from barista_bench.generate.egocot import EgoCoTFamily, record_of
 from barista_bench.generate.egocot_evidence import EvidenceMaker
@@ -98,7 +98,7 @@ def document(**changes: Any) -> dict[str, Any]:
     }
 
 
-def decided(root: Path, **changes: Any) -> tuple[dict[str, list[Candidate]], Tally]:
+def decided(root: Path, **changes: Any) -> tuple[dict[str, list[QuestionCandidate]], Tally]:
     """The candidates of the hand-made graph that can be asked, by subtask, and the counts of the others."""
     write_release(root, "v", document(**changes), video=False)
     tally, rows = Tally(), defaultdict(list)
@@ -107,12 +107,12 @@ def decided(root: Path, **changes: Any) -> tuple[dict[str, list[Candidate]], Tal
     return rows, tally
 
 
-def texts(candidate: Candidate) -> tuple[str, set[str]]:
+def texts(candidate: QuestionCandidate) -> tuple[str, set[str]]:
     return candidate.right[0].text, {choice.text for choice in candidate.wrong}
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Candidate]]:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCandidate]]:
     return decided(tmp_path_factory.mktemp("graph"))[0]
 
 
@@ -209,7 +209,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Candidate]
     ],
 )
 def test_each_subtask_asks_what_the_graph_decides(
-    asked: dict[str, list[Candidate]], subtask: str, question: str, right: str, wrong: set[str]
+    asked: dict[str, list[QuestionCandidate]], subtask: str, question: str, right: str, wrong: set[str]
 ) -> None:
     assert (right, wrong) in [texts(c) for c in asked[subtask] if c.question.startswith(question)]
 
@@ -255,7 +255,7 @@ def test_a_change_without_an_action_that_can_bring_it_about_has_no_cause(tmp_pat
     assert not any("drawer" in candidate.right[0].text for candidate in rows["LCOI"])
 
 
-def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[Candidate]]) -> None:
+def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[QuestionCandidate]]) -> None:
     assert set(asked) == set(FAMILY.subtasks)
     assert all(frame % 4 == 0 for rows in asked.values() for candidate in rows for frame in candidate.frames)
 

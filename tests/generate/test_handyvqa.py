@@ -15,7 +15,7 @@ from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosOb
 from barista_bench.benchmarks.handyvqa.release import QuestionClip, choose_frames
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.generate.candidates import Candidate, Tally
+from barista_bench.generate.candidates import QuestionCandidate, Tally
 from barista_bench.generate.generator import generate
 from barista_bench.generate.handyvqa import HanDyVQAFamily
 from barista_bench.generate.handyvqa_clips import clip_around, clip_halfway
@@ -29,7 +29,7 @@ from tests.releases import relation
 PRESS = relation("left", "brew", "human_actions", "presses", (48, 60))
 
 
-def asked(scene: Scene, subtask: str) -> list[Candidate]:
+def asked(scene: Scene, subtask: str) -> list[QuestionCandidate]:
     return [c for c in HanDyVQAFamily(scene.domain).decided(scene, Tally()) if c.subtask == subtask]
 
 
@@ -39,11 +39,11 @@ def refused(scene: Scene, subtask: str) -> dict[str, int]:
     return {reason: count for reason, count in tally.reasons(subtask).items() if reason != "decided"}
 
 
-def right(candidate: Candidate) -> list[str]:
+def right(candidate: QuestionCandidate) -> list[str]:
     return [choice.text for choice in candidate.right]
 
 
-def wrong(candidate: Candidate) -> set[str]:
+def wrong(candidate: QuestionCandidate) -> set[str]:
     return {choice.text for choice in candidate.wrong}
 
 

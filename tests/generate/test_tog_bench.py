@@ -11,7 +11,7 @@ from barista_bench.benchmarks.tog_bench.release import open_release
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Candidate, Tally
+from barista_bench.generate.candidates import QuestionCandidate, Tally
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench import ToGBenchFamily
@@ -22,7 +22,7 @@ from tests.conftest import MadeOnce
 from tests.generate.made_scene import table
 
 
-def asked(scene: Scene) -> tuple[dict[str, Candidate], Tally]:
+def asked(scene: Scene) -> tuple[dict[str, QuestionCandidate], Tally]:
     """Instruction to candidate of all that can be asked, and what was refused."""
     tally = Tally()
     candidates = ToGBenchFamily(load_domain()).decided(scene, tally)

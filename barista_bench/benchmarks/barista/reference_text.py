@@ -65,7 +65,7 @@ class FrameFacts:
 
 
 @dataclass(slots=True)
-class Statement:
+class RelationClause:
     """One entry of the `Relations` line: all links of one kind between an object and objects of one category."""
 
     subject: str
@@ -107,7 +107,7 @@ def frame_facts(index: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFact
     return facts
 
 
-def statements(facts: FrameFacts, index: int) -> list[Statement]:
+def statements(facts: FrameFacts, index: int) -> list[RelationClause]:
     """The entries of the object's `Relations` line, in the order in which the file first states them."""
     direct = (
         link
@@ -117,10 +117,10 @@ def statements(facts: FrameFacts, index: int) -> list[Statement]:
     return _grouped(facts, index, direct)
 
 
-def readable_statements(facts: FrameFacts, index: int) -> list[Statement]:
+def readable_statements(facts: FrameFacts, index: int) -> list[RelationClause]:
     """`statements` for people: without things of unknown name, repetitions, and what only says an earlier entry the
     other way round, as `coffee cup contains milk` does."""
-    kept: list[Statement] = []
+    kept: list[RelationClause] = []
     for entry in statements(facts, index):
         entry.rows = entry.rows[: len(entry.others)]
         converse = CONVERSE.get(entry.value)
@@ -208,12 +208,12 @@ def listing(parts: Sequence[str], last: str = " and ") -> str:
     return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _grouped(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[Statement]:
-    grouped: dict[tuple[bool, str, str], Statement] = {}
+def _grouped(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[RelationClause]:
+    grouped: dict[tuple[bool, str, str], RelationClause] = {}
     for link in links:
         category = facts.category(link.other)
         key = (link.as_source, link.value, category)
-        entry = grouped.setdefault(key, Statement(facts.category(index), link.value, category, link.as_source))
+        entry = grouped.setdefault(key, RelationClause(facts.category(index), link.value, category, link.as_source))
         entry.rows.append(link.row)
         if link.other not in entry.others:
             entry.others.append(link.other)
@@ -231,7 +231,7 @@ def _context(facts: FrameFacts, index: int, described: int) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _clause(entry: Statement) -> str:
+def _clause(entry: RelationClause) -> str:
     """`that is under a coffee machine`, `that holds 2 lids`, or for a target `that a right hand holds`."""
     many = len(entry.others) > 1
     other = plural(entry.other, len(entry.others)) if many else with_article(entry.other)

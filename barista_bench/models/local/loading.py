@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ModelError, require_extra
-from barista_bench.files.checkpoints import device_of, load_pretrained, revision_of
+from barista_bench.files.checkpoints import device_of, load_pretrained, loading_of, revision_of
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.settings import TransformersSettings
@@ -73,8 +73,7 @@ def identity_of(name: str, model: PreTrainedModel, settings: TransformersSetting
         name=name,
         revision=revision_of(name, model.config),
         settings={
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "attn_implementation": model.config._attn_implementation,
+            **loading_of(model),
             "repetition_penalty": model.generation_config.repetition_penalty,
             **{setting: value for setting, value in chosen.items() if value is not None},
         },

@@ -26,7 +26,7 @@ from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError, ModelError, require_extra
-from barista_bench.files.checkpoints import Pretrained, load_pretrained, require_libraries, revision_of
+from barista_bench.files.checkpoints import Pretrained, load_pretrained, loading_of, require_libraries, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.batching import is_out_of_memory
 from barista_bench.models.specialists.sam3_masks import (
@@ -126,14 +126,10 @@ class Sam3Grounder:
             device=device,
             dtype=dtype,
         )
-        settings = {
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "attn_implementation": model.config._attn_implementation,
-        }
         return cls(
             model,
             processor,
-            ModelIdentity(f"sam3:{name}", revision_of(name, model.config), settings),
+            ModelIdentity(f"sam3:{name}", revision_of(name, model.config), loading_of(model)),
             threshold=threshold,
             mask_threshold=mask_threshold,
             batch_size=batch_size,

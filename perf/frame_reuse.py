@@ -21,11 +21,10 @@ from typing import NamedTuple
 from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.costs import StageClock
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.folder import build
-from barista_bench.data.shared_frames import FrameStore, size_of_images
+from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.media.frames import decode_count
 from barista_bench.media.video import close_readers
 from barista_bench.mini import write_kitchen

@@ -33,8 +33,8 @@ from barista_bench.benchmarks import (  # noqa: E402
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE  # noqa: E402
 from barista_bench.benchmarks.barista.marked_relations import mark_order  # noqa: E402
+from barista_bench.benchmarks.barista.relations import Mark, draw_marks  # noqa: E402
 from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402
-from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks  # noqa: E402
 from barista_bench.core.deriving import GraphTask  # noqa: E402
 from barista_bench.core.prompt import BoxFormat  # noqa: E402
 from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402

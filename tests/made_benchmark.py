@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barista_bench.core.benchmark import Benchmark, RecordedAnswer, RecordedAnswers
+from barista_bench.benchmarks import Benchmark, RecordedAnswer, RecordedAnswers
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
@@ -31,7 +31,7 @@ from barista_bench.core.task import (
     SkippedExample,
 )
 from barista_bench.errors import DataError
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video.readers import video_facts
 from barista_bench.scene_graph import Problem

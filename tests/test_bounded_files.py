@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import (
+from barista_bench.files.reading import (
     bounded_lines,
     read_bounded,
     read_bounded_json,

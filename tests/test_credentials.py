@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.credentials import check_variable_name, holds_key, refuse_credentials
+from barista_bench.files.text_out import check_variable_name, holds_key, refuse_credentials
 
 KEYS = [
     "sk-planted-0123456789abcdef",

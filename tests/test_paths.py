@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.reading import confined, valid_video_id
 
 
 @pytest.mark.parametrize("name", ["v", "P01-02.final", "Kaffee süß", "動画", "a b", "..a", "x" * 255])

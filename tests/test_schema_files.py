@@ -6,8 +6,8 @@ import pytest
 from pydantic import Field
 
 from barista_bench.errors import DataError
-from barista_bench.files import bounded
-from barista_bench.files.bounded import Strict, read_model
+from barista_bench.files import reading
+from barista_bench.files.reading import Strict, read_model
 
 
 class Cup(Strict):
@@ -50,7 +50,7 @@ def test_the_first_thing_that_is_wrong_is_named_and_not_quoted(content: str, nam
 def test_a_file_that_is_missing_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"cup\.json: no cup .*No such file.*Remedy: pour again"):
         read(tmp_path / "cup.json")
-    monkeypatch.setattr(bounded, "MAX_JSON", 10)
+    monkeypatch.setattr(reading, "MAX_JSON", 10)
     (tmp_path / "cup.json").write_text('{"volume": 0.2}')
     with pytest.raises(DataError, match=r"cup\.json: no cup .*10 bytes.*Remedy: pour again"):
         read(tmp_path / "cup.json")

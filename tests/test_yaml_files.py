@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import MAX_YAML, load_yaml
+from barista_bench.files.reading import MAX_YAML, load_yaml
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | st.dates()
 VALUES = st.recursive(

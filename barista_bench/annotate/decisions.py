@@ -55,7 +55,7 @@ from barista_bench.annotate.records import (
     decode_record,
 )
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_bounded
+from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.mask_tracks import MaskTracks

@@ -34,8 +34,7 @@ from barista_bench.annotate.records import (
 )
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import read_bounded, read_json_lines
-from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import check_place, write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph import domain

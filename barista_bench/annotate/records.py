@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_bounded
+from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.models.base import ModelIdentity
 from barista_bench.scene_graph.masks import Rle

@@ -10,7 +10,7 @@ from barista_bench.annotate.project import SEGMENTS, SIGNAL, Project, VideoFiles
 from barista_bench.annotate.records import SegmentsFile, SignalFile
 from barista_bench.annotate.segments import filtered_signal
 from barista_bench.errors import DataError, require_extra
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined
 from barista_bench.files.writing import replacing
 
 

@@ -56,7 +56,7 @@ from barista_bench.annotate.review import doubtful_frames
 from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import bounded_lines
+from barista_bench.files.reading import bounded_lines
 from barista_bench.files.writing import replacing
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity

@@ -1,23 +1,182 @@
-"""Benchmarks: one folder each, one class a task. `get_task` finds a task by benchmark and name."""
+"""Benchmarks: what one is, in one record; one folder each, one class a task. `get_task` finds a task by name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example, Fields, Json, Scored, Task
+from barista_bench.scene_graph import Problem
+
+if TYPE_CHECKING:
+    from barista_bench.core.deriving import Release
+    from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
+    from barista_bench.core.prompt import PromptTexts
+    from barista_bench.core.released_records import FrozenLine, ReleaseRoot
+
+
 import difflib
 from collections import UserDict
-from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module, resources
-from pathlib import Path
-from typing import Any
+from importlib import resources
 
 import msgspec
 
-from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.options import parse_pairs
 from barista_bench.core.prompt import PromptTexts, load_prompts, released_clone
-from barista_bench.core.task import ProtocolName, ProtocolRule, Task
+from barista_bench.core.task import ProtocolName, ProtocolRule
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import load_yaml
+from barista_bench.files.reading import load_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """One answer that another harness recorded. `text` is None where there is none: `error` says why.
+
+    A sample without text through no fault of the model's is an infrastructure error, never scored.
+    """
+
+    example_id: str
+    run: int
+    text: str | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswers:
+    """Answers in another harness's format, with the examples that they answer: frames are named, and need not exist.
+
+    Args:
+        model: its name, as far as the files tell it.
+        task: all examples are of this one.
+        answers: of any number of runs; each run answers an example once at the most.
+        problems: what was wrong with records; an error cost one, a warning did not.
+    """
+
+    model: str
+    task: type[Task]
+    examples: tuple[Example, ...]
+    answers: tuple[RecordedAnswer, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRubric:
+    """How a release has a task judged: the content of a rubric file, and whose wording it is."""
+
+    content: Mapping[str, object]
+    wording: str
+
+
+def on_demand(name: str) -> Callable[..., Any]:
+    """The function `package.module:function`, whose module is imported when it is called: most commands need few."""
+    module, _, function = name.partition(":")
+
+    def call(*args: object, **settings: object) -> Any:  # noqa: ANN401  # whatever the function returns
+        return getattr(import_module(module), function)(*args, **settings)
+
+    return call
+
+
+class TasksOnDemand(Sequence[type[Task]]):
+    """Tasks in the order of the paper, each imported when it is asked for.
+
+    Args:
+        modules: from a task's name to `package.module:Class`.
+    """
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+        self.names = tuple(modules)
+
+    def named(self, name: str) -> type[Task]:
+        module, _, task = self._modules[name].partition(":")
+        return getattr(import_module(module), task)
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  # a task, or several of a slice
+        names = self.names[index]
+        return self.named(names) if isinstance(names, str) else tuple(map(self.named, names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark.
+
+    Args:
+        name: of its folder, and in `load_dataset(name, task)`.
+        title: for people.
+        description: a line on what it asks.
+        tasks: in the order of the paper.
+        licence: of the data, as the Hub calls licences; "other" where none is stated.
+        homepage: URL.
+        citation: BibTeX.
+        video_file: from a video's id to its path below the media's root.
+        splits: of the published sets, in their order.
+        leaderboards: the splits that have a leaderboard of their own on the Hub.
+        open_release: reads annotations (first path) with media below the second, which is the first where it is None.
+            None for benchmarks that are derived from a scene graph.
+        import_example: reads the frozen lines of the benchmark's own release, where it has such.
+        released_record: writes them; the second argument is a sentence that the release freezes with some tasks.
+        released_parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for
+            something in the sampling.
+        identity: what makes two examples the same question, where that is less than all they hold; may return None for
+            all they hold.
+        released_prompts: from (a clone of the released code, a task's name): the release's own wording of the task.
+        released_wording: what these texts are called in results, if the clone is the release itself.
+        released_rubric: the same for judges; both raise ConfigError where the clone does not hold it.
+        vocabulary: object categories with a description each, for judges.
+        formats: by name, what reads the recorded outputs of other harnesses.
+        paper_tables: the counterparts of the paper's tables and figures.
+        compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
+            otherwise each set has tables of its own.
+        submission: writes the file that the benchmark's own leaderboard takes, of one run's samples, and returns its
+            path; raises DataError for samples that it cannot take.
+    """
+
+    name: str
+    title: str
+    description: str
+    tasks: Sequence[type[Task]]
+    licence: str
+    homepage: str
+    citation: str
+    video_file: Callable[[str], str]
+    splits: tuple[str, ...] = ("test",)
+    leaderboards: tuple[str, ...] = ("all",)
+    open_release: Callable[[Path, Path | None], Release] | None = None
+    import_example: Callable[[type[Task], FrozenLine, ReleaseRoot], Example] | None = None
+    released_record: Callable[[Example, str | None], Fields] | None = None
+    released_parameters: Callable[[str, Sampling], Fields] | None = None
+    identity: Callable[[Example], Json] | None = None
+    released_prompts: Callable[[Path, str], PromptTexts] | None = None
+    released_wording: str = ""
+    released_rubric: Callable[[Path, str], ReleasedRubric] | None = None
+    vocabulary: Callable[[], Mapping[str, str]] | None = None
+    formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
+    paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
+    compares_sets: bool = False
+    submission: Callable[[Sequence[Scored], Path], Path] | None = None
+
+    def published_split(self, split: str) -> str:
+        """A split as `datasets` writes it: ours called `all` is the union."""
+        return "+".join(self.splits) if split == "all" else split
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return self.tasks.names if isinstance(self.tasks, TasksOnDemand) else tuple(task.name for task in self.tasks)
+
+    def task_called(self, name: str) -> type[Task] | None:
+        """The task of that name, or of that name in frozen files; None where there is none."""
+        if isinstance(self.tasks, TasksOnDemand) and name in self.tasks.names:
+            return self.tasks.named(name)
+        return next((task for task in self.tasks if name in (task.name, task.upstream_name)), None)
 
 
 class BenchmarkRegistry(UserDict[str, Any]):

@@ -28,7 +28,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, ValidationError
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
+from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -42,32 +41,6 @@ def _interruption_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if received:
         signal.raise_signal(signal.SIGINT)
-
-
-@contextmanager
-def forked_workers() -> Iterator[None]:
-    """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_default or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    process = os.getpid()
-    received: list[int] = []
-
-    def interrupt(number: int, _: object) -> None:
-        if os.getpid() == process:
-            received.append(number)
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    except Exception:  # raised again: a library may have turned the interruption into its own error
-        if received:
-            raise KeyboardInterrupt from None
-        raise
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Spawning(SpawnContext):

@@ -21,8 +21,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from barista_bench import __version__
-from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.core.task import Example, ProtocolName, Task
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin

@@ -9,8 +9,11 @@ import json
 import logging
 import os
 import re
+import signal
+import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -23,7 +26,6 @@ from datasets.info import DatasetInfosDict
 from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.core.task import ProtocolName
-from barista_bench.core.worker_processes import forked_workers
 from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
@@ -326,3 +328,29 @@ def make_newest(folder: Path, benchmark: str, config: str) -> None:
         if other.is_symlink() and other != link:
             other.unlink()
     warn_of_others(benchmark, config)
+
+
+@contextmanager
+def forked_workers() -> Iterator[None]:
+    """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+    received: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        if os.getpid() == process:
+            received.append(number)
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception:  # raised again: a library may have turned the interruption into its own error
+        if received:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -23,7 +23,7 @@ from barista_bench.core.deriving import Sampling
 from barista_bench.core.released_records import MAX_FRAMES, ReleaseRoot, frozen_line_of
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.reading import read_json_lines
 
 MAX_LINE = 64 * 2**20
 """Bytes of one line; a longer one is refused."""

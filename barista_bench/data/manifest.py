@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench import __version__
-from barista_bench.benchmarks import get_benchmark, get_task, task_class
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.benchmarks import Benchmark, get_benchmark, get_task, task_class
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import fill
 from barista_bench.core.task import ProtocolName
 from barista_bench.data.rows import FramesMode, row_features
 from barista_bench.data.tables import GRAPH_TABLES, table_features
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_bounded_json
+from barista_bench.files.reading import read_bounded_json
 from barista_bench.files.writing import DATASET, MAX_MANIFEST
 from barista_bench.scene_graph import Problem
 

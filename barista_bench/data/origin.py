@@ -15,16 +15,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.benchmarks import Benchmark, get_benchmark
 from barista_bench.core.deriving import GraphTask, Release, Sampling
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.rows import file_sha256
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
-from barista_bench.files.bounded import read_bounded_json
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined, read_bounded_json
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
 

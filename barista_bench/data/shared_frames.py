@@ -6,19 +6,20 @@ import bisect
 import hashlib
 import io
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Generic, Self, TypeVar, cast
+from typing import Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.core.costs import StageClock
 from barista_bench.core.task import FrameRef
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
@@ -171,6 +172,45 @@ class _Frame:
 
 _Key = _Frame | bytes
 _Value = Frame | Image.Image
+
+
+Stage: TypeAlias = Literal["load", "decode", "prepare", "wait", "generate", "judge", "total"]
+
+
+class StageClock:
+    """Times stages of a run; safe to use from any thread.
+
+        clock = StageClock()
+        with clock("decode"): ...
+        clock.seconds["decode"]
+
+    Seconds add up over threads that work at the same time, and stages do not know each other: one inside another counts
+    in both.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: dict[str, float] = dict.fromkeys(get_args(Stage), 0.0)
+
+    @contextmanager
+    def __call__(self, stage: Stage) -> Iterator[None]:
+        """Time the block as `stage`, also if it raises."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(stage, time.perf_counter() - begun)
+
+    def add(self, stage: Stage, seconds: float) -> None:
+        """Count seconds that were measured elsewhere."""
+        with self._lock:
+            self._seconds[stage] += seconds
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage; blocks that are still open are not in it."""
+        with self._lock:
+            return dict(self._seconds)
 
 
 class FrameStore:

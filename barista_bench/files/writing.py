@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import read_bounded_json
+from barista_bench.files.reading import read_bounded_json
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.reading import read_json_lines
 from barista_bench.generate.candidates import Choice
 from barista_bench.generate.drawing import Item
 

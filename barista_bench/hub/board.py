@@ -21,18 +21,22 @@ from pydantic import BaseModel, ConfigDict, RootModel, StringConstraints
 
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import (
+    MAX_FILE,
     RULES_FILE,
     SELF_REPORTED,
+    RepoId,
+    TaskId,
     check_judged,
     check_model,
     check_results,
+    checked,
     interval_of,
     is_floor,
     judged_share,
     leaderboard,
+    load_yaml,
     published,
 )
-from barista_bench.hub.schemas import MAX_FILE, RepoId, TaskId, checked, load_yaml
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.runs.score.results import SHORT, Comparability, Results, read_results, told_apart
 

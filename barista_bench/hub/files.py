@@ -15,19 +15,20 @@ from typing import Any, Final, TypeAlias
 import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
-from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.benchmarks import Benchmark, get_benchmark
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.data.origin import config_names_of
 from barista_bench.errors import DataError
-from barista_bench.files.credentials import holds_key
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined
+from barista_bench.files.text_out import holds_key
 from barista_bench.files.writing import SUBMISSION, place_file, replacing_folder
-from barista_bench.hub.checks import OURS, RULES_FILE, SCALE, task_id
-from barista_bench.hub.schemas import (
+from barista_bench.hub.checks import (
     FRAMEWORK,
     MAX_FILE,
+    OURS,
+    RULES_FILE,
+    SCALE,
     DatasetCardMetadata,
     EvalFile,
     EvalResults,
@@ -38,6 +39,7 @@ from barista_bench.hub.schemas import (
     load_yaml,
     read_eval_results,
     read_model_index,
+    task_id,
 )
 from barista_bench.hub.submission import IndexResult, Submission, as_json, public_judged, public_results
 

@@ -21,9 +21,9 @@ from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.sha import git_hash, sha_fileobj
 
 from barista_bench.errors import BaristaError, ConfigError
-from barista_bench.files.credentials import check_address, check_variable_name, check_way
+from barista_bench.files.text_out import check_address, check_variable_name, check_way
+from barista_bench.hub.checks import MAX_FILE, RepoId
 from barista_bench.hub.files import README, Content, Existing, eval_results_path, refuse_secrets
-from barista_bench.hub.schemas import MAX_FILE, RepoId
 
 MAIN: Final = "main"
 TITLE: Final = "Add results of barista_bench"

@@ -15,14 +15,6 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import (
     SCALE,
     SELF_REPORTED,
-    check_judged,
-    check_model,
-    check_results,
-    interval_of,
-    published,
-)
-from barista_bench.hub.rows import SubmissionRow, read_row
-from barista_bench.hub.schemas import (
     Address,
     Commit,
     Date,
@@ -33,11 +25,17 @@ from barista_bench.hub.schemas import (
     HubModel,
     RepoId,
     Text,
+    check_judged,
+    check_model,
+    check_results,
     checked,
+    interval_of,
+    published,
     valid,
 )
-from barista_bench.judging import JUDGES
+from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.judging.results import JudgedResults
+from barista_bench.runs.run_folder import JUDGES
 from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
 
 _PUBLIC_SETTINGS: Final = frozenset(

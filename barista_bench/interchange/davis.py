@@ -17,8 +17,7 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_bounded
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined, read_bounded
 from barista_bench.files.writing import replacing, write_whole
 from barista_bench.scene_graph.mask_tracks import MaskTracks
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask

@@ -23,7 +23,7 @@ from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, Status, Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.paths import valid_video_id
+from barista_bench.files.reading import valid_video_id
 from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.interchange.released_folder import (
     CONFIG,
@@ -46,7 +46,6 @@ from barista_bench.interchange.released_folder import (
     read_kept,
 )
 from barista_bench.interchange.summary import summary_text
-from barista_bench.judging import judge_folders
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.judged_run import MISSING, SampleVerdict
 from barista_bench.judging.released_verdicts import (
@@ -58,6 +57,7 @@ from barista_bench.judging.released_verdicts import (
     read_released_scores,
 )
 from barista_bench.judging.scoring import read_judged_run
+from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 from barista_bench.runs.score.scoring import read_scored, session_seconds
 

@@ -16,8 +16,8 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_lines
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines
-from barista_bench.files.credentials import check_address, check_variable_name, refuse_credentials
+from barista_bench.files.reading import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines
+from barista_bench.files.text_out import check_address, check_variable_name, refuse_credentials
 from barista_bench.interchange.released_folder import (
     CONFIG,
     CONFIG_KEYS,

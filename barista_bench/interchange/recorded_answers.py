@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from barista_bench.benchmarks import BENCHMARKS, get_task
-from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
+from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_task
 from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen

@@ -17,7 +17,7 @@ import msgspec
 
 from barista_bench.core.prompt import BoxOrder
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.reading import read_json_lines
 
 CONFIG, EXAMPLES, EXAMPLES_SOURCE = "run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt"
 PREDICTIONS, ERRORS, METRICS, SUMMARY = "predictions.jsonl", "errors.jsonl", "metrics.json", "summary.txt"

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import read_bounded_text
+from barista_bench.files.reading import read_bounded_text
 from barista_bench.judging.cross import labelled
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.metrics.judge_score.agreement import judge_agreement

@@ -19,13 +19,13 @@ import msgspec
 
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.judging import JUDGE_FILE
 from barista_bench.judging.answers import REASONING, form_id
 from barista_bench.judging.asking import draw_keys
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.log.asked import digest
+from barista_bench.runs.run_folder import JUDGE_FILE
 
 VERDICTS_FILE = "verdicts.jsonl"
 

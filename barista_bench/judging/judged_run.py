@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from barista_bench import __version__
-from barista_bench.core.costs import token_cost
 from barista_bench.core.statistics import ratio_interval
 from barista_bench.core.task import Status
 from barista_bench.files.writing import replacing
@@ -31,6 +30,7 @@ from barista_bench.judging.results import (
     RubricInfo,
     write_judged,
 )
+from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, computed_field
 
-from barista_bench.files.bounded import Strict, read_model
+from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.results import Comparability, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
 

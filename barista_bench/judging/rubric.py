@@ -19,7 +19,7 @@ from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.prompt import by_hash, released_clone
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import MAX_YAML, first_complaint, load_yaml, read_bounded
+from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml, read_bounded
 
 TOP_SCORE = 10
 

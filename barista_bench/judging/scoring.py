@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 from barista_bench.core.task import Status
-from barista_bench.judging import judge_folders
 from barista_bench.judging.answers import REASONING, RunAnswers
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge, verdict_keys
 from barista_bench.judging.judged_run import (
@@ -36,6 +35,7 @@ from barista_bench.metrics.judge_score.egocot import spurious_correct_rate
 from barista_bench.metrics.judge_score.scoring import judge_score
 from barista_bench.models import TokenLogprob
 from barista_bench.runs.log.sample_log import SampleRecord, counting_records
+from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.scoring import ScoredRun
 
 _NO_REASONING = SampleVerdict(REASONING, 0, 0.0, str(Status.OK), BY_RULE, "no reasoning was given")

@@ -15,7 +15,6 @@ import msgspec
 from barista_bench import __version__
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.judging import JUDGE_FILE, JUDGES
 from barista_bench.judging.answers import (
     REASONING,
     DistinctAnswer,
@@ -48,6 +47,7 @@ from barista_bench.models import Completion, GenerationConfig, Model, TokenLogpr
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import checked
 from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 
 STEPS_FILE = "steps.json"

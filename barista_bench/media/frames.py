@@ -25,7 +25,7 @@ from datasets.table import array_cast
 from numpy.typing import DTypeLike, NDArray
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined
 from barista_bench.media.video import read_frames
 from barista_bench.media.video.readers import Images
 

@@ -18,7 +18,7 @@ import msgspec
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import bounded_lines
+from barista_bench.files.reading import bounded_lines
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError, ModelError
-from barista_bench.files.credentials import check_address, check_variable_name, check_way, is_local, refuse_credentials
+from barista_bench.files.text_out import check_address, check_variable_name, check_way, is_local, refuse_credentials
 from barista_bench.models.reasoning import THINK_TAGS
 
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.benchmarks import Benchmark
 from barista_bench.core.paper_tables import (
     ModelSamples,
     PaperChart,

@@ -24,7 +24,7 @@ from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.files.bounded import first_complaint, read_bounded_json
+from barista_bench.files.reading import first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
@@ -33,6 +33,9 @@ from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.results import ModelInfo
 
 CONFIG_FILE = "run.json"
+JUDGES = "judges"
+"""Folder of a folder for each judge of the run."""
+JUDGE_FILE = "judge.json"
 OWN_EXAMPLES = "examples.jsonl"
 """The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
 MAX_BYTES = 16 * 2**20
@@ -352,3 +355,8 @@ def _root(folder: Path, stored: RunData) -> str | Path | None:
     if root is None or not root.startswith("."):
         return root
     return next((path for path in _candidates(folder, root, absolute) if not _is_dataset(Path(path))), folder / root)
+
+
+def judge_folders(run: str | Path) -> list[Path]:
+    """The folders of all judges of a run, by name; `judge_folder.py` says what is in them."""
+    return sorted(path.parent for path in (Path(run) / JUDGES).glob(f"*/{JUDGE_FILE}"))

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import load_yaml, read_bounded
+from barista_bench.files.reading import load_yaml, read_bounded
 
 MAX_BYTES = 2**22
 """Of a domain file."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.reading import confined, valid_video_id
 from barista_bench.files.writing import replacing
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,

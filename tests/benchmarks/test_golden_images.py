@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, features
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.relations import mark_order
-from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
+from barista_bench.benchmarks.barista.relations import Mark, draw_marks, mark_order
 from barista_bench.core.prompt import BoxFormat, TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.builder import JPEG_QUALITY, encode_image

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks, mark_color
+from barista_bench.benchmarks.barista.relations import Mark, Relations, draw_marks, mark_color
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from barista_bench.benchmarks import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import BENCHMARK, RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs, read_png
-from barista_bench.core.benchmark import RecordedAnswers
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import decode_mask

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from barista_bench.benchmarks import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import open_release
 from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
-from barista_bench.core.benchmark import RecordedAnswers
 from barista_bench.core.task import Json, Prediction
 from tests.conftest import SHARED
 from tests.handyvqa.made import BOXES, answered

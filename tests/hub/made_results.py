@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import task_class
+from barista_bench.hub.checks import checked
 from barista_bench.hub.rows import SubmissionRow
-from barista_bench.hub.schemas import checked
 from barista_bench.hub.submission import Submission, Target, submission_of
 from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.runs.score.results import (

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import BaristaError
-from barista_bench.judging import JUDGE_FILE, judge_folders
 from barista_bench.judging.judge_folder import VERDICTS_FILE
 from barista_bench.judging.results import write_judged
 from barista_bench.judging.scoring import score_judged
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.run_folder import JUDGE_FILE, judge_folders
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.hub.forging import (
     Forgery,

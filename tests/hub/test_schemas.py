@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barista_bench.errors import DataError
-from barista_bench.hub.schemas import MAX_FILE, EvalFile, checked, load_yaml, read_eval_results
+from barista_bench.hub.checks import MAX_FILE, EvalFile, checked, load_yaml, read_eval_results
 
 GOOD_RESULTS = """
 - dataset:

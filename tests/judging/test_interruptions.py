@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.judging import judge_folders
 from barista_bench.judging.scoring import score_judged
 from barista_bench.runs.log.sample_log import read_records
+from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.scoring import score
 from tests.judging.slow_judge import slow_judge
 from tests.processes import PROCESSES

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.benchmarks import Benchmark
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, sample_name
 from barista_bench.core.task import Status
 from barista_bench.errors import DataError

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.costs import StageClock
 from barista_bench.core.task import FrameRef
 from barista_bench.data import shared_frames as media
 from barista_bench.data.dataset import ExampleSet, LoadedExample, open_examples
 from barista_bench.data.folder import build
-from barista_bench.data.shared_frames import FrameStore, decode_image, size_of_images
+from barista_bench.data.shared_frames import FrameStore, StageClock, decode_image, size_of_images
 from barista_bench.errors import ConfigError, DataError, VideoError
 from barista_bench.media.frames import LazyFrames, decode_count
 from barista_bench.media.video import close_readers

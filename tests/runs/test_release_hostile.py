@@ -12,9 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.api import evaluate
-from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers
 from barista_bench.cli import app
-from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Example, FrameRef, Scored
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build

@@ -9,8 +9,8 @@ from typing import get_args
 
 import pytest
 
-from barista_bench.core import costs
-from barista_bench.core.costs import Stage, StageClock
+from barista_bench.data import shared_frames
+from barista_bench.data.shared_frames import Stage, StageClock
 
 
 class Time:
@@ -25,7 +25,7 @@ class Time:
 
 def test_blocks_one_after_another_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
-    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=time))
+    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=time))
     clock = StageClock()
     for ended in (2.0, 5.0):
         with clock("decode"):
@@ -36,7 +36,7 @@ def test_blocks_one_after_another_are_timed(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_threads_at_once_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
-    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=time))
+    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=time))
     clock = StageClock()
     inside, go_on = threading.Barrier(3), threading.Event()
 
@@ -57,7 +57,7 @@ def test_threads_at_once_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_block_that_raises_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
-    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=time))
+    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=time))
     clock = StageClock()
 
     def fails() -> None:

@@ -1,7 +1,7 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
+from barista_bench.benchmarks import Benchmark, TasksOnDemand, on_demand
 from barista_bench.benchmarks.barista.common import WORDING
-from barista_bench.core.benchmark import Benchmark, TasksOnDemand, on_demand
 from barista_bench.scene_graph.release import VIDEO_FILE
 
 TASKS = TasksOnDemand(

@@ -33,11 +33,11 @@ from barista_bench.benchmarks.barista.activity_choices import (
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameMetadata,
+    even_places,
     frame_metadata,
     frozen_sentence,
     remembered,
 )
-from barista_bench.benchmarks.barista.frame_arrays import even_places
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary

@@ -37,8 +37,16 @@ from barista_bench.benchmarks.barista.box_answers import (
     usual_boxes,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, remembered
-from barista_bench.benchmarks.barista.frame_arrays import Bools, FrameArrays, Frames, any_row, thinned
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    Bools,
+    FrameArrays,
+    FrameMetadata,
+    Frames,
+    any_row,
+    remembered,
+    thinned,
+)
 from barista_bench.benchmarks.barista.grounding_answers import (
     AnsweredBoxes,
     BoxStatistics,

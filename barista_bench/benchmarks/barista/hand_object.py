@@ -34,8 +34,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     random_grid_box,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
-from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row, thinned
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameArrays, FrameMetadata, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,

@@ -23,8 +23,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     released_pixels,
     usual_boxes,
 )
-from barista_bench.benchmarks.barista.common import array_in, body_of, most_frequent, remembered, within_bounds
-from barista_bench.benchmarks.barista.frame_arrays import Bools
+from barista_bench.benchmarks.barista.common import Bools, array_in, body_of, most_frequent, remembered, within_bounds
 from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import GridBox, PixelBox, TypedFields

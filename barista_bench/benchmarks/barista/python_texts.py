@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import read_bounded
+from barista_bench.files.reading import read_bounded
 
 MAX_FILE = 2**20
 MAX_WORK = 2**18

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
+from barista_bench.benchmarks.barista.common import FrameArrays
 from barista_bench.benchmarks.barista.lexical import stem
 from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.video_graph import UNNAMED

@@ -28,12 +28,12 @@ from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
+    FrameArrays,
     FrameMetadata,
     frame_metadata,
     frozen_sentence,
     remembered,
 )
-from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
 from barista_bench.benchmarks.barista.lexical import (
     Compared,
     LexicalTask,

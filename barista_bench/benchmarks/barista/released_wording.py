@@ -17,12 +17,11 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from barista_bench.benchmarks import packaged_data
+from barista_bench.benchmarks import ReleasedRubric, packaged_data
 from barista_bench.benchmarks.barista.box_answers import box_fields
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.common import WORDING as WORDING
 from barista_bench.benchmarks.barista.python_texts import Pieces, SourceFile
-from barista_bench.core.benchmark import ReleasedRubric
 from barista_bench.core.prompt import (
     FROZEN_QUESTION,
     IMAGE_PLACES,

@@ -1,5 +1,6 @@
 """EgoCoT-Bench (arXiv 2605.19559): is the right answer right for the right reason?"""
 
+from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
 from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
@@ -14,7 +15,6 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
-from barista_bench.core.benchmark import Benchmark
 
 BENCHMARK = Benchmark(
     name="egocot",

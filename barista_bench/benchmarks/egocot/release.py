@@ -23,8 +23,7 @@ from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.items import CotItem, Split
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file, read_records
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import first_complaint
-from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.reading import confined, first_complaint, valid_video_id
 from barista_bench.files.text_out import printable
 from barista_bench.scene_graph import Problem, ProblemLog
 

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.egocot.cot import Cot, example_of
 from barista_bench.benchmarks.egocot.items import CotAnswer, CotInputs
 from barista_bench.benchmarks.egocot.records import MAX_BYTES
 from barista_bench.benchmarks.egocot.release import EgocotRelease
-from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import first_complaint, read_bounded_text
+from barista_bench.files.reading import first_complaint, read_bounded_text
 from barista_bench.files.text_out import printable
 from barista_bench.files.writing import write_whole
 

@@ -1,12 +1,12 @@
 """HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
 
+from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, Parts, Process, State
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts
-from barista_bench.core.benchmark import Benchmark
 
 __all__ = [
     "BENCHMARK",

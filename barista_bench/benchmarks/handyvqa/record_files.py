@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import bounded_bytes, bounded_lines
-from barista_bench.files.paths import confined, name_problem
+from barista_bench.files.reading import bounded_bytes, bounded_lines, confined, name_problem
 from barista_bench.media.video.frame_folder import natural_key
 from barista_bench.scene_graph import Problem, ProblemLog
 

@@ -25,6 +25,7 @@ import numpy as np
 from msgspec import Meta
 from PIL import Image
 
+from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State, letters
 from barista_bench.benchmarks.handyvqa.masks import FrameMask, write_masks
@@ -41,10 +42,9 @@ from barista_bench.benchmarks.handyvqa.record_files import (
 )
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, QuestionClip, checked_questions
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
-from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined
 from barista_bench.media.video.index import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
 

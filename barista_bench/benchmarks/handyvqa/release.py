@@ -21,7 +21,7 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     read_records,
 )
 from barista_bench.errors import DataError
-from barista_bench.files.paths import confined, name_problem
+from barista_bench.files.reading import confined, name_problem
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
 from barista_bench.media.video.readers import VideoFacts, video_facts
 from barista_bench.scene_graph import Problem, Rle, Severity

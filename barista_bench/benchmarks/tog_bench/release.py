@@ -22,8 +22,7 @@ from barista_bench.benchmarks.tog_bench.annotations import (
     read_v_star,
 )
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import bounded_bytes
-from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.reading import bounded_bytes, confined, valid_video_id
 from barista_bench.scene_graph import Problem, ProblemLog
 
 BEYOND = 1.0

@@ -1,9 +1,9 @@
 """ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
 
+from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.vista.matching import All, Minecraft, RealWorld, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
 from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
-from barista_bench.core.benchmark import Benchmark
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import load_yaml, read_bounded, read_bounded_text
+from barista_bench.files.reading import load_yaml, read_bounded, read_bounded_text
 
 ENVIRONMENTS = {"alfred": "virtual_home", "real_life": "real_world", "minecraft": "minecraft"}
 """Folder of the release to the paper's name."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.paths import confined
+from barista_bench.files.reading import confined
 from barista_bench.media.video.index import check_size
 from barista_bench.media.video.readers import Deliver, FrameReader
 

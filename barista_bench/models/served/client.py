@@ -23,7 +23,7 @@ import openai
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from barista_bench.errors import ModelError
-from barista_bench.files.credentials import is_local
+from barista_bench.files.text_out import is_local
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.served.errors import (

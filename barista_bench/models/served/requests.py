@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from barista_bench.core.costs import token_cost
 from barista_bench.core.prompt import TextPart
-from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.base import GenerationConfig, Request, token_cost
 from barista_bench.models.settings import ServedSettings
 
 Body = dict[str, object]

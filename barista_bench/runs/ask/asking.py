@@ -13,11 +13,10 @@ from typing import NoReturn
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.costs import StageClock
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import Example, Json, ParseError, Status, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.data.shared_frames import FrameStore, size_of_images
+from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.runs.ask.config import RunConfig, Shard

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import load_yaml, read_bounded
+from barista_bench.files.reading import load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
 from barista_bench.models.settings import (
     ENVIRONMENT_PREFIX,

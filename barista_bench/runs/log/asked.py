@@ -19,7 +19,7 @@ from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.log.sample_log import MAX_LINE, is_whole, seal
 

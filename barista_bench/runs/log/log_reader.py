@@ -25,7 +25,7 @@ import msgspec
 from filelock import Timeout
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import replacing, sync
 from barista_bench.runs.ask.config import Shard
 from barista_bench.runs.log.asked import INPUTS_FILE, digest, read_inputs, sample_keys

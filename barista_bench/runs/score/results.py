@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from barista_bench.core.prompt import WORDING, BoxOrder, by_hash
-from barista_bench.files.bounded import Strict, read_model
+from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.writing import write_whole
 
 SCHEMA_VERSION = 2

@@ -22,11 +22,11 @@ import msgspec
 
 from barista_bench import __version__
 from barista_bench.benchmarks import task_class
-from barista_bench.core.costs import token_cost
 from barista_bench.core.task import Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.writing import replacing
+from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.run_folder import RunPrices, read_run
 from barista_bench.runs.score.results import (

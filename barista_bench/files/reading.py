@@ -1,8 +1,9 @@
-"""Files of others, read within bounds: whatever they hold, no more is held in memory than the reader asked for.
+"""Files of others: paths that stay inside a folder, and reading within bounds.
 
-`bounded_bytes` and `bounded_lines` raise OSError also for what is too large, for readers that log what they leave out;
-the other functions raise errors of this package, which name the file and the remedy. JSON may be checked by a pydantic
-schema. YAML is what people write: plain values, each name once, no aliases.
+Names and paths come from annotations, archives and listings. Whatever a file holds, no more of it is held in memory
+than the reader asked for: `bounded_bytes` and `bounded_lines` raise OSError also for what is too large, for readers
+that log what they leave out; the other functions raise errors of this package, which name the file and the remedy. JSON
+may be checked by a pydantic schema. YAML is what people write: plain values, each name once, no aliases.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,6 +21,88 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from barista_bench.errors import BaristaError, ConfigError, DataError
+
+_MAX_NAME_BYTES = 255
+_DRIVE = re.compile(r"[A-Za-z]:")
+# Control characters, lone surrogates (file names that are not UTF-8), line and paragraph separators.
+_REFUSED_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+
+def name_problem(name: str) -> str | None:
+    """What makes `name` unfit to be one component of a path on any system; None if nothing does."""
+    if name in ("", ".", ".."):
+        return f"{name!r} is not a name"
+    if any(unicodedata.category(character) in _REFUSED_CATEGORIES for character in name):
+        return "it holds a control character or undecodable bytes"
+    if "/" in name or "\\" in name:
+        return "it holds a path separator"
+    if _DRIVE.match(name):
+        return "it starts with a drive letter"
+    if len(name.encode()) > _MAX_NAME_BYTES:
+        return f"it is longer than {_MAX_NAME_BYTES} bytes"
+    return None
+
+
+def valid_video_id(name: str) -> bool:
+    """Whether `name` can be the folder of one video: one path component that every file system takes.
+
+    >>> valid_video_id("video_001"), valid_video_id(".."), valid_video_id("a/b")
+    (True, False, False)
+    """
+    return name_problem(name) is None
+
+
+def confined(root: Path, *parts: str) -> Path:
+    """`root` joined with `parts`, guaranteed to lie inside `root` once symbolic links are followed.
+
+    A part is a name, or several names joined by "/". The file need not exist. Raises DataError naming the
+    part that is absolute, holds ".." or another unfit name, or leads outside through a symbolic link.
+    """
+    names = [name for part in parts for name in part.split("/")]
+    shown = "/".join(parts)
+    for name in names:
+        problem = name_problem(name)
+        if problem is not None:
+            raise DataError(
+                f"{root}: the path {shown!r} is refused because of {name!r}: {problem}. "
+                "Remedy: give a plain relative path below the folder"
+            )
+    base = root.resolve()
+    path = base.joinpath(*names)
+    target = _followed(path)
+    if not (target.is_relative_to(base) or _is_hub_blob(base, target)):
+        raise DataError(
+            f"{root}: the path {shown!r} leads outside the folder, to {target}, through a symbolic link. "
+            "Remedy: put the file itself (or a hard link) in its place"
+        )
+    return path
+
+
+def _followed(path: Path) -> Path:
+    """`path` with all symbolic links followed. Raises DataError where they form a loop."""
+    try:
+        target = path.resolve()
+        # Python >= 3.13 resolves a loop to itself instead of raising RuntimeError.
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    except (OSError, RuntimeError) as error:
+        raise DataError(f"{path}: its symbolic links cannot be followed ({error}). Remedy: remove the loop") from error
+    return target
+
+
+def _is_hub_blob(base: Path, target: Path) -> bool:
+    """Whether `base` lies in a snapshot of the Hugging Face cache and `target` is a file of that cache.
+
+    Snapshots consist of links: `<cache>/datasets--<org>--<name>/snapshots/<sha>/...` -> `.../blobs/<etag>`,
+    or `<cache>/blobs/...` where the cache shares files between repositories. Without this, the folder that
+    `hf download` prints would be of no use.
+    """
+    for folder in base.parents:
+        repo = folder.parent
+        if folder.name == "snapshots" and repo.name.startswith("datasets--"):
+            return target.is_relative_to(repo / "blobs") or target.is_relative_to(repo.parent / "blobs")
+    return False
+
 
 try:  # several times as fast, and absent where PyYAML was built without libyaml
     from yaml import CBaseLoader as _BaseLoader

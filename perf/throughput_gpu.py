@@ -20,7 +20,8 @@ import torch
 from PIL import Image
 from transformers import PreTrainedModel, ProcessorMixin
 
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models import tiny
 from barista_bench.models.base import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.model import TransformersModel

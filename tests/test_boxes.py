@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.core.prompt import (
+from barista_bench.core.boxes import (
     LARGEST,
     BoxFormat,
     describe_format,

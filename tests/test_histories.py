@@ -25,7 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from barista_bench.api import compare, load_results
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.data import manifest
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError, ConfigError, DataError

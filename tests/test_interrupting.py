@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.cli import INTERRUPTED, LINE
+from barista_bench.cli.app import INTERRUPTED, LINE
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 

@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
-import errno
-import inspect
-import logging
 import os
-import sys
-import types
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+import signal
+from typing import TYPE_CHECKING
 
-import typer
-from pydantic.fields import FieldInfo
-from typer.core import TyperGroup
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+LINE = "interrupted"
 
-from barista_bench import __version__
-from barista_bench.cli import INTERRUPTED, LINE, ending_at_once
-from barista_bench.core.options import parse_pairs
-from barista_bench.errors import BaristaError
-from barista_bench.files.text_out import LogFormatter, echo
-from barista_bench.files.writing import NO_SPACE
-from barista_bench.runs.ask.config import ModelSettings
+
+class ending_at_once:
+    """Ctrl-C ends the process with one line: an import that is broken off would show its insides."""
+
+    def __enter__(self) -> None:
+        self._is_set = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._is_set:
+            try:
+                signal.signal(signal.SIGINT, _end)
+            except ValueError:  # of a thread: Ctrl-C goes to the main one
+                self._is_set = False
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_set:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(number: int, frame: object) -> None:
+    os.write(2, f"{LINE}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+with ending_at_once():  # little is imported above: nothing is understood before
+    import errno
+    import inspect
+    import logging
+    import sys
+    import types
+    from collections.abc import Callable, Collection, Iterator
+    from contextlib import contextmanager
+    from enum import StrEnum
+    from pathlib import Path
+    from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+    import typer
+    from pydantic.fields import FieldInfo
+    from typer.core import TyperGroup
+
+    from barista_bench import __version__
+    from barista_bench.core.options import parse_pairs
+    from barista_bench.errors import BaristaError
+    from barista_bench.files.text_out import LogFormatter, echo
+    from barista_bench.files.writing import NO_SPACE
+    from barista_bench.runs.ask.config import ModelSettings
 
 if TYPE_CHECKING:
     from barista_bench.judging.asking import AskCounts

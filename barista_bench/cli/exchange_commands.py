@@ -43,7 +43,7 @@ def import_run(
     protocol: Protocol = ProtocolChoice.release,
 ) -> None:
     """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
-    from barista_bench.core.prompt import BoxFormat
+    from barista_bench.core.boxes import BoxFormat
     from barista_bench.interchange.importing import import_run as make
 
     with explained():

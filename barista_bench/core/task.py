@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Example as Example
 from barista_bench.core.example import Fields as Fields
 from barista_bench.core.example import FrameRef as FrameRef
@@ -25,7 +26,7 @@ from barista_bench.core.example import TypedFields, features_of
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
 from barista_bench.core.options import Option, OptionValue, effective
-from barista_bench.core.prompt import BoxFormat, Prompt, PromptTexts, packaged_prompts
+from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Prediction, evidence_objects
 from barista_bench.files.text_out import one_line, printable
 

@@ -24,7 +24,7 @@ from barista_bench.benchmarks.tog_bench.annotations import (
     encode,
 )
 from barista_bench.benchmarks.tog_bench.release import video_file
-from barista_bench.core.prompt import xywh_to_xyxy
+from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.drawing import Item

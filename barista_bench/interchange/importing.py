@@ -25,7 +25,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
-from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import ConfigError

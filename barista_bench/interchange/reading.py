@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from barista_bench.benchmarks import task_class
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_lines
 from barista_bench.errors import ConfigError, DataError

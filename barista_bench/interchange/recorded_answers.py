@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_task
-from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from barista_bench.core.prompt import BoxOrder
+from barista_bench.core.boxes import BoxOrder
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
 

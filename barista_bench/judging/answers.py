@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Judged, Prediction, Rationale, Status, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm

@@ -22,7 +22,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
     ABLATIONS,

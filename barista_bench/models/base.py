@@ -9,7 +9,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.errors import ConfigError
 
 FinishReason = Literal["stop", "length", "refusal"]

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self
 
 import msgspec
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import bounded_lines
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request

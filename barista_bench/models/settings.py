@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.text_out import check_address, check_variable_name, check_way, is_local, refuse_credentials
 from barista_bench.models.reasoning import THINK_TAGS

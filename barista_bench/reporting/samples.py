@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words

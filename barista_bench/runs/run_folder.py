@@ -19,7 +19,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench import __version__
-from barista_bench.core.prompt import WORDING, BoxFormat, PromptTexts
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import WORDING, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST

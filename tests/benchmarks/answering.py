@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored, Task
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import write_scores
-from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph

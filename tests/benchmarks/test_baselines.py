@@ -21,15 +21,15 @@ from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
 from barista_bench.benchmarks.barista.lexical import content_words, most_typical
-from barista_bench.benchmarks.barista.marked_relations import (
+from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkLook,
     MarkSegmentation,
     RelationInputs,
     likely_relations,
 )
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen

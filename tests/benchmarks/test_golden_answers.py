@@ -16,7 +16,7 @@ from barista_bench.benchmarks.barista.released_results import (
     task_metrics,
     task_result,
 )
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Task
 from tests.conftest import Compared
 

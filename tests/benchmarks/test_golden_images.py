@@ -14,7 +14,8 @@ from PIL import Image, features
 
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.relations import Mark, draw_marks, mark_order
-from barista_bench.core.prompt import BoxFormat, TextPart
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.builder import JPEG_QUALITY, encode_image
 from barista_bench.data.frozen import read_frozen

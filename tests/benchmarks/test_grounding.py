@@ -17,8 +17,9 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.rows import from_row, row_features, to_row
 from tests.benchmarks.grounding_kit import (

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from tests.benchmarks.answering import answer_all
 from tests.benchmarks.grounding_kit import (

@@ -13,7 +13,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from barista_bench.benchmarks.barista.grounding import Grounding
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 
 TASK = Grounding(protocol="paper")

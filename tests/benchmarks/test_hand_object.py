@@ -15,8 +15,9 @@ import pytest
 from datasets import Dataset
 
 from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.scene_graph import SceneGraph

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.metrics.interaction_f1.scoring import score_frame
 from tests.benchmarks.answering import interaction_entry as item

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Overlay, Prediction, Task
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.lexical import domain_vocabulary
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart
+from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from barista_bench.data.plan import plan_task
 from barista_bench.data.rows import from_row, row_features, to_row

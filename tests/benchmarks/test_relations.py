@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from barista_bench.benchmarks.barista.relations import Mark, Relations, draw_marks, mark_color
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph

@@ -13,7 +13,7 @@ from barista_bench.benchmarks.barista.released_results import (
     task_metrics,
     task_result,
 )
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 
 UNREAD, FAILED = "parse_error: could not parse response", "provider_error: RuntimeError: 503"

@@ -20,7 +20,8 @@ from barista_bench.benchmarks.barista.released_wording import (
     released_rubric,
     released_writer,
 )
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import Example, Fields, FrameRef
 from barista_bench.errors import ConfigError
 from barista_bench.judging.rubric import load_rubric

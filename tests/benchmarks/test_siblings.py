@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored, Task, content_seed
 from tests.conftest import SHARED, MadeOnce
 from tests.vista.made import write_small_release

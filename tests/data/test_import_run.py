@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from barista_bench import cli
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Status
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.interchange.importing import import_run

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.benchmarks.barista.released_sets import released_parameters, released_sampling
 from barista_bench.benchmarks.barista.released_wording import released_prompts
-from barista_bench.core.prompt import BoxFormat, PromptTexts
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.folder import build

@@ -15,8 +15,9 @@ import pytest
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.items import SUBTASKS
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, Prediction, Scored, SkippedExample
 from barista_bench.errors import DataError
 from tests.egocot.made import record, write

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from barista_bench.benchmarks.egocot import Cot, read_submission
 from barista_bench.cli import app
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import DataError
 

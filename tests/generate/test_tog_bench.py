@@ -8,7 +8,7 @@ import pytest
 from barista_bench.benchmarks.tog_bench import TSTVG
 from barista_bench.benchmarks.tog_bench.annotations import AnnotationFile
 from barista_bench.benchmarks.tog_bench.release import open_release
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import QuestionCandidate, Tally

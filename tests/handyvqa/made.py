@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa import HandyvqaRelease
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored, SkippedExample, Task
 from barista_bench.scene_graph import encode_mask
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.judging import session

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from barista_bench.core.prompt import BoxFormat, TextPart
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import TextPart
 from barista_bench.judging.results import JudgedResults
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge

@@ -226,7 +226,7 @@ def test_the_oracle_gives_full_marks_to_the_reference_alone(
     task: str, make_run: Callable, eventful_dataset: Path
 ) -> None:
     from barista_bench.benchmarks import get_task
-    from barista_bench.core.prompt import BoxFormat
+    from barista_bench.core.boxes import BoxFormat
     from barista_bench.data.frozen import read_frozen
 
     found = get_task("barista", task)

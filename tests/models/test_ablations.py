@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models import (
     Answered,

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Prediction
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request

@@ -17,7 +17,7 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from barista_bench import errors  # noqa: E402
-from barista_bench.core.prompt import BoxFormat  # noqa: E402
+from barista_bench.core.boxes import BoxFormat  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402

@@ -11,8 +11,9 @@ from typing import Any, cast
 import numpy as np
 from PIL import Image
 
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart
+from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, share
 from barista_bench.core.task import (
     Example,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from barista_bench import cli
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, checked, resolve

@@ -11,8 +11,8 @@ import datasets
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import write_scores
-from barista_bench.core.prompt import BoxFormat
 from barista_bench.data import manifest
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build

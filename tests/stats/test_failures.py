@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.box_answers import box_failures, box_size
-from barista_bench.benchmarks.barista.marked_relations import relation_failures
+from barista_bench.benchmarks.barista.relation_answers import relation_failures
 from barista_bench.core.task import AnswerFailure, Prediction
 from barista_bench.metrics.tuple_f1.scoring import Relation
 from barista_bench.runs.score.scoring import ScoredRun

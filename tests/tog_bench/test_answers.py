@@ -16,7 +16,7 @@ from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
 from barista_bench.benchmarks.tog_bench.answers import MAX_BOXES, MAX_INTERVALS, MAX_NAME
 from barista_bench.benchmarks.tog_bench.columns import SNAP, read_time, snapped
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import ParseError, Prediction
 
 TASK = TSTVG(options={"matcher": "exact"})

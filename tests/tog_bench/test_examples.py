@@ -14,8 +14,9 @@ import pytest
 from PIL import Image
 
 from barista_bench.benchmarks.tog_bench import TSTVG, open_release
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.media.video import read_frames

@@ -11,7 +11,7 @@ import pytest
 
 from barista_bench.benchmarks.tog_bench import TSTVG, open_release
 from barista_bench.benchmarks.tog_bench.annotations import TaskRecord
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Prediction
 
 Write = Callable[..., Path]

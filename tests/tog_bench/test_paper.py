@@ -9,8 +9,8 @@ import pytest
 
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
 from barista_bench.benchmarks.tog_bench.paper import SWEEP, paper_tables
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
-from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Prediction, Scored
 from tests.tog_bench import made
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from barista_bench.benchmarks.tog_bench import TSTVG
 from barista_bench.benchmarks.tog_bench.scores import duration_bin
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from tests.tog_bench import made
 from tests.tog_bench.made import SaidObject, TrueObject, made_example

@@ -40,9 +40,10 @@ from barista_bench.benchmarks.barista.common import (
 )
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields, read_scores
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,

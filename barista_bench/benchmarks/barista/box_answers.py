@@ -16,8 +16,9 @@ from typing import TypeVar, cast
 import numpy as np
 
 from barista_bench.benchmarks.barista.common import most_frequent
+from barista_bench.core.boxes import GRID, BoxFormat, Xyxy, from_grid, read_box, write_box
 from barista_bench.core.example import TypedFields
-from barista_bench.core.prompt import GRID, BoxFormat, PromptTexts, Xyxy, from_grid, read_box, write_box
+from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure, Fields
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.metrics.interaction_f1.scoring import box_iou

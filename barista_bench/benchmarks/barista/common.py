@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.core.boxes import GRID
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import Int64, TypedFields
-from barista_bench.core.prompt import FROZEN_QUESTION, GRID, packaged_prompts
+from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
 from barista_bench.scene_graph import VideoGraph
 
@@ -131,10 +132,10 @@ def within_bounds(
     return reader
 
 
-def body_of(text: str) -> str:
+def released_body(text: str) -> str:
     r"""The body of the first fenced block where there is one, else the text; white space around it removed.
 
-    >>> body_of("So: ```json\n[1]\n``` Bye."), body_of("```json \n[1]\n```")
+    >>> released_body("So: ```json\n[1]\n``` Bye."), released_body("```json \n[1]\n```")
     ('[1]', '```json \n[1]\n```')
     """
     text = text[:MAX_ANSWER].strip()
@@ -142,7 +143,7 @@ def body_of(text: str) -> str:
     return fence[1].strip() if fence else text
 
 
-def array_in(body: str) -> list[object] | None:
+def released_array(body: str) -> list[object] | None:
     """The body as a JSON list; None where it is anything else."""
     try:
         array_alone = json.loads(body)

@@ -20,15 +20,6 @@ from barista_bench.benchmarks.barista.box_answers import FrameSize
 from barista_bench.benchmarks.barista.common import FrameMetadata
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingInputs
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.marked_relations import (
-    MarkedRelation,
-    RelationInputs,
-    RelationSet,
-    mark_look,
-    mark_order,
-    marked_objects,
-    vocabulary_entries,
-)
 from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
 from barista_bench.benchmarks.barista.referring import (
     Referring,
@@ -38,10 +29,19 @@ from barista_bench.benchmarks.barista.referring import (
     StatedRelation,
     listed_facts,
 )
+from barista_bench.benchmarks.barista.relation_answers import (
+    MarkedRelation,
+    RelationInputs,
+    RelationSet,
+    mark_look,
+    mark_order,
+    marked_objects,
+    vocabulary_entries,
+)
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalTarget, TemporalVQA
+from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.example import GridBox, Int64
-from barista_bench.core.prompt import xywh_to_xyxy
 from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError

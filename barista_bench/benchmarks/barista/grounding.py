@@ -65,9 +65,10 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
+from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import GridBox, Int64, PixelBox, TypedFields
-from barista_bench.core.prompt import GRID, BoxFormat, Prompt, box_names, describe_format
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

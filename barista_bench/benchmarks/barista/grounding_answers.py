@@ -17,12 +17,12 @@ from barista_bench.benchmarks.barista.box_answers import (
     released_number,
     released_pixels,
 )
-from barista_bench.benchmarks.barista.common import body_of, within_bounds
+from barista_bench.benchmarks.barista.common import released_body, within_bounds
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import object_schema, unfenced
 from barista_bench.benchmarks.truncated import cut_object
+from barista_bench.core.boxes import BoxFormat, four_numbers
 from barista_bench.core.example import PixelBox, TypedFields
-from barista_bench.core.prompt import BoxFormat, four_numbers
 from barista_bench.core.statistics import Figures, Floats, SampleStatistics
 from barista_bench.core.task import Explanation, Fields, Json, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
@@ -195,7 +195,7 @@ _FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
 @within_bounds
 def read_released(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
     """Boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits; `written` as answered."""
-    body = body_of(text)
+    body = released_body(text)
     try:
         answer = json.loads(body)
     except ValueError:

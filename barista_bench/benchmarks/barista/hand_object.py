@@ -53,9 +53,10 @@ from barista_bench.benchmarks.barista.interactions import (
     usual_interactions,
 )
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.core.boxes import GRID, BoxFormat, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
-from barista_bench.core.prompt import GRID, BoxFormat, ImagePart, Prompt, describe_format
+from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,

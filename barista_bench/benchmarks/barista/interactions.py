@@ -23,11 +23,18 @@ from barista_bench.benchmarks.barista.box_answers import (
     released_pixels,
     usual_boxes,
 )
-from barista_bench.benchmarks.barista.common import Bools, array_in, body_of, most_frequent, remembered, within_bounds
+from barista_bench.benchmarks.barista.common import (
+    Bools,
+    most_frequent,
+    released_array,
+    released_body,
+    remembered,
+    within_bounds,
+)
 from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
+from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import GridBox, PixelBox, TypedFields
-from barista_bench.core.prompt import GRID, BoxFormat, four_numbers
 from barista_bench.core.task import Example, Fields, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.scene_graph import VideoGraph
@@ -202,8 +209,8 @@ def read_released(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | P
 
     An empty list says that there is none. `written` are the interactions as answered.
     """
-    body = body_of(text)
-    array_alone = array_in(body)
+    body = released_body(text)
+    array_alone = released_array(body)
     for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
         written = _all_interactions(entries, lambda listed: _released_numbers(listed, boxes))
         if written is not None:

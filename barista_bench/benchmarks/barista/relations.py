@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameArrays, FrameMetadata, any_row, frame_metadata
-from barista_bench.benchmarks.barista.marked_relations import (
+from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkedRelation,
     MarkLook,
@@ -40,9 +40,10 @@ from barista_bench.benchmarks.barista.marked_relations import (
     vocabulary_entries,
 )
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
-from barista_bench.core.prompt import BoxFormat, Prompt, xywh_to_xyxy
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.barista.interactions import BoxedInteractions, map
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
 from barista_bench.metrics.interaction_f1.scoring import frame_sums, pool
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS

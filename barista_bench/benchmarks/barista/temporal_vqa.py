@@ -53,9 +53,10 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction, SkippedExample
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph

@@ -41,8 +41,9 @@ from barista_bench.benchmarks.egocot.items import (
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,

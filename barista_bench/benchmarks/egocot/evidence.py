@@ -27,7 +27,7 @@ from barista_bench.benchmarks.egocot.lexicon import (
     canonical_predicate,
     stems,
 )
-from barista_bench.core.prompt import xywh_to_xyxy
+from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED

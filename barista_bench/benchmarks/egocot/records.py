@@ -28,7 +28,7 @@ from barista_bench.benchmarks.egocot.items import (
     subtask_called,
 )
 from barista_bench.benchmarks.parsing import is_text
-from barista_bench.core.prompt import four_numbers
+from barista_bench.core.boxes import four_numbers
 from barista_bench.files.reading import bounded_bytes, valid_video_id
 from barista_bench.files.text_out import printable
 from barista_bench.scene_graph import ProblemLog

@@ -29,8 +29,9 @@ from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import TypedFields, read_scores
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
     Example,

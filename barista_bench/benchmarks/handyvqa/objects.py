@@ -24,7 +24,7 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import (
     options_of,
     write_letters,
 )
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
 from barista_bench.core.task import Example, Scored
 

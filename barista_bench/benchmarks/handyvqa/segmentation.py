@@ -36,9 +36,10 @@ from barista_bench.benchmarks.handyvqa.masks import (
     write_masks,
 )
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import TypedFields
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
     AnswerFailure,

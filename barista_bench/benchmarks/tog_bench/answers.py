@@ -16,7 +16,7 @@ from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
 from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, Corners, read_time
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.core.prompt import BoxFormat, four_numbers, read_box
+from barista_bench.core.boxes import BoxFormat, four_numbers, read_box
 from barista_bench.core.task import Prediction
 
 NAMES = ("explicit_object", "implicit_object")

@@ -21,7 +21,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
 )
 from barista_bench.benchmarks.tog_bench.recognition import plain_name, synonym_groups
 from barista_bench.benchmarks.tog_bench.scores import BoxTimes, box_track, shown_times, true_objects
-from barista_bench.core.prompt import BoxFormat, write_box
+from barista_bench.core.boxes import BoxFormat, write_box
 from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")

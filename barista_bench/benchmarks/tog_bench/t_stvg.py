@@ -48,9 +48,10 @@ from barista_bench.benchmarks.tog_bench.scores import (
     shown_times,
     statistics_of,
 )
+from barista_bench.core.boxes import BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart, box_names, describe_format
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

@@ -35,10 +35,11 @@ from barista_bench.benchmarks.vista.columns import (
 from barista_bench.benchmarks.vista.release import VistaRelease
 from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
+from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

@@ -20,8 +20,8 @@ import numpy as np
 from cachetools import LRUCache
 from PIL import Image
 
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import write_scores
-from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.files.checkpoints import revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import device_of, load_pretrained, loading_of, revision_of
 from barista_bench.files.text_out import first_line

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self, cast
 import numpy as np
 from PIL import Image
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.files.checkpoints import Pretrained, load_pretrained, loading_of, require_libraries, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request

@@ -13,7 +13,8 @@ from typing import NoReturn
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Json, ParseError, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images

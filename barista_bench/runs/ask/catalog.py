@@ -10,7 +10,7 @@ from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import OptionValue
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError

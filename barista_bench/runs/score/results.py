@@ -24,7 +24,8 @@ from pydantic import (
     model_validator,
 )
 
-from barista_bench.core.prompt import WORDING, BoxOrder, by_hash
+from barista_bench.core.boxes import BoxOrder
+from barista_bench.core.prompt import WORDING, by_hash
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.writing import write_whole
 

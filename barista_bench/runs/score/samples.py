@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from barista_bench.benchmarks import get_task, task_class
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.statistics import DRAWS, LEVEL, ClusteredRun, Interval, run_intervals
 from barista_bench.core.task import Example, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 import msgspec
 
-from barista_bench.benchmarks.barista.common import array_in, body_of, remembered, within_bounds
+from barista_bench.benchmarks.barista.common import released_array, released_body, remembered, within_bounds
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.deriving import Sampling
@@ -230,8 +230,8 @@ def relations_schema(inputs: Fields) -> Fields:
 @within_bounds
 def read_released(text: str) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
-    body = body_of(text)
-    return _first_answer(array_in(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
+    body = released_body(text)
+    return _first_answer(released_array(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
 
 
 def read_by_paper(text: str) -> Prediction | ParseError:

@@ -1,0 +1,148 @@
+"""Boxes as annotations, releases and models write them.
+
+Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame; the release freezes it on an integer grid of
+0..1000 (`to_grid`), and models write in their declared `BoxFormat`, which is never guessed from an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+BoxOrder: TypeAlias = Literal["xyxy", "yxyx"]
+"""Whether a model writes x or y first; both corners in the same order."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFormat:
+    """How a model writes a box: order of the corner coordinates, and the size that a full image side maps to.
+
+    `scale` 1000 means integers 0..1000, 100 integers 0..100, 1 means fractions, None pixels of the image as sent.
+    """
+
+    order: BoxOrder = "xyxy"
+    scale: int | None = 1000
+
+    @classmethod
+    def parse(cls, text: str) -> BoxFormat:
+        """`yxyx/1000` and the like, with any whole scale of 1 and more, as settings and files write it.
+
+        Raises:
+            ValueError: it is none.
+
+        >>> BoxFormat.parse("yxyx/1000"), BoxFormat.parse("xyxy/pixels")
+        (BoxFormat(order='yxyx', scale=1000), BoxFormat(order='xyxy', scale=None))
+        """
+        match text.split("/"):
+            case ["xyxy" | "yxyx" as order, "pixels"]:
+                return cls(order, None)
+            case ["xyxy" | "yxyx" as order, scale] if re.fullmatch("[1-9][0-9]{0,5}", scale):
+                return cls(order, int(scale))
+        raise ValueError(
+            f"{text[:20]!r} is no box format: write xyxy or yxyx, then /pixels or the scale, such as /1000, /1 for "
+            "fractions"
+        )
+
+
+GRID = 1000
+LARGEST = 1e9
+"""Larger coordinates are refused: arithmetic on them could overflow."""
+_NAMES = {"xyxy": ("x_min", "y_min", "x_max", "y_max"), "yxyx": ("y_min", "x_min", "y_max", "x_max")}
+
+Xyxy = tuple[float, float, float, float]
+
+
+def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
+    """The values if they are a list of four numbers from `-limit` to `limit` (booleans are none), else None.
+
+    >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
+    ([1.0, 2.5, 3.0, 4.0], None, None)
+    """
+    if not isinstance(values, list | tuple) or len(values) != 4:
+        return None
+    # An int of any length compares with a float without overflow; NaN compares false.
+    usable = all(isinstance(v, int | float) and not isinstance(v, bool) and -limit <= v <= limit for v in values)
+    return [float(value) for value in values] if usable else None
+
+
+def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
+    """The annotation's `[x, y, width, height]` as corners, pixels.
+
+    >>> xywh_to_xyxy((10, 20, 30, 40))
+    (10, 20, 40, 60)
+    """
+    x, y, width, height = box
+    return x, y, x + width, y + height
+
+
+def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
+    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))`
+    (docs/upstream/barista.md).
+
+    >>> to_grid((0, 90, 640, 400), 640, 360)
+    [0, 250, 1000, 1000]
+    """
+    return [min(GRID, max(0, round(value / size * GRID))) for value, size in zip(box, (width, height) * 2, strict=True)]
+
+
+def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) -> Xyxy:
+    """The release's grid of 0..scale, xyxy, to pixels; in the released order of operations, to the last digit.
+
+    >>> from_grid([0, 250, 1000, 1000], 640, 360)
+    (0.0, 90.0, 640.0, 360.0)
+    """
+    x0, y0, x1, y1 = (value / scale * size for value, size in zip(box, (width, height) * 2, strict=True))
+    return x0, y0, x1, y1
+
+
+def write_box(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[int] | list[float]:
+    """A pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
+
+    >>> write_box((0, 90, 640, 360), BoxFormat("yxyx", 1000), 640, 360)
+    [250, 0, 1000, 1000]
+    """
+    x0, y0, x1, y1 = box
+    scaled = [
+        value if boxes.scale is None else value / size * boxes.scale
+        for value, size in zip((x0, y0, x1, y1), (width, height) * 2, strict=True)
+    ]
+    if boxes.order == "yxyx":
+        scaled = [scaled[1], scaled[0], scaled[3], scaled[2]]
+    if boxes.scale == 1:
+        return [min(1.0, max(0.0, round(value, 4))) for value in scaled]
+    limit = boxes.scale or max(width, height)
+    return [min(limit, max(0, round(value))) for value in scaled]
+
+
+def read_box(numbers: Sequence[float], boxes: BoxFormat, width: int, height: int) -> Xyxy:
+    """Four numbers of a model of this format as a pixel box. Inverted and degenerate boxes stay as they are.
+
+    >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
+    (0.0, 90.0, 640.0, 360.0)
+    """
+    a, b, c, d = numbers
+    x0, y0, x1, y1 = (b, a, d, c) if boxes.order == "yxyx" else (a, b, c, d)
+    if boxes.scale is None:
+        return float(x0), float(y0), float(x1), float(y1)
+    return from_grid((x0, y0, x1, y1), width, height, boxes.scale)
+
+
+def describe_format(boxes: BoxFormat) -> str:
+    """The format in words, for prompts.
+
+    >>> describe_format(BoxFormat("yxyx", 1000))
+    '[y_min, x_min, y_max, x_max], integers from 0 to 1000 relative to the size of the image'
+    """
+    names = ", ".join(_NAMES[boxes.order])
+    if boxes.scale is None:
+        return f"[{names}], integers in pixels of the image"
+    if boxes.scale == 1:
+        return f"[{names}], fractions from 0 to 1 of the size of the image"
+    return f"[{names}], integers from 0 to {boxes.scale} relative to the size of the image"
+
+
+def box_names(boxes: BoxFormat) -> str:
+    """The order alone, e.g. `y_min, x_min, y_max, x_max`."""
+    return ", ".join(_NAMES[boxes.order])

@@ -17,7 +17,7 @@ import numpy as np
 
 from barista_bench.benchmarks.barista.common import most_frequent
 from barista_bench.core.example import TypedFields
-from barista_bench.core.prompt import GRID, BoxFormat, PromptTexts, Xyxy, from_grid, read_box, write_box
+from barista_bench.core.prompt import GRID, BoxFormat, PromptTexts, from_grid, read_box, write_box
 from barista_bench.core.task import AnswerFailure, Fields
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.metrics.interaction_f1.scoring import box_iou
@@ -105,12 +105,6 @@ def random_grid_box(rng: random.Random) -> list[float]:
     x0, x1 = sorted(rng.sample(range(GRID + 1), 2))
     y0, y1 = sorted(rng.sample(range(GRID + 1), 2))
     return [x0, y0, x1, y1]
-
-
-def as_xyxy(box: Sequence[float]) -> Xyxy:
-    """The four numbers of a box as a tuple."""
-    x0, y0, x1, y1 = box
-    return x0, y0, x1, y1
 
 
 def in_words(box: Sequence[float]) -> str:

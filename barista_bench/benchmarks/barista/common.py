@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.example import Int64, TypedFields
@@ -66,29 +66,30 @@ KEPT = 256
 """Sets of examples of which the outcome is kept: more than a benchmark has videos."""
 
 Result = TypeVar("Result")
+ObjectT = TypeVar("ObjectT")
 Name = TypeVar("Name", str, int, tuple[str, ...])
 
 
 @dataclass(frozen=True, slots=True)
-class _Same:
-    """A tuple of examples, compared as the very same object: examples have no hash."""
+class SameObject(Generic[ObjectT]):
+    """A key of caches: an object that has no hash, such as an example, equal to that very object alone."""
 
-    examples: tuple[Example, ...]
+    content: ObjectT
 
     def __hash__(self) -> int:
-        return id(self.examples)
+        return id(self.content)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.examples is self.examples
+        return isinstance(other, SameObject) and other.content is self.content
 
 
 def remembered(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequence[Example]], Result]:
     """`make`, called once for each of the last `KEPT` tuples; for a list, which may change, every time."""
-    kept = lru_cache(KEPT)(lambda same: make(same.examples))
+    kept = lru_cache(KEPT)(lambda same: make(same.content))
 
     @wraps(make)
     def call(examples: Sequence[Example]) -> Result:
-        return kept(_Same(examples)) if isinstance(examples, tuple) else make(examples)
+        return kept(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
 
     return call
 

@@ -15,13 +15,11 @@ from barista_bench.benchmarks.tog_bench.answers import NAMES, SPATIAL, TEMPORAL
 from barista_bench.benchmarks.tog_bench.columns import (
     AnsweredBox,
     AnsweredObject,
-    Corners,
     InstructionInputs,
-    corners,
 )
 from barista_bench.benchmarks.tog_bench.recognition import plain_name, synonym_groups
 from barista_bench.benchmarks.tog_bench.scores import BoxTimes, box_track, shown_times, true_objects
-from barista_bench.core.prompt import BoxFormat, write_box
+from barista_bench.core.prompt import BoxFormat, Xyxy, as_xyxy, write_box
 from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")
@@ -47,12 +45,12 @@ def written(objects: Iterable[AnsweredObject], inputs: Fields, boxes: BoxFormat,
         answer[f"{item.kind}_object"].append(name)
         answer[TEMPORAL] += [{"object": name, "start": start, "end": end} for start, end in item.intervals]
         for entry in item.boxes:
-            box = write(corners(entry.box), boxes, asked.frame_width, asked.frame_height)
+            box = write(as_xyxy(entry.box), boxes, asked.frame_width, asked.frame_height)
             answer[SPATIAL].append({"object": name, "time": entry.timestamp, "box": box})
     return json.dumps(answer)
 
 
-def _unrounded(box: Corners, boxes: BoxFormat, width: int, height: int) -> list[float]:
+def _unrounded(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[float]:
     """As `write_box`, with all decimals."""
     x0, y0, x1, y1 = box
     if boxes.scale is not None:
@@ -93,7 +91,7 @@ def prior_answer(example: Example, others: Sequence[Example], boxes: BoxFormat) 
                 sides = [size.frame_width, size.frame_height] * 2
                 boxes_of_name.append(np.array(item.boxes, dtype=float).mean(axis=0) / sides)
     start, end = np.mean(spans, axis=0).tolist() if spans else (0.0, 1.0)
-    box = corners(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE
+    box = as_xyxy(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE
     span = (round(start * _duration(example), 1), round(end * _duration(example), 1))
     return _constant(name, span, box, example, boxes)
 
@@ -106,14 +104,14 @@ def centre_answer(example: Example, boxes: BoxFormat) -> str:
     return written(objects, example.inputs, boxes)
 
 
-def _constant(name: str, span: tuple[float, float], box: Corners, example: Example, boxes: BoxFormat) -> str:
+def _constant(name: str, span: tuple[float, float], box: Xyxy, example: Example, boxes: BoxFormat) -> str:
     """One explicit object with one box, in shares of the frame, on each frame shown in its stretch of time."""
     placed = _in_pixels(box, example)
     track = {time: placed for time in shown_times(example) if span[0] <= time <= span[1]}
     return written([_answered(name, "explicit", [list(span)], track)], example.inputs, boxes)
 
 
-def _answered(name: str, kind: str, intervals: list[list[float]], track: Mapping[float, Corners]) -> AnsweredObject:
+def _answered(name: str, kind: str, intervals: list[list[float]], track: Mapping[float, Xyxy]) -> AnsweredObject:
     boxes = [AnsweredBox(time, list(box)) for time, box in track.items()]
     return AnsweredObject(name, kind, intervals, boxes, malformed=False)
 
@@ -123,7 +121,7 @@ def _duration(example: Example) -> float:
     return max(InstructionInputs.read(example.inputs).duration, 1e-3)
 
 
-def _in_pixels(shares: Corners, example: Example) -> Corners:
+def _in_pixels(shares: Xyxy, example: Example) -> Xyxy:
     inputs = InstructionInputs.read(example.inputs)
     width, height = inputs.frame_width, inputs.frame_height
     return shares[0] * width, shares[1] * height, shares[2] * width, shares[3] * height

@@ -12,16 +12,15 @@ from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.tog_bench.columns import (
     AnsweredObject,
     AnsweredObjects,
-    Corners,
     InstructionInputs,
     InstructionMetadata,
     RequiredObject,
     RequiredObjects,
-    corners,
     ranges,
     snapped,
 )
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign, plain_name
+from barista_bench.core.prompt import Xyxy, as_xyxy
 from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, share
 from barista_bench.core.task import (
     AnswerFailure,
@@ -97,13 +96,13 @@ def answered_objects(prediction: Prediction | None) -> list[AnsweredObject]:
     return [] if prediction is None else AnsweredObjects.read(prediction.value).objects
 
 
-def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes) -> dict[float, Corners]:
+def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes) -> dict[float, Xyxy]:
     """The true boxes of an object that count, by seconds.
 
     `shown`: those annotated at the time of a frame shown (of several, the nearest). An object that no frame shown has a
     box of keeps all its boxes: it is to be found, and nobody can say where.
     """
-    boxes = {time: corners(box) for time, box in zip(item.times, item.boxes, strict=True)}
+    boxes = {time: as_xyxy(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
     for time in item.times:
         frame = snapped(time, shown)
@@ -142,7 +141,7 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     return AssessedAnswer(score, names, tuple(matches))
 
 
-def _time_grid(tracks: Sequence[Mapping[float, Corners]], shown: Sequence[float]) -> list[float]:
+def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], shown: Sequence[float]) -> list[float]:
     """The times that a predicted time may mean, in order: those of true boxes, and of frames shown without any."""
     times = sorted({time for track in tracks for time in track})
     known = set(times)
@@ -151,12 +150,12 @@ def _time_grid(tracks: Sequence[Mapping[float, Corners]], shown: Sequence[float]
 
 def _predicted(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
     """An answered object, its boxes at times of the grid; at others too unless they must be `within` it."""
-    boxes: dict[float, list[Corners]] = {}
+    boxes: dict[float, list[Xyxy]] = {}
     known = set(grid)
     for entry in item.boxes:
         time = snapped(entry.timestamp, grid)
         if time in known or not within:
-            boxes.setdefault(time, []).append(corners(entry.box))
+            boxes.setdefault(time, []).append(as_xyxy(entry.box))
     return PredictedObject(None, ranges(item.intervals), boxes, item.malformed)
 
 
@@ -330,10 +329,10 @@ def overlays(example: Example, prediction: Prediction | None) -> tuple[Overlay, 
     return (*truth, *answered)
 
 
-def _on_frames(boxes: Iterable[tuple[float, list[float]]], shown: list[float]) -> Iterator[tuple[int, Corners]]:
+def _on_frames(boxes: Iterable[tuple[float, list[float]]], shown: list[float]) -> Iterator[tuple[int, Xyxy]]:
     """Boxes that lie on a frame shown, with its number from 0."""
     frames = {time: frame for frame, time in enumerate(shown)}
     for time, box in boxes:
         frame = frames.get(snapped(time, shown))
         if frame is not None:
-            yield frame, corners(box)
+            yield frame, as_xyxy(box)

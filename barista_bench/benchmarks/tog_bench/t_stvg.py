@@ -16,7 +16,7 @@ What the paper leaves open, and what holds here:
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import ClassVar, cast
@@ -127,16 +127,8 @@ class TSTVG(ReleaseTask):
         return ScoringRules(recogniser, cast("Viou", self.option("viou")), cast("BoxTimes", self.option("box_times")))
 
     def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """One a task, by video and then in the order of the files.
-
-        Raises:
-            DataError: `sampling.videos` names a video that the release lacks.
-        """
+        """One a task, by video and then in the order of the files."""
         assert isinstance(release, TogRelease)
-        absent = sorted(set(sampling.videos or ()) - set(release.facts))
-        if absent:
-            known = f"choose one of its {len(release.facts)} videos"
-            raise DataError(f"{release.root}: no video {absent[0]!r}. Remedy: {known}")
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
             if sampling.videos is not None and video_id not in sampling.videos:
                 continue
@@ -185,10 +177,8 @@ class TSTVG(ReleaseTask):
         """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its share."""
         return statistics_of(samples, self.rules)
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """By the assignment of the score: names first, then time (tIoU) and place (vIoU) of what was recognised."""
-        if prediction is None:
-            return self.unreadable(example)
         return failures(example, assess(Scored(example, prediction), self.rules))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:

@@ -178,9 +178,7 @@ class HandyvqaRelease:
         return {category: len(questions) for category, questions in self.questions.items() if questions}
 
 
-def open_release(root: Path, videos: Path | None) -> HandyvqaRelease:
-    """See `HandyvqaRelease`."""
-    return HandyvqaRelease(root, videos)
+open_release = HandyvqaRelease
 
 
 def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: list[Problem]) -> list[HandyvqaQuestion]:

@@ -11,11 +11,11 @@ import math
 import random
 from collections.abc import Iterable, Sequence
 from math import isfinite
+from statistics import mode
 from typing import TypeVar, cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import most_frequent
 from barista_bench.core.example import TypedFields
 from barista_bench.core.prompt import GRID, BoxFormat, PromptTexts, from_grid, read_box, write_box
 from barista_bench.core.task import AnswerFailure, Fields
@@ -131,7 +131,7 @@ def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
     >>> usual_boxes([[[0, 0, 10, 10]], [[20, 0, 30, 20]], [[0, 0, 1, 1], [5, 5, 6, 6]]])
     [[10.0, 0.0, 20.0, 15.0]]
     """
-    count = most_frequent(len(boxes) for boxes in answers)
+    count = mode(sorted(map(len, answers)))  # of several the smallest
     alike = [sorted(boxes) for boxes in answers if len(boxes) == count]
     return cast("Boxes", np.mean(np.array(alike, dtype=float).reshape(len(alike), count, 4), axis=0).tolist())
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Generic, ParamSpec, TypeVar
@@ -67,7 +66,6 @@ KEPT = 256
 
 Result = TypeVar("Result")
 ObjectT = TypeVar("ObjectT")
-Name = TypeVar("Name", str, int, tuple[str, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +90,6 @@ def remembered(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequenc
         return kept(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
 
     return call
-
-
-def most_frequent(values: Iterable[Name]) -> Name:
-    """The value that is there most often; of several the first in sorted order.
-
-    Raises:
-        ValueError: there are no values.
-
-    >>> most_frequent(["lid", "cup", "cup", "lid"])
-    'cup'
-    """
-    counts = Counter(values)
-    return min(counts, key=lambda value: (-counts[value], value))
 
 
 _Arguments = ParamSpec("_Arguments")

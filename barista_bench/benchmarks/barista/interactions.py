@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import mode
 from typing import cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     released_pixels,
     usual_boxes,
 )
-from barista_bench.benchmarks.barista.common import array_in, body_of, most_frequent, remembered, within_bounds
+from barista_bench.benchmarks.barista.common import array_in, body_of, remembered, within_bounds
 from barista_bench.benchmarks.barista.frame_arrays import Bools
 from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
@@ -119,7 +120,7 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     ]
     if not frames:
         return []
-    types = most_frequent(tuple(item.hand_type for item in frame) for frame in frames)
+    types = mode(sorted(tuple(item.hand_type for item in frame) for frame in frames))
     alike = [frame for frame in frames if tuple(item.hand_type for item in frame) == types]
     return [
         BoxedInteraction(

@@ -82,21 +82,10 @@ def opposes(fact: EvidenceFact, claim: Claim) -> bool:
 
 def _by_other_hand(fact: EvidenceFact, claim: Claim) -> bool:
     """The same is done by, or to, the other hand."""
-    if not implies(fact.predicate, claim.predicate):
+    if claim.kind != "hand" or not implies(fact.predicate, claim.predicate):
         return False
-    subject, target = other_side(fact.subject), other_side(fact.object)
-    by = (
-        subject is not None
-        and claim.subject == {subject}
-        and is_named(claim.object, fact.object)
-        and claim.kind == "hand"
-    )
-    to = (
-        target is not None
-        and claim.object == {target}
-        and is_named(claim.subject, fact.subject)
-        and claim.kind == "hand"
-    )
+    by = claim.subject == {other_side(fact.subject)} and is_named(claim.object, fact.object)
+    to = claim.object == {other_side(fact.object)} and is_named(claim.subject, fact.subject)
     return by or to
 
 

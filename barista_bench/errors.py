@@ -17,6 +17,14 @@ class VideoError(DataError):
     """A video, or one frame of it, cannot be decoded. Names the file, the frame index and the cause."""
 
 
+class RecordError(DataError):
+    """A record of an annotation file cannot be used: `key` is where in it, `what` is wrong, and the `remedy`."""
+
+    def __init__(self, key: str, what: str, remedy: str) -> None:
+        super().__init__(f"{key}: {what}. Remedy: {remedy}")
+        self.key, self.what, self.remedy = key, what, remedy
+
+
 class SourceError(BaristaError):
     """A release cannot be fetched or unpacked."""
 

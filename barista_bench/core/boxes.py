@@ -67,6 +67,12 @@ def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
     return [float(value) for value in values] if usable else None
 
 
+def as_xyxy(box: Sequence[float]) -> Xyxy:
+    """The four numbers of a box as a tuple."""
+    x0, y0, x1, y1 = box
+    return x0, y0, x1, y1
+
+
 def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
     """The annotation's `[x, y, width, height]` as corners, pixels.
 

@@ -5,11 +5,12 @@ Scores run from 0 to 1, whatever the paper prints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Literal, NamedTuple, TypeAlias
 
-from barista_bench.core.task import Scored, Task
+from barista_bench.core.task import Json, Scored, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,18 @@ class ModelSamples:
 def sample_name(example_id: str, run: int) -> str:
     """How `ModelSamples.judged` names a sample; `run` counts from 0."""
     return f"{example_id}#{run}"
+
+
+def run_mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
+    """The mean of a published figure over the runs that have it; `path` leads to it through tables. None: none has."""
+    numbers = []
+    for run in runs:
+        value: Json = run
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if isinstance(value, int | float):
+            numbers.append(float(value))
+    return fmean(numbers) if numbers else None
 
 
 class Ranged(NamedTuple):

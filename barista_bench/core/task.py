@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -274,26 +274,27 @@ class Display(ABC):
     row_note: ClassVar[str]
     """What one example is, in a line, for dataset cards."""
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
-    """The kind of failure that a row of `explain` tells of, where `failures` is not overridden."""
+    """The kind of failure that a row of `explain` tells of, where `mistakes` is not overridden."""
 
     @abstractmethod
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Why the example scores as it does, hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
-        """What is wrong with an answer, by the matching that its score is made of; empty where nothing is.
+        """What is wrong with an answer; empty where nothing is. One that cannot be read fails once."""
+        return self.unreadable(example) if prediction is None else tuple(self.mistakes(example, prediction))
 
-        An answer that cannot be read fails once, in all objects of the example's evidence. Here misses and wrong
-        answers as `explain` tells them, of the `failure_kinds`; tasks that know more override it.
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
+        """What is wrong with an answer that can be read, by the matching that its score is made of.
+
+        Here misses and wrong answers as `explain` tells them, of the `failure_kinds`; tasks that know more override it.
         """
-        if prediction is None:
-            return self.unreadable(example)
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
-        return tuple(AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds)
+        return [AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds]
 
     @staticmethod
     def unreadable(example: Example) -> tuple[AnswerFailure, ...]:
-        """The failures of an answer that cannot be read."""
+        """The failure of an answer that cannot be read, in all objects of the example's evidence."""
         return (AnswerFailure("format", evidence_objects(example)),)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:

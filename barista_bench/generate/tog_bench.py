@@ -21,7 +21,6 @@ from barista_bench.benchmarks.tog_bench.annotations import (
     ObjectRecord,
     TaskRecord,
     VideoRecord,
-    encode,
 )
 from barista_bench.benchmarks.tog_bench.release import video_file
 from barista_bench.core.boxes import xywh_to_xyxy
@@ -216,7 +215,7 @@ class ToGBenchFamily(Family):
             videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
             tasks += [self._task(item, scene) for item in own]
             shutil.copyfile(source.video_path(video_id), out / video_file(video_id))
-        (out / ANNOTATIONS).write_bytes(encode(AnnotationFile("tog_bench", 1, videos, tasks)))
+        (out / ANNOTATIONS).write_bytes(msgspec.json.encode(AnnotationFile("tog_bench", 1, videos, tasks)))
 
     def _task(self, item: Item, scene: Scene) -> TaskRecord:
         candidate = item.candidate

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .inputs import RawChoices, RawId, as_choices, as_column, as_id
+
+Floats = NDArray[np.float64]
 
 
 def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
@@ -33,19 +36,25 @@ def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
         raise ValueError("labels and scores are empty: there is nothing to rank; give >= 1 item")
     if not np.isin(truth, (0, 1)).all():
         raise ValueError("labels: hold something other than 0 and 1; give 1 for what is right and 0 otherwise")
-    total = truth.sum()
-    if not total:
-        return 0.0
-    order = np.argsort(-ranks, kind="stable")
-    truth, ranks = truth[order], ranks[order]
-    last_of_tie = np.append(np.flatnonzero(np.diff(ranks)), len(ranks) - 1)
-    hits = np.cumsum(truth)[last_of_tie]
-    precision = hits / (last_of_tie + 1)
+    return float(drawn_average_precision(truth, ranks, np.ones((1, len(truth))))[0])
+
+
+def drawn_average_precision(labels: Floats, scores: Floats, counts: Floats) -> Floats:
+    """(D,) the average precision of D draws that take each of n items `counts` (D, n) times; 0 where nothing is right.
+
+    `labels` (n,) and `scores` (n,) are those of `average_precision`, and not checked here.
+    """
+    order = np.argsort(-scores, kind="stable")
+    last_of_tie = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
+    drawn = counts[:, order]
+    hits = np.cumsum(drawn * labels[order], axis=1)[:, last_of_tie]
+    ranked = np.cumsum(drawn, axis=1)[:, last_of_tie]
+    gains = np.diff(hits, axis=1, prepend=0.0) * (hits / np.maximum(ranked, 1))
     # Divided by the total last, so that a ranking without mistakes gives exactly 1.
-    return float(np.sum(np.diff(hits, prepend=0) * precision) / total)
+    return np.asarray(gains.sum(axis=1) / np.maximum(hits[:, -1], 1))
 
 
-def _vector(raw: object, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _vector(raw: object, name: str) -> Floats:
     values = np.asarray(raw if hasattr(raw, "__array__") else as_column(raw, name))
     if values.ndim != 1 or (values.size and values.dtype.kind not in "biuf"):
         raise TypeError(f"{name}: is no list of numbers but {values.dtype} of shape {values.shape}; give (n,) numbers")

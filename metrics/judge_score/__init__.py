@@ -1,16 +1,10 @@
 """Verdicts of LLM judges: means and spreads, agreement between judges, and EgoCoT-Bench's R and SCR."""
 
-from .agreement import calibration_shift, judge_agreement, kendall_tau_b, quadratic_weighted_kappa
-from .egocot import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate
-from .scoring import judge_score
-
-__all__ = [
-    "EGOCOT_SIZES",
-    "calibration_shift",
-    "egocot_reasoning",
-    "judge_agreement",
-    "judge_score",
-    "kendall_tau_b",
-    "quadratic_weighted_kappa",
-    "spurious_correct_rate",
-]
+from .agreement import calibration_shift as calibration_shift
+from .agreement import judge_agreement as judge_agreement
+from .agreement import kendall_tau_b as kendall_tau_b
+from .agreement import quadratic_weighted_kappa as quadratic_weighted_kappa
+from .egocot import EGOCOT_SIZES as EGOCOT_SIZES
+from .egocot import egocot_reasoning as egocot_reasoning
+from .egocot import spurious_correct_rate as spurious_correct_rate
+from .scoring import judge_score as judge_score

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from .scoring import as_column, as_draws, as_names, mean, positive
+from .scoring import as_column, as_draws, as_names, mean, positive, sample_sd
 
 _PAIR_FIGURES = ("exact", "within_1", "qwk", "tau_examples", "tau_models", "shift", "shift_sd", "shift_examples")
 
@@ -70,12 +70,8 @@ def calibration_shift(first: Sequence[float], second: Sequence[float], *, ddof: 
     """
     _check_pairs(first, second)
     differences = [b - a for a, b in zip(first, second, strict=True)]
-    centre = mean(differences)
-    sd = None
-    if centre is not None and len(differences) > ddof:
-        squares = math.fsum((value - centre) ** 2 for value in differences)
-        sd = math.sqrt(squares / (len(differences) - ddof))
-    return {"shift": centre, "sd": sd, "differences": differences, "n": len(differences)}
+    figures = {"shift": mean(differences), "sd": sample_sd(differences, ddof)}
+    return {**figures, "differences": differences, "n": len(differences)}
 
 
 def _check_pairs(first: Sequence[float], second: Sequence[float]) -> None:

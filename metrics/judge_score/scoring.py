@@ -130,12 +130,12 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def sample_sd(values: Sequence[float]) -> float | None:
-    """The sample standard deviation (n - 1); None of fewer than two values."""
-    if len(values) < 2:
+def sample_sd(values: Sequence[float], ddof: int = 1) -> float | None:
+    """The standard deviation with the divisor n - `ddof`; None of `ddof` values or fewer."""
+    if len(values) <= ddof:
         return None
     centre = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - ddof))
 
 
 def judge_score(

@@ -1,15 +1,9 @@
 """ViSTa's video-to-description matching: standardised scores, macro-F1 per problem set, means over sets."""
 
-from .inputs import LabelledScores
-from .rescaling import rescale
-from .scoring import SetScore, macro_f1, mean_with_interval, score_set, sequence_matching
-
-__all__ = [
-    "LabelledScores",
-    "SetScore",
-    "macro_f1",
-    "mean_with_interval",
-    "rescale",
-    "score_set",
-    "sequence_matching",
-]
+from .inputs import LabelledScores as LabelledScores
+from .rescaling import rescale as rescale
+from .scoring import SetScore as SetScore
+from .scoring import macro_f1 as macro_f1
+from .scoring import mean_with_interval as mean_with_interval
+from .scoring import score_set as score_set
+from .scoring import sequence_matching as sequence_matching

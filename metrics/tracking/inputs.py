@@ -16,15 +16,11 @@ _ADVICE = "give a COCO RLE dict with size and counts as pycocotools.mask.encode 
 _LONGEST_CODE = 7  # characters of a run: 35 bits, more than any frame has pixels
 
 
-def check_columns(
-    predictions: Sequence[RawSequence | None] | None, references: Sequence[RawSequence] | None
-) -> tuple[Sequence[RawSequence | None], Sequence[RawSequence]]:
+def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per sequence")
-    assert predictions is not None
-    assert references is not None
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "

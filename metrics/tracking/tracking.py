@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Frame, RawSequence, as_prediction, as_sequence, check_columns
+from .inputs import Frame, as_prediction, as_sequence, check_columns
 from .scoring import tracking
 
 _DESCRIPTION = """\
@@ -35,26 +35,7 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per sequence: a list with one dict per frame, from track id to mask; or None for a sequence
-        without a usable answer. A mask is a COCO RLE dict with size and compressed counts, or None.
-    references: one such list per sequence, of the same length and sizes.
-Returns:
-    HOTA, DetA, AssA, LocA: over all sequences, means over 19 thresholds, 0 to 1.
-    IDSW: the number of identity switches.
-    per_sequence: the same five figures for each sequence.
-    n, n_failed, coverage: sequences, those without an answer, the share of those with one.
-Examples:
-    >>> left, right = {"size": [1, 4], "counts": "022"}, {"size": [1, 4], "counts": "22"}
-    >>> metric = Tracking()
-    >>> result = metric.compute(predictions=[[{"a": left}, {"b": left}], None], references=[[{1: left}] * 2, [{}]])
-    >>> result["DetA"], result["AssA"], result["IDSW"], result["coverage"]
-    (1.0, 0.5, 1, 0.5)
-"""
 
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Tracking(evaluate.Metric):
     """HOTA and identity switches. Sequences are stored as run lengths until the metric is computed."""
 
@@ -64,26 +45,18 @@ class Tracking(evaluate.Metric):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=tracking.__doc__,
             features=datasets.Features({"predictions": sequence, "references": sequence}),
             reference_urls=["https://arxiv.org/abs/2009.07736", "https://github.com/JonathonLuiten/TrackEval"],
         )
 
-    def add(
-        self, *, prediction: RawSequence | None = None, reference: RawSequence | None = None, **kwargs: object
-    ) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one sequence. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: Sequence[RawSequence | None] | None = None,
-        references: Sequence[RawSequence] | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add sequences. Raises TypeError or ValueError naming the sequence, frame and track that are wrong."""
         answers, truths = check_columns(predictions, references)
         true = [as_sequence(raw, f"references[{index}]") for index, raw in enumerate(truths)]

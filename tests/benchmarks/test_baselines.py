@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista import TASKS
 from barista_bench.benchmarks.barista.box_answers import usual_boxes
-from barista_bench.benchmarks.barista.common import most_frequent, remembered
+from barista_bench.benchmarks.barista.common import remembered
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
@@ -235,10 +235,9 @@ def test_what_keeps_to_a_schema_is_read_whole(
 # ---------------------------------------------------------------- what is usual
 
 
-def test_the_most_frequent_value_is_the_first_of_equals() -> None:
-    assert most_frequent([3, 1, 2, 2, 1]) == 1
-    assert most_frequent(["b", "a", "b"]) == "b"
-    assert most_frequent([("left", "right"), ("both",)]) == ("both",)
+def test_of_several_usual_numbers_of_boxes_the_smallest_counts() -> None:
+    lists = [[[0, 0, 1, 1]] * count for count in (3, 1, 2, 2, 1)]
+    assert usual_boxes(lists) == [[0, 0, 1, 1]]
 
 
 boxes_strategy = st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4), max_size=3)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -244,7 +244,7 @@ class Activity(GraphTask):
     def facets(self, example: Example) -> Fields:
         return {"activity": example.label}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """What the chosen activity has otherwise than the true one, its verb or its object, or both."""
         truth, chosen = _truth_and_chosen(example, prediction)
         if chosen is None:

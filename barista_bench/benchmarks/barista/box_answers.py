@@ -11,12 +11,12 @@ import math
 import random
 from collections.abc import Iterable, Sequence
 from math import isfinite
+from statistics import mode
 from typing import TypeVar, cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import most_frequent
-from barista_bench.core.boxes import GRID, BoxFormat, Xyxy, from_grid, read_box, write_box
+from barista_bench.core.boxes import GRID, BoxFormat, from_grid, read_box, write_box
 from barista_bench.core.example import TypedFields
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure, Fields
@@ -108,12 +108,6 @@ def random_grid_box(rng: random.Random) -> list[float]:
     return [x0, y0, x1, y1]
 
 
-def as_xyxy(box: Sequence[float]) -> Xyxy:
-    """The four numbers of a box as a tuple."""
-    x0, y0, x1, y1 = box
-    return x0, y0, x1, y1
-
-
 def in_words(box: Sequence[float]) -> str:
     """A pixel box for people.
 
@@ -138,7 +132,7 @@ def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
     >>> usual_boxes([[[0, 0, 10, 10]], [[20, 0, 30, 20]], [[0, 0, 1, 1], [5, 5, 6, 6]]])
     [[10.0, 0.0, 20.0, 15.0]]
     """
-    count = most_frequent(len(boxes) for boxes in answers)
+    count = mode(sorted(map(len, answers)))  # of several the smallest
     alike = [sorted(boxes) for boxes in answers if len(boxes) == count]
     return cast("Boxes", np.mean(np.array(alike, dtype=float).reshape(len(alike), count, 4), axis=0).tolist())
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,44 +70,31 @@ KEPT = 256
 """Sets of examples of which the outcome is kept: more than a benchmark has videos."""
 
 Result = TypeVar("Result")
-Name = TypeVar("Name", str, int, tuple[str, ...])
+ObjectT = TypeVar("ObjectT")
 
 
 @dataclass(frozen=True, slots=True)
-class _Same:
-    """A tuple of examples, compared as the very same object: examples have no hash."""
+class SameObject(Generic[ObjectT]):
+    """A key of caches: an object that has no hash, such as an example, equal to that very object alone."""
 
-    examples: tuple[Example, ...]
+    content: ObjectT
 
     def __hash__(self) -> int:
-        return id(self.examples)
+        return id(self.content)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.examples is self.examples
+        return isinstance(other, SameObject) and other.content is self.content
 
 
 def remembered(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequence[Example]], Result]:
     """`make`, called once for each of the last `KEPT` tuples; for a list, which may change, every time."""
-    kept = lru_cache(KEPT)(lambda same: make(same.examples))
+    kept = lru_cache(KEPT)(lambda same: make(same.content))
 
     @wraps(make)
     def call(examples: Sequence[Example]) -> Result:
-        return kept(_Same(examples)) if isinstance(examples, tuple) else make(examples)
+        return kept(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
 
     return call
-
-
-def most_frequent(values: Iterable[Name]) -> Name:
-    """The value that is there most often; of several the first in sorted order.
-
-    Raises:
-        ValueError: there are no values.
-
-    >>> most_frequent(["lid", "cup", "cup", "lid"])
-    'cup'
-    """
-    counts = Counter(values)
-    return min(counts, key=lambda value: (-counts[value], value))
 
 
 _Arguments = ParamSpec("_Arguments")

@@ -188,8 +188,7 @@ def _example(
     )
 
 
-def _grounding(line: FrozenLine, root: ReleaseRoot) -> Example:
-    del root
+def _grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
     data = converted(line.task_data, _Grounding, "task_data")
     data.check(data.ground_truth_boxes)
     return _example(
@@ -202,8 +201,7 @@ def _grounding(line: FrozenLine, root: ReleaseRoot) -> Example:
     )
 
 
-def _hand_object(line: FrozenLine, root: ReleaseRoot) -> Example:
-    del root
+def _hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
     data = converted(line.task_data, _HandObject, "task_data")
     for item in data.ground_truth:
         data.check([*item.hand_boxes, item.object_box])
@@ -260,8 +258,7 @@ def _facts(described: _Described) -> FrameFacts:
     return FrameFacts(objects, {0: properties}, {0: links})
 
 
-def _activity(line: FrozenLine, root: ReleaseRoot) -> Example:
-    del root
+def _activity(line: FrozenLine, _: ReleaseRoot) -> Example:
     data, segment = converted(line.task_data, _Activity, "task_data"), converted(line.metadata, _Segment, "metadata")
     choices = [ActivityChoice(item.choice_id, "", item.text, shown_verb(item.text)) for item in data.choices]
     by_id = {choice.choice_id: choice for choice in choices}
@@ -326,8 +323,7 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
     )
 
 
-def _temporal_vqa(line: FrozenLine, root: ReleaseRoot) -> Example:
-    del root
+def _temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
     data, clip = converted(line.task_data, _VisualQA, "task_data"), converted(line.metadata, _Clip, "metadata")
     return _example(
         TemporalVQA,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import (
     CENTRE,
     annotated,
-    as_xyxy,
     box_failures,
     box_fields,
     box_size,
@@ -65,7 +64,7 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
-from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
+from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import GridBox, Int64, PixelBox, TypedFields
 from barista_bench.core.prompt import Prompt
@@ -218,13 +217,11 @@ class Grounding(GraphTask):
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(box) for box in self._truth(example)})}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
-        if prediction is None:
-            return self.unreadable(example)
         truth, answered = self._truth(example), _boxes(prediction)
         pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in truth])
-        return tuple(box_failures(truth, answered, pairs, evidence_objects(example)))
+        return box_failures(truth, answered, pairs, evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""

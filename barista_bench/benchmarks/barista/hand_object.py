@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,6 @@ import numpy as np
 from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import (
     FrameSize,
-    as_xyxy,
     box_failures,
     box_fields,
     box_size,
@@ -53,7 +52,7 @@ from barista_bench.benchmarks.barista.interactions import (
     usual_interactions,
 )
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.core.boxes import GRID, BoxFormat, describe_format
+from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import ImagePart, Prompt
@@ -184,10 +183,8 @@ class HandObject(GraphTask):
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(item.object_box) for item in self._truth(example)})}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
-        if prediction is None:
-            return self.unreadable(example)
         objects = [item.object_id for item in InteractionTarget.read(example.target).interactions]
         named = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import mode
 from typing import cast
 
 import numpy as np
@@ -25,7 +26,6 @@ from barista_bench.benchmarks.barista.box_answers import (
 )
 from barista_bench.benchmarks.barista.common import (
     Bools,
-    most_frequent,
     released_array,
     released_body,
     remembered,
@@ -125,7 +125,7 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     ]
     if not frames:
         return []
-    types = most_frequent(tuple(item.hand_type for item in frame) for frame in frames)
+    types = mode(sorted(tuple(item.hand_type for item in frame) for frame in frames))
     alike = [frame for frame in frames if tuple(item.hand_type for item in frame) == types]
     return [
         BoxedInteraction(

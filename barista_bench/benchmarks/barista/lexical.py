@@ -304,13 +304,11 @@ class LexicalTask(GraphTask):
         overlaps = [self._overlap(sample.example, sample.prediction) for sample in samples]
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """As in `explain`: facts that are missing, and words that no fact has.
 
         A fact is `missed`, or `replaced` where the answer has such other words instead.
         """
-        if prediction is None:
-            return self.unreadable(example)
         facts, described = self.facts(example), self.described(example)
         other, answer = self._unexpected(example, prediction), self.text_of(prediction)
         failures = [

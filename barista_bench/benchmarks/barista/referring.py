@@ -25,7 +25,7 @@ import numpy as np
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks import rules_of
-from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
+from barista_bench.benchmarks.barista.box_answers import box_fields, box_size
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
@@ -50,7 +50,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     statements,
     structured_reference,
 )
-from barista_bench.core.boxes import BoxFormat, describe_format, write_box, xywh_to_xyxy
+from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import Int64, PixelBox, TypedFields
 from barista_bench.core.prompt import Prompt

@@ -153,14 +153,12 @@ class Relations(GraphTask):
             "objects": len(_objects(example)),
         }
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Of the relations that the multiset matching leaves over on either side."""
-        if prediction is None:
-            return self.unreadable(example)
         ids = {item.mark: item.object_id for item in _objects(example) if item.object_id}
         hands = {item.mark for item in _objects(example) if item.category.lower() in HANDS}
         kinds = relation_failures(self._relations(example.target), self._relations(prediction.value), hands)
-        return tuple(AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
+        return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}

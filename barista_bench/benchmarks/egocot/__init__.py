@@ -1,20 +1,22 @@
 """EgoCoT-Bench (arXiv 2605.19559): is the right answer right for the right reason?"""
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.egocot.cot import Cot
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
-from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
+from barista_bench.benchmarks.egocot.cot import Cot as Cot
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase as EvidenceBase
+from barista_bench.benchmarks.egocot.evidence import annotated_evidence as annotated_evidence
+from barista_bench.benchmarks.egocot.evidence import graph_evidence as graph_evidence
+from barista_bench.benchmarks.egocot.evidence_check import Checked as Checked
+from barista_bench.benchmarks.egocot.evidence_check import Finding as Finding
+from barista_bench.benchmarks.egocot.evidence_check import check_rationale as check_rationale
 from barista_bench.benchmarks.egocot.paper import paper_tables
-from barista_bench.benchmarks.egocot.question_evidence import question_evidence
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence as question_evidence
 from barista_bench.benchmarks.egocot.records import media_file
-from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.submission import (
-    SubmissionLine,
-    read_submission,
-    recorded_submissions,
-    submission_lines,
-    write_submission,
-)
+from barista_bench.benchmarks.egocot.release import EgocotRelease as EgocotRelease
+from barista_bench.benchmarks.egocot.release import open_release as open_release
+from barista_bench.benchmarks.egocot.submission import SubmissionLine as SubmissionLine
+from barista_bench.benchmarks.egocot.submission import read_submission as read_submission
+from barista_bench.benchmarks.egocot.submission import recorded_submissions, write_submission
+from barista_bench.benchmarks.egocot.submission import submission_lines as submission_lines
 
 BENCHMARK = Benchmark(
     name="egocot",
@@ -36,20 +38,3 @@ BENCHMARK = Benchmark(
     paper_tables=paper_tables,
     submission=lambda samples, path: write_submission(submission_lines(samples), path),
 )
-
-__all__ = [
-    "BENCHMARK",
-    "Checked",
-    "Cot",
-    "EgocotRelease",
-    "EvidenceBase",
-    "Finding",
-    "SubmissionLine",
-    "annotated_evidence",
-    "check_rationale",
-    "graph_evidence",
-    "open_release",
-    "question_evidence",
-    "read_submission",
-    "submission_lines",
-]

@@ -1,10 +1,12 @@
-"""One fact and one claim: whether the fact says it, may mean it, or excludes it, whatever the time."""
+"""One fact or box and one claim: whether it says it, may mean it, or excludes it, whatever the time."""
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from barista_bench.benchmarks.egocot.claims import Claim
-from barista_bench.benchmarks.egocot.evidence import EvidenceFact, Names, other_side
-from barista_bench.benchmarks.egocot.lexicon import ENTAILS, EXCLUDED, ONE_WAY, OPPOSITES, SIDES, SYMMETRIC
+from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, Names, other_side
+from barista_bench.benchmarks.egocot.lexicon import ENTAILS, EXCLUDED, ONE_WAY, OPPOSITES, SIDES, SYMMETRIC, Region
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 EXACT = 0.05
@@ -80,19 +82,37 @@ def opposes(fact: EvidenceFact, claim: Claim) -> bool:
 
 def _by_other_hand(fact: EvidenceFact, claim: Claim) -> bool:
     """The same is done by, or to, the other hand."""
-    if not implies(fact.predicate, claim.predicate):
+    if claim.kind != "hand" or not implies(fact.predicate, claim.predicate):
         return False
-    subject, target = other_side(fact.subject), other_side(fact.object)
-    by = (
-        subject is not None
-        and claim.subject == {subject}
-        and is_named(claim.object, fact.object)
-        and claim.kind == "hand"
-    )
-    to = (
-        target is not None
-        and claim.object == {target}
-        and is_named(claim.subject, fact.subject)
-        and claim.kind == "hand"
-    )
+    by = claim.subject == {other_side(fact.subject)} and is_named(claim.object, fact.object)
+    to = claim.object == {other_side(fact.object)} and is_named(claim.subject, fact.subject)
     return by or to
+
+
+ClaimVerdict: TypeAlias = Literal["supported", "contradicted", "unverifiable"]
+
+_SURE, _CLEARLY = 0.0, 0.1
+_MIDDLE, _OFF_MIDDLE = 0.2, 0.3
+
+
+def lies(item: EvidenceBox, region: Region) -> ClaimVerdict:
+    """Whether a box lies in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
+    x0, y0, x1, y1 = item.box
+    sides = (
+        _along((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),
+        _along((y0 + y1) / 2 - 0.5, {"upper": -1, "lower": 1, "middle": 0}.get(region.down)),
+    )
+    if "contradicted" in sides:
+        return "contradicted"
+    return "unverifiable" if "unverifiable" in sides else "supported"
+
+
+def _along(offset: float, wanted: int | None) -> ClaimVerdict:
+    """One axis: `offset` is the centre's distance from the frame's middle, `wanted` -1, 0 or 1 for its thirds."""
+    if wanted is None:
+        return "supported"
+    if wanted == 0:
+        inside, outside = abs(offset) <= _MIDDLE, abs(offset) >= _OFF_MIDDLE
+    else:
+        inside, outside = offset * wanted >= _SURE, offset * wanted <= -_CLEARLY
+    return "supported" if inside else "contradicted" if outside else "unverifiable"

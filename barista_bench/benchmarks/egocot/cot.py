@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from barista_bench.benchmarks.barista.common import SameObject
 from barista_bench.benchmarks.barista.lexical import overlap
 from barista_bench.benchmarks.egocot.answers import read_answer, unnumbered
 from barista_bench.benchmarks.egocot.claim_statistics import ClaimStatistics, sample_row
@@ -41,7 +41,7 @@ from barista_bench.benchmarks.egocot.items import (
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row
@@ -169,7 +169,7 @@ class Cot(ReleaseTask):
             DataError: the answer is hidden, and with it what the question is about.
         """
         answer = CotAnswer.read(prediction.value)
-        return _checked(_Reasoned(example, answer.answer, answer.reasoning))
+        return _checked(SameObject(example), answer.answer, answer.reasoning)
 
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
@@ -212,10 +212,8 @@ class Cot(ReleaseTask):
             reasoning=answer.reasoning,
         )
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A wrong letter, and every kind of claim that the evidence contradicts."""
-        if prediction is None:
-            return self.unreadable(example)
         objects = evidence_objects(example)
         wrong = [] if prediction.value["answer"] == known_answer(example) else [AnswerFailure("wrong_option", objects)]
         findings = self.check(example, prediction).findings
@@ -247,9 +245,8 @@ class Cot(ReleaseTask):
         for item in evidence.focused_boxes or evidence.boxes:
             nearest = int(np.argmin(np.abs(times - item.time)))
             if abs(float(times[nearest]) - item.time) <= _NEAR:
-                x0, y0, x1, y1 = item.box
                 label = f"{labels.get(item.object_id, '')} {clock(item.time)}"
-                boxes.append(Overlay(nearest, (x0, y0, x1, y1), "truth", label))
+                boxes.append(Overlay(nearest, as_xyxy(item.box), "truth", label))
         return tuple(dict.fromkeys(boxes))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
@@ -333,25 +330,6 @@ def _row_text(finding: Finding) -> str:
     return f"{finding.claim.kind}: {finding.text} ({finding.reason})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Reasoned:
-    """A rationale for an answer to one very example: examples have no hash."""
-
-    example: Example
-    answer: str
-    reasoning: str
-
-    def __hash__(self) -> int:
-        return hash((id(self.example), self.answer, self.reasoning))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Reasoned)
-            and other.example is self.example
-            and (other.answer, other.reasoning) == (self.answer, self.reasoning)
-        )
-
-
 @lru_cache(CHECKS_KEPT)
-def _checked(reasoned: _Reasoned) -> Checked:
-    return check_rationale(reasoned.reasoning, Cot.evidence_base(reasoned.example), answer=reasoned.answer)
+def _checked(example: SameObject[Example], answer: str, reasoning: str) -> Checked:
+    return check_rationale(reasoning, Cot.evidence_base(example.content), answer=answer)

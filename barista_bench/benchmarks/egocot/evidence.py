@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from math import inf
 from typing import NamedTuple, TypeAlias
 
-from barista_bench.benchmarks.egocot.items import Corners, GraphFact, ItemEvidence, TimedBox
+from barista_bench.benchmarks.egocot.items import GraphFact, ItemEvidence, TimedBox
 from barista_bench.benchmarks.egocot.lexicon import (
     APART,
     ARTICLES,
@@ -27,7 +27,7 @@ from barista_bench.benchmarks.egocot.lexicon import (
     canonical_predicate,
     stems,
 )
-from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.boxes import Xyxy, as_xyxy, xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -75,7 +75,7 @@ class EvidenceBox(NamedTuple):
 
     name: str
     time: float
-    box: Corners
+    box: Xyxy
     focused: bool = False
 
 
@@ -334,12 +334,11 @@ def graph_evidence(
     )
 
 
-def _box_key(item: TimedBox) -> tuple[str, float, Corners]:
-    x0, y0, x1, y1 = item.box
-    return item.object_id, item.time, (x0, y0, x1, y1)
+def _box_key(item: TimedBox) -> tuple[str, float, Xyxy]:
+    return item.object_id, item.time, as_xyxy(item.box)
 
 
-def _shares(box: Corners, size: tuple[float, float]) -> Corners:
+def _shares(box: Xyxy, size: tuple[float, float]) -> Xyxy:
     width, height = size
     return box[0] / width, box[1] / height, box[2] / width, box[3] / height
 

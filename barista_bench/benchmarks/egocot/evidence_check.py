@@ -25,10 +25,12 @@ from typing import TypeAlias, get_args
 
 from barista_bench.benchmarks.egocot.agreement import (
     EXACT,
+    ClaimVerdict,
     denies,
     implies,
     is_named,
     is_of_the_same,
+    lies,
     may_be,
     opposes,
     says,
@@ -36,7 +38,6 @@ from barista_bench.benchmarks.egocot.agreement import (
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDES
-from barista_bench.benchmarks.egocot.regions import ClaimVerdict, lies
 
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 

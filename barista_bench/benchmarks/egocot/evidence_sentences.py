@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Times
-from barista_bench.benchmarks.egocot.items import Corners, clock
+from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS
+from barista_bench.core.boxes import Xyxy
 
 _VERBS = {
     **{name: name for name in (*CONTACTS, "releases", "cuts")},
@@ -53,7 +54,7 @@ def place_sentence(item: EvidenceBox) -> str:
     return _dated(f"the {_person(item.name)} is in the {region_words(item.box)} of the frame.", (item.time, item.time))
 
 
-def region_words(box: Corners) -> str:
+def region_words(box: Xyxy) -> str:
     """The part of the frame that a box lies in, by its centre; `box` in shares of the frame.
 
     >>> region_words((0.0, 0.8, 0.2, 1.0)), region_words((0.4, 0.4, 0.6, 0.6))

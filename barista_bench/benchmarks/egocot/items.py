@@ -83,7 +83,6 @@ def group_called(name: str) -> str | None:
 
 
 Split: TypeAlias = Literal["dev", "test"]
-Corners: TypeAlias = "tuple[float, float, float, float]"
 GraphPredicate: TypeAlias = Literal["touches", "apart from", "is", "does", "causes", "precedes"]
 """What a fact of `evidence.graph` says: a contact or that there is none, a state, an action, a cause, an order."""
 

@@ -5,14 +5,22 @@ Figures are means over runs. Accuracy and shares run from 0 to 1; R from 0 to 5,
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, sample_name
+from barista_bench.core.paper_tables import (
+    ModelSamples,
+    PaperChart,
+    PaperTable,
+    Point,
+    Series,
+    TableCell,
+    run_mean,
+    sample_name,
+)
 from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
@@ -57,7 +65,7 @@ def _accuracy(figures: RunsByModel) -> PaperTable:
     for group in GROUPS:
         columns += [(s.code, "per_subtask", s.code) for s in OF_GROUP[group]]
         columns.append((f"{group} mean", "per_group", group))
-    rows = [(model, *(_mean(runs, *path, "accuracy") for _, *path in columns)) for model, runs in figures.items()]
+    rows = [(model, *(run_mean(runs, *path, "accuracy") for _, *path in columns)) for model, runs in figures.items()]
     rows.sort(key=lambda row: -(row[1] if isinstance(row[1], float) else 0.0))
     return PaperTable(
         "Accuracy leaderboard: accuracy by subtask and group",
@@ -70,7 +78,7 @@ def _accuracy(figures: RunsByModel) -> PaperTable:
 def _chart(figures: RunsByModel) -> PaperChart:
     series = []
     for model, runs in figures.items():
-        values = {s.code: _mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
+        values = {s.code: run_mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
         series.append(Series(model, tuple(Point(code, value) for code, value in values.items() if value is not None)))
     return PaperChart("Figure 3: accuracy by subtask", "subtask", "accuracy", tuple(series), kind="bar")
 
@@ -80,8 +88,8 @@ def _claims(figures: RunsByModel) -> PaperTable:
     rows = [
         (
             model,
-            *(_mean(runs, name) for name in names),
-            *(_mean(runs, "per_group", group, "verified_scr") for group in GROUPS),
+            *(run_mean(runs, name) for name in names),
+            *(run_mean(runs, "per_group", group, "verified_scr") for group in GROUPS),
         )
         for model, runs in figures.items()
     ]
@@ -100,9 +108,9 @@ def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
         runs = [reasoning_figures(run, model.judged[judge], number) for number, run in enumerate(model.runs)]
         cells: list[TableCell] = []
         for path in ((), *(("per_group", group) for group in GROUPS)):
-            percent = _mean(runs, *path, "scr")
-            cells += [_mean(runs, *path, "r"), None if percent is None else percent / 100]
-        rows.append((model.model, judge, *cells, _mean(runs, "coverage")))
+            percent = run_mean(runs, *path, "scr")
+            cells += [run_mean(runs, *path, "r"), None if percent is None else percent / 100]
+        rows.append((model.model, judge, *cells, run_mean(runs, "coverage")))
     titles = [f"{name} {figure}" for name in ("Mean", *GROUPS) for figure in ("R", "SCR")]
     return PaperTable(
         "Reasoning leaderboard: R (0 to 5) and SCR by group",
@@ -177,15 +185,3 @@ def _pairs(task: Cot, runs: Sequence[Sequence[Scored]], scores: Mapping[str, flo
 
 def _is_right(sample: Scored) -> bool:
     return sample.prediction is not None and sample.prediction.value["answer"] == sample.example.target["answer"]
-
-
-def _mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
-    """The mean of a figure over the runs that have it; `path` leads to it through tables."""
-    numbers = []
-    for run in runs:
-        value: Json = run
-        for step in path:
-            value = value.get(step) if isinstance(value, Mapping) else None
-        if isinstance(value, int | float):
-            numbers.append(float(value))
-    return statistics.fmean(numbers) if numbers else None

@@ -29,6 +29,7 @@ from barista_bench.benchmarks.egocot.items import (
 )
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.core.boxes import four_numbers
+from barista_bench.errors import RecordError
 from barista_bench.files.reading import bounded_bytes, valid_video_id
 from barista_bench.files.text_out import printable
 from barista_bench.scene_graph import ProblemLog
@@ -94,14 +95,6 @@ def _listed(value: object) -> Iterator[tuple[str, object]]:
         yield "record", value
 
 
-class BadRecordError(ValueError):
-    """Why a record is no item: `key` of it, what is wrong, and what can be done."""
-
-    def __init__(self, key: str, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.key, self.what, self.remedy = key, what, remedy
-
-
 class RecordReader:
     """Reads the records of one file; `log` collects what is wrong with them.
 
@@ -119,9 +112,9 @@ class RecordReader:
         """The item of one record, or None with a problem logged."""
         try:
             if not isinstance(record, dict):
-                raise BadRecordError("", f"is {kind(record)}", "give one JSON object a question")
+                raise RecordError("", f"is {kind(record)}", "give one JSON object a question")
             return self._item(record, key)
-        except BadRecordError as error:
+        except RecordError as error:
             where = f"{key}.{error.key}" if error.key else key
             self.log.error(where, f"{error.what}; the question is left out", error.remedy)
             return None
@@ -161,21 +154,21 @@ class RecordReader:
     def _answer(self, record: Record) -> tuple[str | None, Split]:
         answer = record.get("answer")
         if answer is not None and not (isinstance(answer, str) and _LABEL.fullmatch(answer.strip())):
-            raise BadRecordError("answer", f"is {kind(answer)}", "give the letter of the right choice, or null")
+            raise RecordError("answer", f"is {kind(answer)}", "give the letter of the right choice, or null")
         letter = str(answer).strip() if answer is not None else None
         stated = record.get("split", self.split)
         if stated not in ("dev", "test", None):
-            raise BadRecordError("split", f"is {kind(stated)}", "give dev or test")
+            raise RecordError("split", f"is {kind(stated)}", "give dev or test")
         split: Split = "test" if stated == "test" or (stated is None and letter is None) else "dev"
         if split == "dev" and letter is None:
-            raise BadRecordError("answer", "is missing in the split dev", "give it, or say split test")
+            raise RecordError("answer", "is missing in the split dev", "give it, or say split test")
         return letter, split
 
     def _subtask(self, record: Record, key: str, name: str, group_key: str) -> Subtask:
         stated = _text(record, name)
         subtask = subtask_called(stated)
         if subtask is None:
-            raise BadRecordError(name, f"{stated[:80]!r} is no subtask", "use one of the twelve names of the paper")
+            raise RecordError(name, f"{stated[:80]!r} is no subtask", "use one of the twelve names of the paper")
         group = record.get(group_key)
         if group is not None and (not isinstance(group, str) or group_called(group) != subtask.group):
             self.log.warning(
@@ -197,7 +190,7 @@ class RecordReader:
         if steps is None:
             steps = []
         if not isinstance(steps, list) or not all(is_text(step) and len(step) <= MAX_TEXT for step in steps):
-            raise BadRecordError("reasoning", f"is {kind(record.get('reasoning'))}", "give step1, step2, ... as texts")
+            raise RecordError("reasoning", f"is {kind(record.get('reasoning'))}", "give step1, step2, ... as texts")
         texts = tuple(" ".join(step.split()) for step in steps[:MAX_ROWS] if step.strip())
         if answer is not None and not texts:
             self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
@@ -207,7 +200,7 @@ class RecordReader:
         if value is None:
             return ItemEvidence()
         if not isinstance(value, dict):
-            raise BadRecordError("evidence", f"is {kind(value)}", "give an object of lists")
+            raise RecordError("evidence", f"is {kind(value)}", "give an object of lists")
         self.unknown.update(f"evidence.{printable(str(name)[:100])}" for name in value if name not in _EVIDENCE)
         objects = list(self._rows(value, "target_objects", key, _target))
         return ItemEvidence(
@@ -235,9 +228,9 @@ class RecordReader:
         for index, row in enumerate(_list(evidence, name)):
             try:
                 if not isinstance(row, dict):
-                    raise BadRecordError("", f"is {kind(row)}", "give an object")
+                    raise RecordError("", f"is {kind(row)}", "give an object")
                 yield read(row)
-            except BadRecordError as error:
+            except RecordError as error:
                 where = f"{key}.{name}[{index}]" + (f".{error.key}" if error.key else "")
                 self.log.warning(where, f"{error.what}; the row is left out", error.remedy)
 
@@ -255,33 +248,33 @@ def kind(value: object) -> str:
 def _text(record: Record, name: str) -> str:
     value = record.get(name)
     if not is_text(value) or not value.strip() or len(value) > MAX_TEXT:
-        raise BadRecordError(name, f"is {kind(value)}", f"give text of up to {MAX_TEXT} characters")
+        raise RecordError(name, f"is {kind(value)}", f"give text of up to {MAX_TEXT} characters")
     return value.strip()
 
 
 def _qid(record: Record) -> str:
     qid = _text(record, "qid")
     if not _QID.fullmatch(qid):
-        raise BadRecordError("qid", f"{qid[:60]!r} is no id", "use letters, digits, dots, dashes and underscores")
+        raise RecordError("qid", f"{qid[:60]!r} is no id", "use letters, digits, dots, dashes and underscores")
     return qid
 
 
 def _media_id(media_id: str, key: str) -> str:
     if not valid_video_id(media_id) or not valid_video_id(f"{media_id}.mp4"):
-        raise BadRecordError(key, f"{media_id[:60]!r} cannot be the name of a file", "give a plain name")
+        raise RecordError(key, f"{media_id[:60]!r} cannot be the name of a file", "give a plain name")
     return media_id
 
 
 def _choices(record: Record, answer: str | None) -> dict[str, str]:
     choices = record.get("choices")
     if not isinstance(choices, dict) or not 2 <= len(choices) <= MAX_CHOICES:
-        raise BadRecordError("choices", f"is {kind(choices)}", f"give 2 to {MAX_CHOICES} texts by letter")
+        raise RecordError("choices", f"is {kind(choices)}", f"give 2 to {MAX_CHOICES} texts by letter")
     for label in choices:
         if not isinstance(label, str) or not _LABEL.fullmatch(label):
-            raise BadRecordError("choices", f"{kind(label)} is no letter", "use A, B, C, ...")
+            raise RecordError("choices", f"{kind(label)} is no letter", "use A, B, C, ...")
     texts = {label: _text(choices, label) for label in sorted(choices)}
     if answer is not None and answer not in texts:
-        raise BadRecordError("answer", f"{answer} is none of the choices", f"give one of {', '.join(texts)}")
+        raise RecordError("answer", f"{answer} is none of the choices", f"give one of {', '.join(texts)}")
     return texts
 
 
@@ -296,14 +289,14 @@ def _list(record: Record, name: str) -> list[object]:
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > MAX_ROWS:
-        raise BadRecordError(f"evidence.{name}", f"is {kind(value)}", f"give a list of up to {MAX_ROWS} rows")
+        raise RecordError(f"evidence.{name}", f"is {kind(value)}", f"give a list of up to {MAX_ROWS} rows")
     return value
 
 
 def _object_id(row: Record) -> str:
     value = row.get("distinct_id")
     if isinstance(value, bool) or not isinstance(value, int | str) or len(str(value)) > 100:
-        raise BadRecordError("distinct_id", f"is {kind(value)}", "give a number")
+        raise RecordError("distinct_id", f"is {kind(value)}", "give a number")
     return str(value)
 
 
@@ -314,39 +307,39 @@ def _target(row: Record) -> TargetObject:
 def _box(row: Record) -> TimedBox:
     time = read_seconds(row.get("time"))
     if time is None:
-        raise BadRecordError("time", f"is {kind(row.get('time'))}", "write MM:SS.ss")
+        raise RecordError("time", f"is {kind(row.get('time'))}", "write MM:SS.ss")
     return TimedBox(_object_id(row), time, _corners(row.get("bbox")))
 
 
 def _corners(value: object) -> list[float]:
-    """[x0, y0, x1, y1] with x0 < x1 and y0 < y1. Raises BadRecordError."""
+    """[x0, y0, x1, y1] with x0 < x1 and y0 < y1. Raises RecordError."""
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:
-        raise BadRecordError("bbox", f"is {kind(value)}", "give four numbers: x0, y0, x1, y1 in pixels")
+        raise RecordError("bbox", f"is {kind(value)}", "give four numbers: x0, y0, x1, y1 in pixels")
     x0, y0, x1, y1 = numbers
     if not (x0 < x1 and y0 < y1):
-        raise BadRecordError("bbox", f"{numbers} has no area", "give x0 < x1 and y0 < y1")
+        raise RecordError("bbox", f"{numbers} has no area", "give x0 < x1 and y0 < y1")
     return [x0, y0, x1, y1]
 
 
 def _relation(row: Record) -> TimedRelation:
     given = row.get("time", [])
     if not isinstance(given, list) or len(given) > 2:
-        raise BadRecordError("time", f"is {kind(given)}", "give [start] or [start, end]")
+        raise RecordError("time", f"is {kind(given)}", "give [start] or [start, end]")
     times = [read_seconds(value) for value in given]
     start, end = (times[0], times[-1]) if times else (None, None)
     if None in times or (start is not None and end is not None and end < start):
-        raise BadRecordError("time", f"is {kind(given)}", "write MM:SS.ss, the start first")
+        raise RecordError("time", f"is {kind(given)}", "write MM:SS.ss, the start first")
     return TimedRelation(_text(row, "subject_name"), _text(row, "predicate"), _text(row, "object_name"), start, end)
 
 
 def _graph_fact(row: Record) -> GraphFact:
     fact = _relation(row)
     if fact.predicate not in get_args(GraphPredicate):
-        raise BadRecordError("predicate", f"is {kind(fact.predicate)}", f"use {', '.join(get_args(GraphPredicate))}")
+        raise RecordError("predicate", f"is {kind(fact.predicate)}", f"use {', '.join(get_args(GraphPredicate))}")
     if fact.start is None or fact.end is None:
-        raise BadRecordError("time", "is missing", "give [start, end]")
+        raise RecordError("time", "is missing", "give [start, end]")
     holds = row.get("holds")
     if not isinstance(holds, bool):
-        raise BadRecordError("holds", f"is {kind(holds)}", "give true or false")
+        raise RecordError("holds", f"is {kind(holds)}", "give true or false")
     return GraphFact(fact.subject, fact.predicate, fact.object, fact.start, fact.end, holds, _text(row, "text"))

@@ -27,6 +27,7 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import (
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
 from barista_bench.core.task import Example, Scored
+from barista_bench.metrics.choice_accuracy.multiple import drawn_average_precision
 
 CELLS = 4_000_000
 """Options times draws that are ranked at once, which bounds the memory that intervals take."""
@@ -122,20 +123,9 @@ class RankedOptions(SampleStatistics):
         correct = np.concatenate([question.correct for question in self._questions])
         ranks = np.concatenate([question.ranks for question in self._questions])
         owner = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])
-        order = np.argsort(-ranks, kind="stable")
-        correct, owner = correct[order], owner[order]
-        last_of_tie = np.append(np.flatnonzero(np.diff(ranks[order])), len(order) - 1)
-        batch = max(1, CELLS // len(order))
+        batch = max(1, CELLS // len(owner))
         parts = [weights[start : start + batch, owner] for start in range(0, len(weights), batch)]
-        return np.concatenate([_of_ranked(correct, part, last_of_tie) for part in parts])
-
-
-def _of_ranked(correct: Floats, counts: Floats, last_of_tie: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
-    """(B,) average precision of B draws that take each ranked item (O,) `counts` (B, O) times."""
-    hits = np.cumsum(counts * correct, axis=1)[:, last_of_tie]
-    ranked = np.cumsum(counts, axis=1)[:, last_of_tie]
-    gains = np.diff(hits, axis=1, prepend=0.0)
-    return share((gains * share(hits, ranked, 0.0)).sum(axis=1), hits[:, -1], 0.0)
+        return np.concatenate([drawn_average_precision(correct, ranks, part) for part in parts])
 
 
 def _answered_question(sample: Scored) -> AnsweredQuestion:

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     RecordInFile,
     read_records,
 )
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, RecordError
 from barista_bench.files.reading import confined, name_problem
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
 from barista_bench.media.video.readers import VideoFacts, video_facts
@@ -178,9 +178,7 @@ class HandyvqaRelease:
         return {category: len(questions) for category, questions in self.questions.items() if questions}
 
 
-def open_release(root: Path, videos: Path | None) -> HandyvqaRelease:
-    """See `HandyvqaRelease`."""
-    return HandyvqaRelease(root, videos)
+open_release = HandyvqaRelease
 
 
 def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: list[Problem]) -> list[HandyvqaQuestion]:
@@ -190,8 +188,8 @@ def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: lis
         findings: list[_Finding] = []
         try:
             questions.append(_question(record, findings))
-        except _UnusableRecord as error:
-            findings.append(("error", *error.finding))
+        except RecordError as error:
+            findings.append(("error", error.key, error.what, error.remedy))
         for severity, key, what, remedy in findings:
             fate = f": {record.item_id} is left out" if severity == "error" else f"; {record.item_id} is kept"
             problems.append(Problem(severity, record.file, record.key_of(key), what + fate, remedy))
@@ -202,16 +200,8 @@ _Finding = tuple[Severity, str, str, str]
 """How bad, at which key of a record, what is wrong, and the remedy."""
 
 
-class _UnusableRecord(Exception):
-    """Why a record is left out."""
-
-    def __init__(self, key: str, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.finding = (key, what, remedy)
-
-
 def _question(record: RecordInFile[ItemRecord], findings: list[_Finding]) -> HandyvqaQuestion:
-    """A record with what typed decoding cannot see checked. Raises _UnusableRecord."""
+    """A record with what typed decoding cannot see checked. Raises RecordError."""
     content, has_masks = record.content, record.category in RVOS_CATEGORIES
     _check_texts(content, has_masks, findings)
     _check_correct(content, record.category, has_masks, findings)
@@ -237,10 +227,10 @@ def _check_texts(content: ItemRecord, has_masks: bool, findings: list[_Finding])
     if not (content.question or "").strip():
         blank.insert(0, "question")
     if blank and has_masks:
-        raise _UnusableRecord(blank[0], "is blank", "write the text")
+        raise RecordError(blank[0], "is blank", "write the text")
     findings += [("warning", key, "is blank", "write the text") for key in blank]
     if wrong := name_problem(content.split):
-        raise _UnusableRecord("split", f"{content.split[:60]!r} is no name ({wrong})", "say test, val or train")
+        raise RecordError("split", f"{content.split[:60]!r} is no name ({wrong})", "say test, val or train")
     for index, text in enumerate(texts):
         if text and (first := texts.index(text)) < index:
             findings.append(
@@ -263,7 +253,7 @@ def _check_correct(content: ItemRecord, category: str, has_masks: bool, findings
         faults.append((f"{distinct} options are right, but {category} asks for one{counted}", "name one"))
     # The released script, too, passes over a question with one right option that names none.
     if faults and (has_masks or (not indices and category not in MULTIPLE)):
-        raise _UnusableRecord("correct_idx", *faults[0])
+        raise RecordError("correct_idx", *faults[0])
     if distinct < len(indices):
         faults.append(("names an option twice: it counts once", "name each once"))
     if distinct == count and not beyond:
@@ -274,26 +264,26 @@ def _check_correct(content: ItemRecord, category: str, has_masks: bool, findings
 def _clip(clip: ClipRecord) -> QuestionClip:
     name = clip.video if clip.video is not None else clip.frames
     if name is None or (clip.video is not None and clip.frames is not None):
-        raise _UnusableRecord("clip", "names no video or folder, or both", "give `video` or `frames`")
+        raise RecordError("clip", "names no video or folder, or both", "give `video` or `frames`")
     if wrong := next((what for part in name.split("/") if (what := name_problem(part))), None):
         what = f"{name[:100]!r} is no path below the videos ({wrong})"
-        raise _UnusableRecord("clip", what, "give a relative path")
+        raise RecordError("clip", what, "give a relative path")
     if clip.fps is not None and clip.video is not None:
-        raise _UnusableRecord("clip.fps", "a video file has times of its own", "leave fps out")
+        raise RecordError("clip.fps", "a video file has times of its own", "leave fps out")
     if clip.frames is not None and clip.centre_seconds is not None and clip.fps is None:
-        raise _UnusableRecord("clip.fps", "is missing: a folder of frames has no times", "give fps")
+        raise RecordError("clip.fps", "is missing: a folder of frames has no times", "give fps")
     return QuestionClip(name, clip.frames is not None, clip.centre_seconds, clip.fps)
 
 
 def _annotated(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
     sizes = {target.segmentation.size for frame in content.annotated for target in frame.targets}
     if not sizes:
-        raise _UnusableRecord("annotated", "no frame has a mask", "give annotated frames")
+        raise RecordError("annotated", "no frame has a mask", "give annotated frames")
     if len(sizes) > 1:
-        raise _UnusableRecord("annotated", "masks are of several sizes", "give masks of the video's frame size")
+        raise RecordError("annotated", "masks are of several sizes", "give masks of the video's frame size")
     frames = tuple(_annotated_frames(content, sizes.pop()))
     if len({frame.moment for frame in frames}) < len(frames):
-        raise _UnusableRecord("annotated", "a frame is annotated twice", "join its targets")
+        raise RecordError("annotated", "a frame is annotated twice", "join its targets")
     return frames
 
 
@@ -302,9 +292,9 @@ def _annotated_frames(content: ItemRecord, size: tuple[int, int]) -> Iterator[An
     for index, frame in enumerate(content.annotated):
         key = f"annotated[{index}]"
         if (frame.frame is None) == (frame.second is None):
-            raise _UnusableRecord(key, "names no moment, or two", "give `frame` or `second`")
+            raise RecordError(key, "names no moment, or two", "give `frame` or `second`")
         if frame.second is not None and is_untimed:
-            raise _UnusableRecord(f"{key}.second", "a folder of frames has no times", "give `frame`")
+            raise RecordError(f"{key}.second", "a folder of frames has no times", "give `frame`")
         yield _annotated_frame(frame, f"{key}.targets", content.correct_idx, size)
 
 
@@ -314,7 +304,7 @@ def _annotated_frame(frame: AnnotatedRecord, key: str, correct: Sequence[int], s
     wrong = sorted(set(options) - set(correct))
     if wrong or len(set(options)) < len(options):
         what = f"option {wrong[0]} is not right" if wrong else "an option has two masks"
-        raise _UnusableRecord(key, what, "give one mask for each right option that is visible")
+        raise RecordError(key, what, "give one mask for each right option that is visible")
     if damaged := damage(counts, size):
-        raise _UnusableRecord(key, f"a mask is damaged ({damaged})", "write it with pycocotools")
+        raise RecordError(key, f"a mask is damaged ({damaged})", "write it with pycocotools")
     return AnnotatedFrame(Moment(frame.frame, frame.second), union(counts, size), tuple(sorted(options)))

@@ -11,7 +11,7 @@ annotated frames alone. `truth_options` names the right options to the model ins
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -186,16 +186,12 @@ class SegmentationTask(HandyvqaTask):
         names = {name: name for name in ("J", "F", "J_and_F")}
         return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A failure for each annotated frame that is not found."""
-        if prediction is None:
-            return self.unreadable(example)
-        failures = []
         for _, score, has_mask in _scored_frames(example, prediction):
             if score.j <= FOUND_ABOVE:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
-                failures.append(AnswerFailure(wrong if has_mask else "missed"))
-        return tuple(failures)
+                yield AnswerFailure(wrong if has_mask else "missed")
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}

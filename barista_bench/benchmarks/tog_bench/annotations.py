@@ -114,11 +114,6 @@ class AnnotationFile(Record, frozen=True):
     tasks: Annotated[list[TaskRecord], msgspec.Meta(max_length=MAX_TASKS)]
 
 
-def encode(file: AnnotationFile) -> bytes:
-    """The file's bytes: deterministic, keys in the order of the format."""
-    return msgspec.json.encode(file)
-
-
 RECOGNISED_BY = frozenset({"vid", "question", "answer", "timestamps", "bboxes"})
 """Keys that every record has."""
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_objects, unfenced
 from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
-from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, Corners, read_time
+from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, read_time
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.core.boxes import BoxFormat, four_numbers, read_box
+from barista_bench.core.boxes import BoxFormat, Xyxy, four_numbers, read_box
 from barista_bench.core.task import Prediction
 
 NAMES = ("explicit_object", "implicit_object")
@@ -312,7 +312,7 @@ def _one_or_several(value: object) -> list[object]:
     return list(value) if several else [value]  # type: ignore[call-overload]
 
 
-def _box(value: object, shown: ShownFrames) -> Corners | None:
+def _box(value: object, shown: ShownFrames) -> Xyxy | None:
     """[x0, y0, x1, y1] in pixels of four numbers as the model writes them; None for anything else or without area."""
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,13 +16,12 @@ from barista_bench.benchmarks.tog_bench.answers import NAMES, SPATIAL, TEMPORAL
 from barista_bench.benchmarks.tog_bench.columns import (
     AnsweredBox,
     AnsweredObject,
-    Corners,
     InstructionInputs,
-    corners,
 )
 from barista_bench.benchmarks.tog_bench.recognition import plain_name, synonym_groups
-from barista_bench.benchmarks.tog_bench.scores import BoxTimes, box_track, shown_times, true_objects
-from barista_bench.core.boxes import BoxFormat, write_box
+from barista_bench.benchmarks.tog_bench.scores import ScoringRules, box_track, shown_times, true_objects
+from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, write_box
+from barista_bench.core.deriving import ReleaseTask
 from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")
@@ -47,12 +47,12 @@ def written(objects: Iterable[AnsweredObject], inputs: Fields, boxes: BoxFormat,
         answer[f"{item.kind}_object"].append(name)
         answer[TEMPORAL] += [{"object": name, "start": start, "end": end} for start, end in item.intervals]
         for entry in item.boxes:
-            box = write(corners(entry.box), boxes, asked.frame_width, asked.frame_height)
+            box = write(as_xyxy(entry.box), boxes, asked.frame_width, asked.frame_height)
             answer[SPATIAL].append({"object": name, "time": entry.timestamp, "box": box})
     return json.dumps(answer)
 
 
-def _unrounded(box: Corners, boxes: BoxFormat, width: int, height: int) -> list[float]:
+def _unrounded(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[float]:
     """As `write_box`, with all decimals."""
     x0, y0, x1, y1 = box
     if boxes.scale is not None:
@@ -61,59 +61,74 @@ def _unrounded(box: Corners, boxes: BoxFormat, width: int, height: int) -> list[
     return [y0, x0, y1, x1] if boxes.order == "yxyx" else [x0, y0, x1, y1]
 
 
-def reference_answer(example: Example, boxes: BoxFormat, box_times: BoxTimes) -> str:
-    shown = shown_times(example)
-    answers = (
-        _answered(item.category, item.kind, item.intervals, box_track(item, shown, box_times))
-        for item in true_objects(example)
-    )
-    return written(answers, example.inputs, boxes, exact=True)
+class BaselineAnswers(ReleaseTask):
+    """The answers of the task that no model gives."""
+
+    @property
+    @abstractmethod
+    def rules(self) -> ScoringRules:
+        """How answers are scored."""
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        shown = shown_times(example)
+        answers = (
+            _answered(item.category, item.kind, item.intervals, box_track(item, shown, self.rules.box_times))
+            for item in true_objects(example)
+        )
+        return written(answers, example.inputs, boxes, exact=True)
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """One usual indoor object, some stretch of time, and some box on each frame shown in it."""
+        name = rng.choice(synonym_groups())[0]
+        start, end = sorted(rng.uniform(0, _duration(example)) for _ in range(2))
+        across, down = (sorted(rng.uniform(0, 1) for _ in range(2)) for _ in range(2))
+        box = (across[0], down[0], across[1], down[1])
+        return _constant(name, (round(start, 1), round(end, 1)), box, example, boxes)
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The object that is needed most often, in its usual part of video and frame; without others, a door."""
+        needed = Counter(plain_name(item.category) for other in others for item in true_objects(other))
+        name = min(needed, key=lambda word: (-needed[word], word)) if needed else "door"
+        spans, boxes_of_name = [], []
+        for other in others:
+            size = InstructionInputs.read(other.inputs)
+            for item in true_objects(other):
+                if plain_name(item.category) == name:
+                    limits = np.array(item.intervals, dtype=float)
+                    spans.append((limits.min() / _duration(other), limits.max() / _duration(other)))
+                    sides = [size.frame_width, size.frame_height] * 2
+                    boxes_of_name.append(np.array(item.boxes, dtype=float).mean(axis=0) / sides)
+        start, end = np.mean(spans, axis=0).tolist() if spans else (0.0, 1.0)
+        box = as_xyxy(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE
+        span = (round(start * _duration(example), 1), round(end * _duration(example), 1))
+        return _constant(name, span, box, example, boxes)
+
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """The true objects, in the middle of every frame of the whole video: what a box that sees nothing is worth."""
+        track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE, example))
+        whole_video = [[0.0, _duration(example)]]
+        objects = [_answered(item.category, item.kind, whole_video, track) for item in true_objects(example)]
+        return written(objects, example.inputs, boxes)
+
+    def answer_schema(self, example: Example) -> Fields:
+        """JSON Schema of the answer that the prompt asks for."""
+        name: Fields = {"type": "string"}
+        number: Fields = {"type": "number"}
+        box: Fields = {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
+        stretch = object_schema({"object": name, "start": number, "end": number})
+        place = object_schema({"object": name, "time": number, "box": box})
+        items = (*((key, name) for key in NAMES), (TEMPORAL, stretch), (SPATIAL, place))
+        return object_schema({key: {"type": "array", "items": item} for key, item in items})
 
 
-def random_answer(example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-    """One usual indoor object, some stretch of time, and some box on each frame shown in it."""
-    name = rng.choice(synonym_groups())[0]
-    start, end = sorted(rng.uniform(0, _duration(example)) for _ in range(2))
-    across, down = (sorted(rng.uniform(0, 1) for _ in range(2)) for _ in range(2))
-    box = (across[0], down[0], across[1], down[1])
-    return _constant(name, (round(start, 1), round(end, 1)), box, example, boxes)
-
-
-def prior_answer(example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-    """The object that is needed most often, in its usual part of the video and of the frame; without others, a door."""
-    needed = Counter(plain_name(item.category) for other in others for item in true_objects(other))
-    name = min(needed, key=lambda word: (-needed[word], word)) if needed else "door"
-    spans, boxes_of_name = [], []
-    for other in others:
-        size = InstructionInputs.read(other.inputs)
-        for item in true_objects(other):
-            if plain_name(item.category) == name:
-                limits = np.array(item.intervals, dtype=float)
-                spans.append((limits.min() / _duration(other), limits.max() / _duration(other)))
-                sides = [size.frame_width, size.frame_height] * 2
-                boxes_of_name.append(np.array(item.boxes, dtype=float).mean(axis=0) / sides)
-    start, end = np.mean(spans, axis=0).tolist() if spans else (0.0, 1.0)
-    box = corners(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE
-    span = (round(start * _duration(example), 1), round(end * _duration(example), 1))
-    return _constant(name, span, box, example, boxes)
-
-
-def centre_answer(example: Example, boxes: BoxFormat) -> str:
-    """The true objects, in the middle of every frame of the whole video: what a box that sees nothing is worth."""
-    track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE, example))
-    whole_video = [[0.0, _duration(example)]]
-    objects = [_answered(item.category, item.kind, whole_video, track) for item in true_objects(example)]
-    return written(objects, example.inputs, boxes)
-
-
-def _constant(name: str, span: tuple[float, float], box: Corners, example: Example, boxes: BoxFormat) -> str:
+def _constant(name: str, span: tuple[float, float], box: Xyxy, example: Example, boxes: BoxFormat) -> str:
     """One explicit object with one box, in shares of the frame, on each frame shown in its stretch of time."""
     placed = _in_pixels(box, example)
     track = {time: placed for time in shown_times(example) if span[0] <= time <= span[1]}
     return written([_answered(name, "explicit", [list(span)], track)], example.inputs, boxes)
 
 
-def _answered(name: str, kind: str, intervals: list[list[float]], track: Mapping[float, Corners]) -> AnsweredObject:
+def _answered(name: str, kind: str, intervals: list[list[float]], track: Mapping[float, Xyxy]) -> AnsweredObject:
     boxes = [AnsweredBox(time, list(box)) for time, box in track.items()]
     return AnsweredObject(name, kind, intervals, boxes, malformed=False)
 
@@ -123,18 +138,7 @@ def _duration(example: Example) -> float:
     return max(InstructionInputs.read(example.inputs).duration, 1e-3)
 
 
-def _in_pixels(shares: Corners, example: Example) -> Corners:
+def _in_pixels(shares: Xyxy, example: Example) -> Xyxy:
     inputs = InstructionInputs.read(example.inputs)
     width, height = inputs.frame_width, inputs.frame_height
     return shares[0] * width, shares[1] * height, shares[2] * width, shares[3] * height
-
-
-def answer_schema() -> Fields:
-    """JSON Schema of the answer that the prompt asks for."""
-    name: Fields = {"type": "string"}
-    number: Fields = {"type": "number"}
-    box: Fields = {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
-    stretch = object_schema({"object": name, "start": number, "end": number})
-    place = object_schema({"object": name, "time": number, "box": box})
-    items = (*((key, name) for key in NAMES), (TEMPORAL, stretch), (SPATIAL, place))
-    return object_schema({key: {"type": "array", "items": item} for key, item in items})

@@ -9,7 +9,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import msgspec
 
@@ -18,7 +18,6 @@ from barista_bench.core.example import PixelBox, TypedFields
 
 TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
 """[start, end] in seconds."""
-Corners: TypeAlias = tuple[float, float, float, float]
 
 
 class InstructionInputs(TypedFields):
@@ -99,11 +98,6 @@ class AnsweredObjects(TypedFields):
     """A prediction."""
 
     objects: list[AnsweredObject]
-
-
-def corners(box: list[float]) -> Corners:
-    x0, y0, x1, y1 = box
-    return x0, y0, x1, y1
 
 
 def ranges(intervals: list[TimeRange]) -> list[tuple[float, float]]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 from typing import Any, NamedTuple, TypeAlias
 
 from barista_bench.benchmarks.tog_bench.columns import InstructionMetadata
 from barista_bench.benchmarks.tog_bench.scores import count_group, group_order, statistics_of, true_objects
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, run_mean
 from barista_bench.core.task import Example, Scored
 
 LEVELS = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", "AP@0.7")
@@ -33,12 +32,6 @@ class ScoredModel(NamedTuple):
 
     name: str
     runs: list[PublishedFigures]
-
-    def mean(self, name: str) -> float | None:
-        return _mean(self.runs, name)
-
-    def group_mean(self, table: str, group: str, name: str) -> float | None:
-        return _mean([run[table].get(group, {}) for run in self.runs], name)
 
 
 def paper_tables(models: Sequence[ModelSamples]) -> Sequence[PaperTable | PaperChart]:
@@ -61,20 +54,17 @@ def paper_tables(models: Sequence[ModelSamples]) -> Sequence[PaperTable | PaperC
     ]
 
 
-def _mean(runs: Sequence[PublishedFigures], name: str) -> float | None:
-    values = [run[name] for run in runs if name in run]
-    return fmean(values) if values else None
-
-
 def _levels(models: Sequence[ScoredModel], title: str, prefix: str, first: Sequence[str], note: str = "") -> PaperTable:
     names = (*first, *(f"{prefix}{name}" for name in LEVELS))
-    rows = [(model.name, *(model.mean(name) for name in names)) for model in models]
+    rows = [(model.name, *(run_mean(model.runs, name) for name in names)) for model in models]
     return PaperTable(title, ("model", *names), tuple(rows), note)
 
 
 def _cells(models: Sequence[ScoredModel], table: str, wanted: Sequence[tuple[str, str]]) -> Rows:
     """A row a model, of (group, figure)."""
-    return tuple((model.name, *(model.group_mean(table, group, name) for group, name in wanted)) for model in models)
+    return tuple(
+        (model.name, *(run_mean(model.runs, table, group, name) for group, name in wanted)) for model in models
+    )
 
 
 def _kind(example: Example) -> str:
@@ -93,7 +83,7 @@ def _by_count(models: Sequence[ScoredModel]) -> PaperTable:
     names = ("T-Acc", "T-m_tIoU", "T-m_vIoU")
     wanted = [(count, name) for count in ("1", "2", "3+") for name in names]
     rows = _cells(models, "by_number_of_objects", wanted)
-    average = [tuple(model.mean(name) for name in names) for model in models]
+    average = [tuple(run_mean(model.runs, name) for name in names) for model in models]
     columns = ("model", *(f"{count} obj. {name}" for count, name in wanted), *(f"all {name}" for name in names))
     joined = tuple((*row, *end) for row, end in zip(rows, average, strict=True))
     return PaperTable("Table 5: by number of objects", columns, joined)
@@ -104,7 +94,7 @@ def _by_duration(models: Sequence[ScoredModel]) -> PaperChart:
     for model in models:
         bins = sorted({name for run in model.runs for name in run["by_duration"]}, key=group_order)
         for name in ("T-Acc", "T-m_tIoU", "T-m_vIoU"):
-            means = [(group, model.group_mean("by_duration", group, name)) for group in bins]
+            means = [(group, run_mean(model.runs, "by_duration", group, name)) for group in bins]
             points = tuple(Point(group, mean) for group, mean in means if mean is not None)
             series.append(Series(f"{model.name}: {name}", points))
     return PaperChart("Figure 5: by duration of the video", "duration", "score", tuple(series), "bar")
@@ -117,7 +107,7 @@ def _sweeps(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -
         if task.rules.recogniser.matcher == "embeddings":
             swept = [(threshold, _at(threshold, runs, task)) for threshold in SWEEP]
             for name in ("O-Acc", "T-Acc", "T-m_vIoU"):
-                points = tuple(Point(threshold, _mean(figures, name) or 0.0) for threshold, figures in swept)
+                points = tuple(Point(threshold, run_mean(figures, name) or 0.0) for threshold, figures in swept)
                 series.append(Series(f"{model}: {name}", points))
     note = "The paper does not state its threshold; the tables use the option `threshold`."
     title = "Recognition by the threshold of similarity"

@@ -21,20 +21,12 @@ from barista_bench.benchmarks.tog_bench.annotations import (
     is_v_star,
     read_v_star,
 )
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, RecordError
 from barista_bench.files.reading import bounded_bytes, confined, valid_video_id
 from barista_bench.scene_graph import Problem, ProblemLog
 
 BEYOND = 1.0
 """Seconds that times may reach past the end of the video: annotators round up."""
-
-
-class _Broken(ValueError):
-    """A task, or a file, cannot be used: where, what and the remedy."""
-
-    def __init__(self, key: str, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.key, self.what, self.remedy = key, what, remedy
 
 
 def checked_videos(videos: list[VideoRecord], log: ProblemLog) -> dict[str, VideoRecord]:
@@ -54,16 +46,16 @@ def checked_task(task: TaskRecord, key: str, videos: Mapping[str, VideoRecord], 
     """The task, with boxes cut at the frame; None, with a problem logged, where its truth cannot be relied on."""
     try:
         if task.video not in videos:
-            raise _Broken(f"{key}.video", f"{task.video!r:.80} is not among the videos", "add its record")
+            raise RecordError(f"{key}.video", f"{task.video!r:.80} is not among the videos", "add its record")
         if not task.instruction.strip():
-            raise _Broken(f"{key}.instruction", "is empty", "write the instruction")
+            raise RecordError(f"{key}.instruction", "is empty", "write the instruction")
         if not task.id.isprintable():
-            raise _Broken(f"{key}.id", "holds control characters", "give a name that can be printed")
+            raise RecordError(f"{key}.id", "holds control characters", "give a name that can be printed")
         if not all(map(is_text, _texts(task))):
-            raise _Broken(key, "holds text that has no UTF-8 form", "write it again")
+            raise RecordError(key, "holds text that has no UTF-8 form", "write it again")
         video = videos[task.video]
         objects = [_checked_object(item, f"{key}.objects[{i}]", video, log) for i, item in enumerate(task.objects)]
-    except _Broken as broken:
+    except RecordError as broken:
         log.error(broken.key, f"{broken.what}; the task {task.id!r:.80} is left out", broken.remedy)
         return None
     if task.kind == "explicit" and all(item.kind == "implicit" for item in objects):
@@ -78,15 +70,15 @@ def _texts(task: TaskRecord) -> list[str]:
 
 def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: ProblemLog) -> ObjectRecord:
     if not item.category.strip():
-        raise _Broken(f"{key}.category", "is empty", "name the object")
+        raise RecordError(f"{key}.category", "is empty", "name the object")
     for index, (start, end) in enumerate(item.intervals):
         if start > end:
-            raise _Broken(f"{key}.intervals[{index}]", f"ends at {end:g} s before it starts", "swap its ends")
+            raise RecordError(f"{key}.intervals[{index}]", f"ends at {end:g} s before it starts", "swap its ends")
     boxes = _checked_boxes(item.boxes, f"{key}.boxes", video, log)
     last = max([boxes[-1].time, *(end for _, end in item.intervals)])
     if video.fps and video.frame_count and last > video.frame_count / video.fps + BEYOND:
         lasts = f"{video.frame_count / video.fps:.1f} s"
-        raise _Broken(key, f"has a time of {last:g} s, and the video lasts {lasts}", "check the unit of times")
+        raise RecordError(key, f"has a time of {last:g} s, and the video lasts {lasts}", "check the unit of times")
     outside = sum(not any(start - 0.5 <= box.time <= end + 0.5 for start, end in item.intervals) for box in boxes)
     if outside:
         log.warning(f"{key}.boxes", f"{outside} lie in none of the intervals; they count all the same", "check times")
@@ -102,11 +94,11 @@ def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: Proble
         cut = (max(0.0, x0), max(0.0, y0), min(float(video.width), x1), min(float(video.height), y1))
         if not (cut[0] < cut[2] and cut[1] < cut[3]):
             what = f"[{x0:g}, {y0:g}, {x1:g}, {y1:g}] has no area in a frame of {video.width}x{video.height}"
-            raise _Broken(f"{key}[{index}]", what, "give x0, y0, x1, y1 in pixels")
+            raise RecordError(f"{key}[{index}]", what, "give x0, y0, x1, y1 in pixels")
         if cut != annotated.box:
             log.warning(f"{key}[{index}]", "reaches outside of the frame and is cut", "check the frame's size")
         if time in by_time and by_time[time].box != cut:
-            raise _Broken(f"{key}[{index}]", f"is a second box at {time:g} s", "give one box a time and object")
+            raise RecordError(f"{key}[{index}]", f"is a second box at {time:g} s", "give one box a time and object")
         by_time[time] = BoxAt(time, cut)
     return [by_time[time] for time in sorted(by_time)]
 
@@ -218,8 +210,8 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
             videos, tasks = read_v_star(content, log)
             rows = list(enumerate(tasks))
         else:
-            raise _Broken("", "neither in our format nor in V-STaR's", "convert it as docs/tog_bench.md shows")
-    except _Broken as broken:
+            raise RecordError("", "neither in our format nor in V-STaR's", "convert it as docs/tog_bench.md shows")
+    except RecordError as broken:
         log.error(broken.key, f"{broken.what}; the file is left out", broken.remedy)
         return {}, []
     facts = checked_videos(videos, log)
@@ -228,25 +220,25 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
 
 
 def _content(path: Path) -> object:
-    """A decoded JSON file; of a JSONL file, the list of its lines. Raises _Broken."""
+    """A decoded JSON file; of a JSONL file, the list of its lines. Raises RecordError."""
     try:
         data = bounded_bytes(path, MAX_BYTES)
         if path.suffix == ".jsonl":
             return msgspec.json.decode(b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]")
         return msgspec.json.decode(data)
     except OSError as error:
-        raise _Broken("", f"cannot be read ({error.strerror})", "check or split the file") from error
+        raise RecordError("", f"cannot be read ({error.strerror})", "check or split the file") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _Broken("", f"not valid JSON ({error})", "correct the file") from error
+        raise RecordError("", f"not valid JSON ({error})", "correct the file") from error
 
 
 def _own(content: dict[str, object], log: ProblemLog) -> tuple[list[VideoRecord], list[tuple[int, TaskRecord]]]:
     """A file in our format: record by record, so that a bad one costs no other."""
     tasks, videos = content.get("tasks"), content.get("videos")
     if not isinstance(tasks, list) or not isinstance(videos, list):
-        raise _Broken("", "tasks or videos is no list", "see schema.json and docs/tog_bench.md")
+        raise RecordError("", "tasks or videos is no list", "see schema.json and docs/tog_bench.md")
     if len(tasks) > MAX_TASKS:
-        raise _Broken("", f"has more than {MAX_TASKS} tasks", "split the file")
+        raise RecordError("", f"has more than {MAX_TASKS} tasks", "split the file")
     _check_outer(content)
     return [video for _, video in _records(videos, "videos", VideoRecord, log)], list(
         _records(tasks, "tasks", TaskRecord, log)
@@ -254,11 +246,11 @@ def _own(content: dict[str, object], log: ProblemLog) -> tuple[list[VideoRecord]
 
 
 def _check_outer(content: dict[str, object]) -> None:
-    """Raise _Broken for what is wrong with the file beside its records."""
+    """Raise RecordError for what is wrong with the file beside its records."""
     try:
         msgspec.convert({**content, "videos": [], "tasks": []}, AnnotationFile)
     except msgspec.ValidationError as error:
-        raise _Broken("", str(error)[:300], "see schema.json and docs/tog_bench.md") from error
+        raise RecordError("", str(error)[:300], "see schema.json and docs/tog_bench.md") from error
 
 
 def _records(

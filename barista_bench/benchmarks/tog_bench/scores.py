@@ -1,37 +1,31 @@
-"""From examples and answers to the metric: what is recognised, which times count, the figures, and why they are so."""
+"""From examples and answers to the metric: what is recognised, which times count, and the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.tog_bench.columns import (
     AnsweredObject,
     AnsweredObjects,
-    Corners,
     InstructionInputs,
     InstructionMetadata,
     RequiredObject,
     RequiredObjects,
-    corners,
     ranges,
     snapped,
 )
-from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign, plain_name
+from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign
+from barista_bench.core.boxes import Xyxy, as_xyxy
 from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, share
 from barista_bench.core.task import (
-    AnswerFailure,
     Example,
-    Explanation,
     Json,
-    Overlay,
     Prediction,
     Scored,
-    evidence_objects,
 )
 from barista_bench.metrics.spatio_temporal_grounding import (
     MEASURES,
@@ -97,13 +91,13 @@ def answered_objects(prediction: Prediction | None) -> list[AnsweredObject]:
     return [] if prediction is None else AnsweredObjects.read(prediction.value).objects
 
 
-def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes) -> dict[float, Corners]:
+def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes) -> dict[float, Xyxy]:
     """The true boxes of an object that count, by seconds.
 
     `shown`: those annotated at the time of a frame shown (of several, the nearest). An object that no frame shown has a
     box of keeps all its boxes: it is to be found, and nobody can say where.
     """
-    boxes = {time: corners(box) for time, box in zip(item.times, item.boxes, strict=True)}
+    boxes = {time: as_xyxy(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
     for time in item.times:
         frame = snapped(time, shown)
@@ -142,7 +136,7 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     return AssessedAnswer(score, names, tuple(matches))
 
 
-def _time_grid(tracks: Sequence[Mapping[float, Corners]], shown: Sequence[float]) -> list[float]:
+def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], shown: Sequence[float]) -> list[float]:
     """The times that a predicted time may mean, in order: those of true boxes, and of frames shown without any."""
     times = sorted({time for track in tracks for time in track})
     known = set(times)
@@ -151,12 +145,12 @@ def _time_grid(tracks: Sequence[Mapping[float, Corners]], shown: Sequence[float]
 
 def _predicted(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
     """An answered object, its boxes at times of the grid; at others too unless they must be `within` it."""
-    boxes: dict[float, list[Corners]] = {}
+    boxes: dict[float, list[Xyxy]] = {}
     known = set(grid)
     for entry in item.boxes:
         time = snapped(entry.timestamp, grid)
         if time in known or not within:
-            boxes.setdefault(time, []).append(corners(entry.box))
+            boxes.setdefault(time, []).append(as_xyxy(entry.box))
     return PredictedObject(None, ranges(item.intervals), boxes, item.malformed)
 
 
@@ -265,75 +259,3 @@ def duration_bin(seconds: float) -> str:
 def count_group(objects: int) -> str:
     """1, 2 or 3+."""
     return str(objects) if objects < 3 else "3+"
-
-
-ENOUGH = 0.5
-"""tIoU and vIoU from which time and place of a recognised object count as right, for people."""
-
-
-def explain(example: Example, assessed: AssessedAnswer) -> Explanation:
-    """Objects that were recognised, with their overlaps; those that were not; and answered ones that are none."""
-    hits, misses = [], []
-    answer_of = {match: index for index, match in enumerate(assessed.matches) if match is not None}
-    for index, item in enumerate(true_objects(example)):
-        text = f"{item.category} ({item.kind}), {_when(item)}"
-        if index not in answer_of:
-            misses.append(text)
-            continue
-        measures = assessed.score.measures[index]
-        overlap = f"tIoU {measures[T_IOU]:.2f}, vIoU {measures[V_IOU]:.2f}"
-        hits.append(f"{text}: answered as {assessed.names[answer_of[index]]!r}, {overlap}")
-    answers = zip(assessed.names, assessed.matches, strict=True)
-    return explanation(hits, misses, (f"{name!r} is none of the objects" for name, match in answers if match is None))
-
-
-def _when(item: RequiredObject) -> str:
-    shown = ", ".join(f"{start:g}-{end:g} s" for start, end in item.intervals[:3])
-    return shown + (", ..." if len(item.intervals) > 3 else "")
-
-
-def failures(example: Example, assessed: AssessedAnswer) -> tuple[AnswerFailure, ...]:
-    """Missed objects, loose times and boxes of recognised ones, and answered objects that are none or repeated."""
-    ids = evidence_objects(example)
-    mistakes = []
-    for index, recognised in enumerate(assessed.score.recognised.tolist()):
-        about = ids[index : index + 1]
-        measures = assessed.score.measures[index]
-        if not recognised:
-            mistakes.append(AnswerFailure("missed", about))
-            continue
-        if measures[T_IOU] < ENOUGH:
-            mistakes.append(AnswerFailure("wrong_time", about))
-        if measures[V_IOU] < ENOUGH:
-            mistakes.append(AnswerFailure("loose_box", about))
-    answers = [(plain_name(name), match) for name, match in zip(assessed.names, assessed.matches, strict=True)]
-    recognised_names = {name for name, match in answers if match is not None}
-    for name, match in answers:
-        if match is None:
-            mistakes.append(AnswerFailure("duplicate" if name in recognised_names else "hallucinated"))
-    return tuple(mistakes)
-
-
-def overlays(example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-    """True and answered boxes on the frames shown."""
-    shown = shown_times(example)
-    truth = [
-        Overlay(frame, box, "truth", item.category)
-        for item in true_objects(example)
-        for frame, box in _on_frames(zip(item.times, item.boxes, strict=True), shown)
-    ]
-    answered = [
-        Overlay(frame, box, "predicted", item.name)
-        for item in answered_objects(prediction)
-        for frame, box in _on_frames(((entry.timestamp, entry.box) for entry in item.boxes), shown)
-    ]
-    return (*truth, *answered)
-
-
-def _on_frames(boxes: Iterable[tuple[float, list[float]]], shown: list[float]) -> Iterator[tuple[int, Corners]]:
-    """Boxes that lie on a frame shown, with its number from 0."""
-    frames = {time: frame for frame, time in enumerate(shown)}
-    for time, box in boxes:
-        frame = frames.get(snapped(time, shown))
-        if frame is not None:
-            yield frame, corners(box)

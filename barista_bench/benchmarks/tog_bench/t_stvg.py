@@ -15,15 +15,15 @@ What the paper leaves open, and what holds here:
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import ClassVar, cast
 
-from barista_bench.benchmarks.tog_bench import baselines
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.tog_bench.annotations import ObjectRecord, VideoRecord
 from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
+from barista_bench.benchmarks.tog_bench.baselines import BaselineAnswers
 from barista_bench.benchmarks.tog_bench.columns import (
     InstructionEvidence,
     InstructionInputs,
@@ -32,24 +32,25 @@ from barista_bench.benchmarks.tog_bench.columns import (
     RequiredObjects,
     snapped,
 )
-from barista_bench.benchmarks.tog_bench.recognition import ENCODER, THRESHOLD, Matcher, Recogniser
+from barista_bench.benchmarks.tog_bench.recognition import ENCODER, THRESHOLD, Matcher, Recogniser, plain_name
 from barista_bench.benchmarks.tog_bench.release import BEYOND, FiledTask, TogRelease
 from barista_bench.benchmarks.tog_bench.scores import (
+    T_IOU,
+    V_IOU,
     BoxTimes,
     GroundingStatistics,
     ScoringRules,
     Viou,
+    answered_objects,
     assess,
     count_group,
     duration_bin,
-    explain,
-    failures,
-    overlays,
     shown_times,
     statistics_of,
+    true_objects,
 )
-from barista_bench.core.boxes import BoxFormat, box_names, describe_format
-from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, box_names, describe_format
+from barista_bench.core.deriving import Release, Sampling
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import (
@@ -63,6 +64,7 @@ from barista_bench.core.task import (
     Prediction,
     Scored,
     SkippedExample,
+    evidence_objects,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
@@ -72,7 +74,11 @@ RATE = 0.25
 """Frames a second (paper, sections 4.1 and 7.1)."""
 
 
-class TSTVG(ReleaseTask):
+ENOUGH = 0.5
+"""tIoU and vIoU from which time and place of a recognised object count as right, for people."""
+
+
+class TSTVG(BaselineAnswers):
     benchmark = "tog_bench"
     name = upstream_name = "t_stvg"
     version = 1
@@ -128,16 +134,8 @@ class TSTVG(ReleaseTask):
         return ScoringRules(recogniser, cast("Viou", self.option("viou")), cast("BoxTimes", self.option("box_times")))
 
     def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """One a task, by video and then in the order of the files.
-
-        Raises:
-            DataError: `sampling.videos` names a video that the release lacks.
-        """
+        """One a task, by video and then in the order of the files."""
         assert isinstance(release, TogRelease)
-        absent = sorted(set(sampling.videos or ()) - set(release.facts))
-        if absent:
-            known = f"choose one of its {len(release.facts)} videos"
-            raise DataError(f"{release.root}: no video {absent[0]!r}. Remedy: {known}")
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
             if sampling.videos is not None and video_id not in sampling.videos:
                 continue
@@ -186,32 +184,60 @@ class TSTVG(ReleaseTask):
         """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its share."""
         return statistics_of(samples, self.rules)
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
-        """By the assignment of the score: names first, then time (tIoU) and place (vIoU) of what was recognised."""
-        if prediction is None:
-            return self.unreadable(example)
-        return failures(example, assess(Scored(example, prediction), self.rules))
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
+        """By the assignment of the score: names first, then time (tIoU) and place (vIoU) of what was recognised.
+
+        Answered objects that are none of the true ones are repeated or made up.
+        """
+        ids, assessed = evidence_objects(example), assess(Scored(example, prediction), self.rules)
+        for index, recognised in enumerate(assessed.score.recognised.tolist()):
+            about = ids[index : index + 1]
+            measures = assessed.score.measures[index]
+            if not recognised:
+                yield AnswerFailure("missed", about)
+                continue
+            if measures[T_IOU] < ENOUGH:
+                yield AnswerFailure("wrong_time", about)
+            if measures[V_IOU] < ENOUGH:
+                yield AnswerFailure("loose_box", about)
+        answers = [(plain_name(name), match) for name, match in zip(assessed.names, assessed.matches, strict=True)]
+        recognised_names = {name for name, match in answers if match is not None}
+        for name, match in answers:
+            if match is None:
+                yield AnswerFailure("duplicate" if name in recognised_names else "hallucinated")
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        return explain(example, assess(Scored(example, prediction), self.rules))
+        """Objects that were recognised, with their overlaps; those that were not; and answered ones that are none."""
+        hits, misses = [], []
+        assessed = assess(Scored(example, prediction), self.rules)
+        answer_of = {match: index for index, match in enumerate(assessed.matches) if match is not None}
+        for index, item in enumerate(true_objects(example)):
+            text = f"{item.category} ({item.kind}), {_when(item)}"
+            if index not in answer_of:
+                misses.append(text)
+                continue
+            measures = assessed.score.measures[index]
+            overlap = f"tIoU {measures[T_IOU]:.2f}, vIoU {measures[V_IOU]:.2f}"
+            hits.append(f"{text}: answered as {assessed.names[answer_of[index]]!r}, {overlap}")
+        answers = zip(assessed.names, assessed.matches, strict=True)
+        return explanation(
+            hits, misses, (f"{name!r} is none of the objects" for name, match in answers if match is None)
+        )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        return overlays(example, prediction)
-
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return baselines.reference_answer(example, boxes, self.rules.box_times)
-
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        return baselines.random_answer(example, rng, boxes)
-
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-        return baselines.prior_answer(example, others, boxes)
-
-    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return baselines.centre_answer(example, boxes)
-
-    def answer_schema(self, example: Example) -> Fields:
-        return baselines.answer_schema()
+        """True and answered boxes on the frames shown."""
+        shown = shown_times(example)
+        truth = [
+            Overlay(frame, box, "truth", item.category)
+            for item in true_objects(example)
+            for frame, box in _on_frames(zip(item.times, item.boxes, strict=True), shown)
+        ]
+        answered = [
+            Overlay(frame, box, "predicted", item.name)
+            for item in answered_objects(prediction)
+            for frame, box in _on_frames(((entry.timestamp, entry.box) for entry in item.boxes), shown)
+        ]
+        return (*truth, *answered)
 
 
 SHAPE_TOLERANCE = 0.01
@@ -295,3 +321,17 @@ def _required_object(item: ObjectRecord, task_kind: str, wide: float, high: floa
         times=[box.time for box in item.boxes],
         boxes=[[x0 * wide, y0 * high, x1 * wide, y1 * high] for x0, y0, x1, y1 in (box.box for box in item.boxes)],
     )
+
+
+def _when(item: RequiredObject) -> str:
+    shown = ", ".join(f"{start:g}-{end:g} s" for start, end in item.intervals[:3])
+    return shown + (", ..." if len(item.intervals) > 3 else "")
+
+
+def _on_frames(boxes: Iterable[tuple[float, list[float]]], shown: list[float]) -> Iterator[tuple[int, Xyxy]]:
+    """Boxes that lie on a frame shown, with its number from 0."""
+    frames = {time: frame for frame, time in enumerate(shown)}
+    for time, box in boxes:
+        frame = frames.get(snapped(time, shown))
+        if frame is not None:
+            yield frame, as_xyxy(box)

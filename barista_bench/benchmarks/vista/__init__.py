@@ -1,9 +1,14 @@
 """ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.vista.matching import All, Minecraft, RealWorld, VirtualHome
+from barista_bench.benchmarks.vista.matching import All as All
+from barista_bench.benchmarks.vista.matching import Minecraft as Minecraft
+from barista_bench.benchmarks.vista.matching import RealWorld as RealWorld
+from barista_bench.benchmarks.vista.matching import VirtualHome as VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
-from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
+from barista_bench.benchmarks.vista.release import VistaRelease as VistaRelease
+from barista_bench.benchmarks.vista.release import counts as counts
+from barista_bench.benchmarks.vista.release import open_release as open_release
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""
@@ -26,15 +31,3 @@ BENCHMARK = Benchmark(
     compares_sets=True,
     paper_tables=paper_tables,
 )
-
-__all__ = [
-    "BENCHMARK",
-    "TASKS",
-    "All",
-    "Minecraft",
-    "RealWorld",
-    "VirtualHome",
-    "VistaRelease",
-    "counts",
-    "open_release",
-]

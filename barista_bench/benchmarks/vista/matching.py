@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from barista_bench.benchmarks import rules_of
@@ -115,13 +115,10 @@ class Matching(ReleaseTask):
         """Every video of every set, by the sets' ids and then as their files list them.
 
         Raises:
-            DataError: the release is none of ViSTa, or `sampling.videos` names a video that it lacks.
+            DataError: the release is none of ViSTa.
         """
         if not isinstance(release, VistaRelease):
             raise DataError(f"{release.root}: is no release of ViSTa. Remedy: open it with this benchmark")
-        known = {video.video_id for problem_set in release.sets.values() for video in problem_set.videos}
-        if absent := sorted(set(sampling.videos or ()) - known):
-            raise DataError(f"{release.root}: no video {absent[0]!r}. Remedy: choose one of its {len(known)} videos")
         facts: dict[str, _Facts | str] = {}
         for problem_set in release.sets.values():
             if self.environment not in (None, problem_set.environment):
@@ -218,10 +215,8 @@ class Matching(ReleaseTask):
         """Beside metadata: whether several descriptions fit."""
         return {"fitting_descriptions": len(_truth(example))}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """By the sample's own scores: another description is best, or others are as good as the true one."""
-        if prediction is None:
-            return self.unreadable(example)
         best, truth = set(LabelScores.read(prediction.value).best), set(_truth(example))
         if best <= truth:
             return ()

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from barista_bench.benchmarks.vista.release_files import (
     ENVIRONMENTS,
     FIRST_LEVEL,
@@ -28,7 +30,6 @@ from barista_bench.benchmarks.vista.release_files import (
     VideoEntry,
     read_description,
     read_entries,
-    read_metadata,
     read_rows,
 )
 from barista_bench.errors import ConfigError, DataError
@@ -217,8 +218,8 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
         log.warning("metadata", "is absent: analysis knows no concepts of this set", "none is needed")
         return SetMetadata()
     try:
-        return read_metadata(content)
-    except DataError as error:
+        return msgspec.convert(content, SetMetadata, strict=False)
+    except msgspec.ValidationError as error:
         log.warning("metadata", f"{error}; it is passed over", "correct it")
         return SetMetadata()
 
@@ -240,7 +241,7 @@ def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]
     """Rows by set id. A table that is absent or broken costs the comparison alone."""
     rows: dict[str, list[MetadataRow]] = {}
     try:
-        for _, row in read_rows(root / TABLE):
+        for row in read_rows(root / TABLE):
             set_id = row.problem_set.removeprefix(f"{TASKS_FOLDER}/").removesuffix(".yaml")
             rows.setdefault(set_id, []).append(row)
     except DataError as error:

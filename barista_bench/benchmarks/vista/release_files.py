@@ -134,7 +134,7 @@ class SetMetadata(msgspec.Struct):
 
 
 class SetDescription(msgspec.Struct):
-    """One `<id>.yaml`: a problem set without its videos. `metadata` as it stands there: see `read_metadata`."""
+    """One `<id>.yaml`: a problem set without its videos. `metadata` as it stands there, a `SetMetadata`."""
 
     label_prompts: dict[str, str]
     prompt_gpt: str
@@ -165,14 +165,6 @@ def read_description(path: Path) -> SetDescription:
         raise DataError(f"{path}: {error}. Remedy: {_REFETCH}") from error
 
 
-def read_metadata(content: object) -> SetMetadata:
-    """The metadata of a description. Raises DataError naming the field that cannot be used."""
-    try:
-        return msgspec.convert(content, SetMetadata, strict=False)
-    except msgspec.ValidationError as error:
-        raise DataError(str(error)) from error
-
-
 def read_entries(path: Path) -> list[VideoEntry]:
     """One problem set's videos. Raises DataError naming file and field."""
     data = read_bounded(path, MAX_JSON, remedy=_REFETCH)
@@ -182,12 +174,12 @@ def read_entries(path: Path) -> list[VideoEntry]:
         raise DataError(f"{path}: {error}. Remedy: {_REFETCH}") from error
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, MetadataRow]]:
-    """(line, row) of `metadata.csv`. Raises DataError naming the file and the line of the first bad row."""
+def read_rows(path: Path) -> Iterator[MetadataRow]:
+    """The rows of `metadata.csv`. Raises DataError naming the file and the line of the first bad row."""
     text = read_bounded_text(path, MAX_CSV, remedy=_REFETCH)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         for record in reader:
-            yield reader.line_num, msgspec.convert(record, MetadataRow, strict=False)
+            yield msgspec.convert(record, MetadataRow, strict=False)
     except (csv.Error, msgspec.ValidationError) as error:
         raise DataError(f"{path}: line {reader.line_num}: {error}. Remedy: {_REFETCH}") from error

@@ -1,4 +1,4 @@
-"""`summary.txt` of a released run folder: the figures of `metrics.json` for people, as `templates/summary.txt` has them.
+"""`summary.txt` of a released run folder, from `templates/summary.txt`: the figures of `metrics.json` for people.
 
 The random best and worst answers that the release adds for referring are drawn without a seed: they are left out.
 """
@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from barista_bench.interchange.released_folder import DIRECTORY, JsonObject
 
-_CRITERION = "mean_geval_"
+_MEAN = "mean_geval_"
 
 
 def summary_text(task: str, metrics: JsonObject, directory: str, *, total_tokens: int) -> str:
@@ -25,16 +25,9 @@ def summary_text(task: str, metrics: JsonObject, directory: str, *, total_tokens
         loader=PackageLoader(__package__), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     texts.filters |= {"share": _share, "duration": _duration}
-    return texts.get_template("summary.txt").render(
-        prefix=DIRECTORY,
-        directory=directory,
-        task=task,
-        m=metrics,
-        criteria=[
-            key.removeprefix(_CRITERION) for key in metrics if key.startswith(_CRITERION) and key != f"{_CRITERION}score"
-        ],
-        total_tokens=total_tokens,
-    ).rstrip("\n")
+    values = {"prefix": DIRECTORY, "directory": directory, "task": task, "m": metrics, "total_tokens": total_tokens}
+    criteria = [key.removeprefix(_MEAN) for key in metrics if key.startswith(_MEAN) and key != f"{_MEAN}score"]
+    return texts.get_template("summary.txt").render(values, criteria=criteria).rstrip("\n")
 
 
 def _duration(milliseconds: float | None) -> str:

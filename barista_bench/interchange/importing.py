@@ -56,7 +56,6 @@ from barista_bench.runs.run_folder import (
     RunDescription,
     data_location,
     run_description,
-    sessions_file,
 )
 from barista_bench.runs.score.samples import read_samples
 
@@ -184,7 +183,7 @@ class _Importer:
         ]
         described = self._described({record.fingerprint for record in records}, out, root)
         write_imported(folder, described, self.first.examples, records)
-        with sessions_file(folder, Shard()).open("w", encoding="utf-8") as file:
+        with Shard().file(folder, "sessions").open("w", encoding="utf-8") as file:
             for run in self.released:
                 latency = sum(prediction.latency_ms or 0.0 for prediction in run.predictions) / 1000
                 # Requests may have run side by side: no seconds of the run, and no rates are made from them.

@@ -321,7 +321,7 @@ def _record(
 ) -> SampleRecord:
     fields = answer_fields(completion)
     if isinstance(completion, Completion):
-        parts = (*waiting.steps, completion)
+        parts: tuple[SampleRecord | Completion, ...] = (*waiting.steps, completion)
         fields["input_tokens"] = total(part.input_tokens for part in parts)
         fields["output_tokens"] = total(part.output_tokens for part in parts)
         fields["logprobs"] = logged_logprobs(completion.logprobs)

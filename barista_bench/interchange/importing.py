@@ -30,7 +30,7 @@ from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_target, replacing_folder
-from barista_bench.interchange.exporting import JudgeScores, released_folder
+from barista_bench.interchange.exporting import JudgeScores, RepetitionFiles
 from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run
 from barista_bench.interchange.recorded_answers import write_imported
 from barista_bench.interchange.released_folder import (
@@ -198,7 +198,7 @@ class _Importer:
         read = read_samples(folder)
         for run_index, run in enumerate(self.released):
             comparing = Comparing(run.original, run_index)
-            released_folder(read, run_index, comparing, JudgeScores(self.first.judge, self.scores))
+            RepetitionFiles(read, run_index, comparing, JudgeScores(self.first.judge, self.scores)).folder()
             self.kept += comparing.differences
         write_kept(self.kept, folder)
 

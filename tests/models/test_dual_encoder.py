@@ -131,21 +131,29 @@ def test_x_clip_scores_as_the_models_own_logits(
     assert scores(other) != scores(first)
 
 
-def test_a_video_is_the_mean_of_its_frames(encoders: dict[str, Path], theirs: dict[str, tuple[object, object]]) -> None:
+@pytest.mark.parametrize("unit_frames", [True, False])
+def test_a_video_is_the_mean_of_its_frames(
+    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]], unit_frames: bool
+) -> None:
     model, processor = theirs["clip"]
     with torch.inference_mode():
         rows = []
         for seed in range(5):
             pixels = processor.image_processor(images=[picture(seed)], return_tensors="pt")
             row = model.get_image_features(**pixels).pooler_output[0].double()
-            rows.append(row / row.norm())
+            rows.append(row / row.norm() if unit_frames else row)
         texts = model.get_text_features(**tokens(processor, CHOICES.values(), True)).pooler_output.double()
         video = sum(rows) / len(rows)
         expected = [float(video @ text / video.norm() / text.norm()) for text in texts]
-    encoder = DualEncoder.load(str(encoders["clip"]))
-    assert encoder.identity.settings["pooling"] == "mean of unit vectors"
+    encoder = DualEncoder.load(str(encoders["clip"]), unit_frames=unit_frames)
     (answer,) = ask(encoder, request("a", range(5)))
     np.testing.assert_allclose(list(scores(answer).values()), expected, atol=2e-6)
+
+
+def test_both_means_are_named_and_differ(encoders: dict[str, Path]) -> None:
+    alike, plain = (DualEncoder.load(str(encoders["clip"]), unit_frames=unit) for unit in (True, False))
+    assert (alike.identity.settings["pooling"], plain.identity.settings["pooling"]) == ("mean of unit vectors", "mean")
+    assert scores(ask(alike, request("a", range(5)))[0]) != scores(ask(plain, request("a", range(5)))[0])
 
 
 @pytest.mark.parametrize("family", ["clip", "siglip"], indirect=True)

@@ -60,11 +60,20 @@ class DualEncoder:
         self._warned_of: set[str] = set()
 
     @classmethod
-    def load(cls, name: str, *, batch_size: int = 8, **settings: Any) -> DualEncoder:  # noqa: ANN401
+    def load(
+        cls,
+        name: str,
+        *,
+        batch_size: int = 8,
+        unit_frames: bool = True,
+        **settings: Any,  # noqa: ANN401  (`CheckpointSettings` says which)
+    ) -> DualEncoder:
         """Load a local folder or a Hub id with a tower of texts and one of images or videos.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
+            unit_frames: whether an image model's frames count alike (brought to length 1 before their mean). ViSTa
+                says that CLIP averages the embeddings of frames, and not which of the two it means.
             settings: fields of `CheckpointSettings`; dtype `auto` is float32 on a CPU.
 
         Raises:
@@ -72,7 +81,7 @@ class DualEncoder:
             ConfigError: a setting is unknown or out of range.
         """
         checked_size(batch_size)
-        towers = load_towers(name, checked(CheckpointSettings, settings))
+        towers = load_towers(name, checked(CheckpointSettings, settings), unit_frames=unit_frames)
         return cls(towers, _identity(name, towers), batch_size=batch_size)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:

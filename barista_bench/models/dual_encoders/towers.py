@@ -102,12 +102,12 @@ class Towers(ABC):
 class FrameTowers(Towers):
     """An image model: each frame is embedded alone, and a video is the mean of its frames' vectors.
 
-    These are brought to length 1 first, so that frames count alike. ViSTa says that CLIP averages the embeddings of
-    frames, and not whether these are.
+    These are brought to length 1 first, unless `unit_frames` is False: longer ones count for more then.
     """
 
     sees = "frames"
     pooling = "mean of unit vectors"
+    unit_frames = True
 
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
         return [(image,) for image in images]
@@ -119,7 +119,8 @@ class FrameTowers(Towers):
     def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
         import torch
 
-        return _mean(_unit(torch.cat(list(units)).double()))
+        frames = torch.cat(list(units)).double()
+        return _mean(_unit(frames) if self.unit_frames else frames)
 
 
 class VideoTowers(Towers):
@@ -188,8 +189,11 @@ def spread(total: int, count: int) -> tuple[int, ...]:
     return tuple(step * (total - 1) // max(1, count - 1) for step in range(count))
 
 
-def load_towers(name: str, settings: CheckpointSettings) -> Towers:
+def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = True) -> Towers:
     """The towers of a local folder or a Hub id, ready on their device; on a CPU in float32, unless said otherwise.
+
+    Args:
+        unit_frames: whether an image model's frames are brought to length 1 before their mean.
 
     Raises:
         ModelError: the checkpoint cannot be read, is incomplete, or is no dual encoder.
@@ -210,7 +214,10 @@ def load_towers(name: str, settings: CheckpointSettings) -> Towers:
         dtype="float32" if settings.dtype == "auto" and on_cpu else settings.dtype,
         attn_implementation=settings.attn_implementation,
     )
-    return _kind(name, model)(name, model, processor)
+    towers = _kind(name, model)(name, model, processor)
+    if isinstance(towers, FrameTowers) and not unit_frames:
+        towers.unit_frames, towers.pooling = False, "mean"
+    return towers
 
 
 def _kind(name: str, model: PreTrainedModel) -> type[Towers]:

@@ -28,7 +28,7 @@ from generate_release import generate
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.data.origin import split_videos
 from barista_bench.data.plan import plan_tasks
-from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.scene_graph import SceneGraph, VideoGraph, validate
 
 CORES = 2
 HANDS = ("left hand", "right hand")
@@ -52,13 +52,13 @@ def everything(root: str, num_proc: int) -> Row:
     The videos themselves are absent, which is reported.
     """
     wanted = [(task, task.sampling) for task in TASKS]
-    made = plan_tasks(SceneGraph(root), wanted, split=split_videos, num_proc=num_proc, check_masks=True)
-    assert made.validation is not None
-    others = [problem for problem in made.validation.problems if not problem.file.endswith(".mp4")]
+    made = plan_tasks(SceneGraph(root), wanted, split=split_videos, num_proc=num_proc)
+    validation = validate(root, num_proc=num_proc)
+    others = [problem for problem in validation.problems if not problem.file.endswith(".mp4")]
     assert not others, others[:3]
     sets = {name: f"{len(plan.examples)} of {plan.candidates:,}" for name, plan in made.plans.items()}
     digest = hashlib.sha256("".join(plan.content_hash for plan in made.plans.values()).encode()).hexdigest()
-    masks = sum(video.instances for video in made.validation.videos)
+    masks = sum(video.instances for video in validation.videos)
     said = "; ".join(f"{name} {count}" for name, count in sets.items())
     return {"found": f"{masks:,} masks, no problem; {said}; hash {digest[:12]}", "hash": digest, "workers": num_proc}
 

@@ -14,7 +14,7 @@ from PIL import Image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.interchange.mask_formats import read_mask_tracks, write_mask_tracks
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
-from barista_bench.scene_graph.mask_tracks import MaskTracks
+from barista_bench.scene_graph.masks import MaskTracks
 
 WIDTH, HEIGHT = 24, 16
 CATEGORIES = {"cup-1": "coffee cup", "cup-2": "coffee cup", 'handle <&> "é': "handle"}

@@ -58,8 +58,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.mask_tracks import MaskTracks
-from barista_bench.scene_graph.masks import Rle, parse_segmentations
+from barista_bench.scene_graph.masks import MaskTracks, Rle, parse_segmentations
 from barista_bench.scene_graph.release import ReleaseRange, ReleaseSegment
 from barista_bench.scene_graph.video_graph import HAND_RELATION, UNNAMED, VideoGraph
 

@@ -32,8 +32,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import replacing, replacing_folder, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import AV_ERRORS, reason
-from barista_bench.scene_graph.mask_tracks import MaskTracks
-from barista_bench.scene_graph.masks import Rle, mask_boxes
+from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,

@@ -56,8 +56,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.runs.ask.config import ModelSettings
 
 if TYPE_CHECKING:
-    from barista_bench.judging.asking import AskCounts
-    from barista_bench.runs.ask.asking import Session
+    from barista_bench.runs.ask.asking import AskCounts
     from barista_bench.runs.score.scoring import ScoredRun
 
 
@@ -117,7 +116,7 @@ def scored_runs(
     return load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
 
 
-def exit_on_failures(counts: Session | AskCounts, what: str, hint: str = "") -> None:
+def exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
     """End the command with exit code 1 where some of what was asked failed."""
     if counts.failed:
         echo(

@@ -228,10 +228,8 @@ def _hint(root: Path) -> str:
     return ". Remedy: give the folder that holds one folder per video"
 
 
-def split_videos(
-    preparations: Mapping[str, str], asked: Sequence[frozenset[str]] = (), *, seed: int = 42
-) -> dict[str, str]:
-    """Video id to split. Depends on ids, preparations, seed and `asked` alone, not on their order.
+def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]] = ()) -> dict[str, str]:
+    """Video id to split. Depends on ids, preparations and `asked` alone, not on their order.
 
     A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
     two videos gets one.
@@ -250,16 +248,16 @@ def split_videos(
         strata[preparations[video_id]].append(video_id)
     chosen: set[str] = set()
     for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, _TEST_SHARE).items():
-        chosen.update(_ranked(strata[stratum], seed)[:count])
+        chosen.update(_ranked(strata[stratum])[:count])
     for videos in sorted(asked, key=sorted):
         if len(videos) > 1 and not videos & chosen:
-            chosen.add(_ranked(videos, seed)[0])
+            chosen.add(_ranked(videos)[0])
     return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
 
 
-def _ranked(videos: Iterable[str], seed: int) -> list[str]:
+def _ranked(videos: Iterable[str]) -> list[str]:
     """In the order in which they are taken for tests."""
-    return sorted(videos, key=lambda video_id: (content_seed("split", seed, video_id), video_id))
+    return sorted(videos, key=lambda video_id: (content_seed("split", 42, video_id), video_id))
 
 
 def split_of(

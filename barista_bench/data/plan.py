@@ -22,7 +22,7 @@ from barista_bench.core.task import Example, SkippedExample, Task
 from barista_bench.core.worker_processes import worker_processes
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.scene_graph import Problem, SceneGraph, Validation, VideoValidation, validate_video
+from barista_bench.scene_graph import Problem, SceneGraph
 
 
 class NoExamples(DataError):
@@ -79,14 +79,12 @@ class Plans:
         empty: tasks for which the release has no example, with the reason.
         splits: video id to split, for every usable video of a scene graph.
         problems: what is wrong with folders, files and records.
-        validation: where masks and videos were to be checked.
     """
 
     plans: dict[str, Plan]
     empty: dict[str, NoExamples]
     splits: dict[str, str]
     problems: tuple[Problem, ...]
-    validation: Validation | None = None
 
 
 SampledTasks = Mapping[str, tuple[GraphTask, Sampling]]
@@ -104,13 +102,12 @@ class TaskSurvey:
 
 @dataclass(frozen=True, slots=True)
 class VideoSurvey:
-    """What one video has; `tasks` by task name, `validation` where masks were to be checked."""
+    """What one video has; `tasks` by task name."""
 
     video_id: str
     preparation: str
     problems: tuple[Problem, ...]
     tasks: dict[str, TaskSurvey]
-    validation: VideoValidation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +125,6 @@ class VideoReader:
 
     graph: SceneGraph
     tasks: SampledTasks
-    check_masks: bool
 
     def survey(self, video_id: str) -> VideoSurvey | Problem:
         """One video's candidates for every task; the problem where the video cannot be used at all.
@@ -137,7 +133,6 @@ class VideoReader:
             DataError: the graph is strict, and there is an error in the file.
         """
         for video in self.graph.videos([video_id]):
-            validation = validate_video(video, self.graph.video_path(video_id)) if self.check_masks else None
             surveys = {}
             for name, (task, sampling) in self.tasks.items():
                 items = list(task.candidates(video, sampling)) if sampling.selects(video) else []
@@ -146,7 +141,7 @@ class VideoReader:
                     tuple(item for item in items if isinstance(item, Candidate)),
                     tuple(item for item in items if isinstance(item, SkippedExample)),
                 )
-            return VideoSurvey(video_id, video.preparation, video.problems, surveys, validation)
+            return VideoSurvey(video_id, video.preparation, video.problems, surveys)
         return self.graph.failed[video_id]
 
     def build(self, job: BuildJob) -> dict[str, dict[int, Example]]:
@@ -178,7 +173,6 @@ def plan_tasks(
     *,
     split: Callable[[Mapping[str, str], Sequence[frozenset[str]]], Mapping[str, str]],
     num_proc: int = 1,
-    check_masks: bool = False,
     progress: bool = False,
 ) -> Plans:
     """Draw the frozen sets of several tasks.
@@ -188,7 +182,6 @@ def plan_tasks(
         split: from preparation types by video id, and the videos that each task has candidates of, to splits by video
             id.
         num_proc: processes that read videos; they change nothing but the time it takes.
-        check_masks: also look at every mask and video, as `validate` does.
         progress: show a bar for each of the two passes.
 
     Raises:
@@ -200,7 +193,7 @@ def plan_tasks(
     by_name = {task.name: (task, sampling) for task, sampling in wanted}
     for _, sampling in wanted:
         sampling.refuse_unknown_videos(graph)
-    reader = VideoReader(graph, by_name, check_masks)
+    reader = VideoReader(graph, by_name)
     with ExitStack() as stack:
         each = stack.enter_context(worker_processes(num_proc)).map if num_proc > 1 else map
         surveys = _surveyed(graph, each(reader.survey, graph.video_ids), progress)
@@ -208,7 +201,6 @@ def plan_tasks(
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, asked))
         draws = {name: _draw(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
-        validations = tuple(survey.validation for survey in surveys if survey.validation)
         del surveys
         built: dict[str, dict[int, Example]] = {name: {} for name in draws}
         jobs = _jobs(draws)
@@ -221,8 +213,7 @@ def plan_tasks(
         for name, draw in draws.items()
         if not draw.selected
     }
-    validation = Validation(str(graph.root), validations, graph.problems) if check_masks else None
-    return Plans(plans, empty, splits, problems, validation)
+    return Plans(plans, empty, splits, problems)
 
 
 def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
@@ -28,23 +27,6 @@ from barista_bench.media.video.index import Stamp, VideoIndex, stamp_of, video_i
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
-
-
-@dataclass(slots=True)
-class CacheCounts:
-    """What a cache did so far.
-
-    Args:
-        decoded: values made.
-        reused: values handed out that were kept, or that another thread was making.
-        evicted: values dropped for want of room, whether or not they were wanted again.
-        bytes: held now.
-    """
-
-    decoded: int = 0
-    reused: int = 0
-    evicted: int = 0
-    bytes: int = 0
 
 
 class SharedCache(Generic[KeyT, ValueT]):
@@ -66,13 +48,14 @@ class SharedCache(Generic[KeyT, ValueT]):
         self._kept: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
         # None stands for a failure: a thread that waited tries again, and meets an error of its own.
         self._making: dict[KeyT, Future[ValueT | None]] = {}
-        self._counts = CacheCounts()
+        self.made = 0
+        """Values made so far."""
 
     @property
-    def counts(self) -> CacheCounts:
-        """As they stand now."""
+    def held_bytes(self) -> int:
+        """Of the values that are kept now."""
         with self._lock:
-            return replace(self._counts, bytes=int(self._kept.currsize))
+            return int(self._kept.currsize)
 
     def get(
         self,
@@ -101,7 +84,6 @@ class SharedCache(Generic[KeyT, ValueT]):
                 further = [
                     key for key in further if not any(key in known for known in (mine, self._kept, self._making))
                 ]
-                self._counts.reused += len(kept)
                 self._making |= {key: Future() for key in (*mine, *further)}
             values |= kept
             if mine:
@@ -111,8 +93,6 @@ class SharedCache(Generic[KeyT, ValueT]):
                 value = future.result()
                 if value is not None:
                     values[key] = value
-                    with self._lock:
-                        self._counts.reused += 1
         return values
 
     def discard(self, keys: Iterable[KeyT]) -> None:
@@ -139,11 +119,9 @@ class SharedCache(Generic[KeyT, ValueT]):
         finally:  # also after an interrupt, or others would wait for ever
             with self._lock:
                 futures = {key: self._making.pop(key) for key in (*mine, *further)}
-                before = len(self._kept)
                 fitting = {key: value for key, value in made.items() if self._kept.getsizeof(value) <= self.max_bytes}
                 self._kept.update(fitting)
-                self._counts.decoded += len(made)
-                self._counts.evicted += before + len(fitting) - len(self._kept)
+                self.made += len(made)
             for key, future in futures.items():
                 future.set_result(made.get(key))
 
@@ -229,16 +207,11 @@ class FrameStore:
 
     def __init__(self, *, max_bytes: int = 512 * 2**20, clock: StageClock | None = None) -> None:
         self.clock = clock or StageClock()
-        self._cache: SharedCache[_Key, _Value] = SharedCache(max_bytes, _size_of)
+        self.cache: SharedCache[_Key, _Value] = SharedCache(max_bytes, _size_of)
         self._reading = threading.local()
         self._plan_lock = threading.Lock()
         self._uses: Counter[FrameRef] = Counter()
         self._planned: dict[str, list[int]] = {}
-
-    @property
-    def counts(self) -> CacheCounts:
-        """Frames and images decoded, reused and evicted, and the bytes held now."""
-        return self._cache.counts
 
     def plan(self, frames: Iterable[FrameRef]) -> None:
         """Announce the frames that will be asked for, each as often as it will be; replaces an earlier plan.
@@ -275,10 +248,10 @@ class FrameStore:
 
         keys = [_Frame(stamp, frame) for frame in lazy.indices]
         try:
-            frames = self._cache.get(keys, make, candidates=lambda mine: self._on_the_way(video_id, stamp, index, mine))
+            frames = self.cache.get(keys, make, candidates=lambda mine: self._on_the_way(video_id, stamp, index, mine))
         finally:
             # Counted when it is done, so that whoever is last drops it: no one comes later.
-            self._cache.discard([_Frame(stamp, frame) for frame in self._used(video_id, lazy.indices)])
+            self.cache.discard([_Frame(stamp, frame) for frame in self._used(video_id, lazy.indices)])
         # Views, whose owner is read-only: they cannot be made writable again.
         return [cast("Frame", frames[key]).view() for key in keys]
 
@@ -303,20 +276,18 @@ class FrameStore:
             with self.clock("decode"):
                 return {key: decode_image(data, name)}
 
-        return cast("Image.Image", self._cache.get([key], make)[key]).copy()
+        return cast("Image.Image", self.cache.get([key], make)[key]).copy()
 
     def close(self) -> None:
         """Drop what is kept, and close the calling thread's reader; other threads' close when they end."""
-        self._cache.clear()
+        self.cache.clear()
         self._reading.path = None
         close_readers()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _index(self, stamp: Stamp) -> VideoIndex:
@@ -355,7 +326,7 @@ class FrameStore:
         count = len(index.pts)
         wanted = [key.index for key in mine if isinstance(key, _Frame) and 0 <= key.index < count]
         width, height = index.size
-        room = min(MAX_ON_THE_WAY, self._cache.max_bytes // 8 // (3 * width * height))
+        room = min(MAX_ON_THE_WAY, self.cache.max_bytes // 8 // (3 * width * height))
         if not wanted or not room:
             return []
         keyframes = {int(index.start[frame]) for frame in wanted}

@@ -154,12 +154,10 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     return Board(tuple(entries), tuple(refused))
 
 
-def fetch_results(
-    repo_id: str, into: str | Path, *, revision: str | None = None, endpoint: str | None = None
-) -> Fetched:
+def fetch_results(repo_id: str, into: str | Path, *, endpoint: str | None = None) -> Fetched:
     """Copy the submissions of a dataset on the Hub; only files that can be any are fetched."""
     api = HfApi(endpoint=endpoint, library_name="barista_bench")
-    commit = api.repo_info(repo_id, repo_type="dataset", revision=revision).sha
+    commit = api.repo_info(repo_id, repo_type="dataset").sha
     wanted: list[str] = []
     refused: list[RefusedSubmission] = []
     for file in api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True):

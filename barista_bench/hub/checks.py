@@ -136,30 +136,6 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
         return self
 
 
-class EvalTask(HubModel):
-    """One leaderboard of a dataset, as we write it: what the framework inspect-ai further takes is not ours."""
-
-    id: TaskId
-    config: TaskId | None = None
-    split: Annotated[str, StringConstraints(pattern=r"^[\w.\-]+(\+[\w.\-]+)*$", max_length=100)] = "test"
-
-
-class EvalFile(HubModel):
-    """`eval.yaml` in the root of a dataset repository."""
-
-    name: Text
-    description: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
-    evaluation_framework: TaskId
-    tasks: Annotated[list[EvalTask], Field(min_length=1, max_length=200)]
-
-    @model_validator(mode="after")
-    def _one_entry_a_task(self) -> Self:
-        for name, count in Counter(task.id for task in self.tasks).items():
-            if count > 1:
-                raise ValueError(f"the task {name!r} stands there twice")
-        return self
-
-
 class _IndexedModel(BaseModel):
     """Somebody else's entries are kept whatever they hold beside what is named here."""
 

@@ -30,9 +30,7 @@ from barista_bench.hub.checks import (
     RULES_FILE,
     SCALE,
     DatasetCardMetadata,
-    EvalFile,
     EvalResults,
-    EvalTask,
     as_plain,
     checked,
     dump_yaml,
@@ -70,7 +68,7 @@ class Existing:
 
 
 def all_files(submission: Submission, existing: Existing | None = None, dataset: str | Path | None = None) -> Files:
-    """Everything that a submission consists of, each file checked by its schema.
+    """Everything that a submission consists of.
 
     Args:
         existing: of the model repository; its card and its results for other tasks are kept.
@@ -133,7 +131,7 @@ _ON_TEST = " A task named ..._test is scored on the test videos only, for models
 _WORDING = "Models are asked in our own words, unless a task's name ends in another wording's."
 
 
-def eval_file(benchmark: str) -> EvalFile:
+def eval_file(benchmark: str) -> dict[str, object]:
     """`eval.yaml` of the benchmark's dataset: a leaderboard for each task, over all videos and over the test videos.
 
     And the same again for models that were asked in the release's own wording, where that can be had.
@@ -141,20 +139,22 @@ def eval_file(benchmark: str) -> EvalFile:
     known = get_benchmark(benchmark)
     tasks = known.tasks
     notes = "; ".join(f"{task.name}: {_shown(task.primary)} over {task.row_note}" for task in tasks)
-    return EvalFile(
-        name=known.title,
-        description=f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} times "
-        f"the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
-        evaluation_framework=FRAMEWORK,
-        tasks=[
-            EvalTask(
-                id=task_id(task.name, split, "release", wording), config=task.name, split=known.published_split(split)
-            )
+    return {
+        "name": known.title,
+        "description": f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} "
+        f"times the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
+        "evaluation_framework": FRAMEWORK,
+        "tasks": [
+            {
+                "id": task_id(task.name, split, "release", wording),
+                "config": task.name,
+                "split": known.published_split(split),
+            }
             for wording in _wordings(known)
             for split in known.leaderboards
             for task in tasks
         ],
-    )
+    }
 
 
 def _shown(primary: str) -> str:
@@ -164,7 +164,7 @@ def _shown(primary: str) -> str:
 def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Content]:
     """`eval.yaml`; with `folder` also all files of the built dataset, and `leaderboard.yaml`, by which a leaderboard
     knows results on its examples. Raises DataError where the folder is not fit."""
-    text = dump_yaml(as_plain(eval_file(benchmark)))
+    text = dump_yaml(eval_file(benchmark))
     files: dict[str, Content] = {}
     if folder is not None:
         files = _folder_files(Path(folder))

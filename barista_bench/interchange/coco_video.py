@@ -18,8 +18,7 @@ from pycocotools import mask as coco_mask
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
-from barista_bench.scene_graph.mask_tracks import MaskTracks
-from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
+from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES, PixelCount
 
 FILE = "annotations.json"

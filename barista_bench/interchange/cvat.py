@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded
 from barista_bench.files.writing import write_whole
-from barista_bench.scene_graph.mask_tracks import MaskTracks
-from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_boxes
+from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask, mask_boxes
 
 _MAX_BYTES = 2**30
 _MAX_SIDE = 16384

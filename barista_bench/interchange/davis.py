@@ -19,8 +19,7 @@ from PIL import Image
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded
 from barista_bench.files.writing import replacing, write_whole
-from barista_bench.scene_graph.mask_tracks import MaskTracks
-from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
+from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES
 from barista_bench.scene_graph.video_graph import UNNAMED
 

@@ -80,15 +80,12 @@ class JudgeScores(NamedTuple):
     replaced: bool = False
 
 
-def released_folder(read: ReadRun, run: int, keeping: Keeping, judging: JudgeScores) -> ReleasedFolder:
+class RepetitionFiles:
     """The released files of one repetition, `run`; `keeping` gives what an imported run was before.
 
     Floats are those of the records that come out, in their order.
     """
-    return _Repetition(read, run, keeping, judging).folder()
 
-
-class _Repetition:
     def __init__(self, read: ReadRun, run: int, keeping: Keeping, judging: JudgeScores) -> None:
         self._read, self._run, self._keeping, self._judging = read, run, keeping, judging
         self._task: Task = read.task
@@ -321,7 +318,7 @@ def export_run(
     kept = read_kept(read.folder)
     judging = _judging(read, _judge_folder(read, judge), data, root, is_imported=bool(kept))
     runs = sorted({sample.record.run for sample in read.samples})
-    released = [released_folder(read, run, PuttingBack(kept, run), judging) for run in runs]
+    released = [RepetitionFiles(read, run, PuttingBack(kept, run), judging).folder() for run in runs]
     names = ["."] if len(runs) == 1 else _folder_names(read, runs)
     with replacing_folder(out) as partial:
         for name, folder in zip(names, released, strict=True):

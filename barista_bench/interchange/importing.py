@@ -31,7 +31,7 @@ from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_target, replacing_folder
-from barista_bench.interchange.exporting import JudgeScores, released_folder
+from barista_bench.interchange.exporting import JudgeScores, RepetitionFiles
 from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run
 from barista_bench.interchange.recorded_answers import write_imported
 from barista_bench.interchange.released_folder import (
@@ -57,7 +57,6 @@ from barista_bench.runs.run_folder import (
     RunDescription,
     data_location,
     run_description,
-    sessions_file,
 )
 from barista_bench.runs.score.samples import read_samples
 
@@ -185,7 +184,7 @@ class _Importer:
         ]
         described = self._described({record.fingerprint for record in records}, out, root)
         write_imported(folder, described, self.first.examples, records)
-        with sessions_file(folder, Shard()).open("w", encoding="utf-8") as file:
+        with Shard().file(folder, "sessions").open("w", encoding="utf-8") as file:
             for run in self.released:
                 latency = sum(prediction.latency_ms or 0.0 for prediction in run.predictions) / 1000
                 # Requests may have run side by side: no seconds of the run, and no rates are made from them.
@@ -200,7 +199,7 @@ class _Importer:
         read = read_samples(folder)
         for run_index, run in enumerate(self.released):
             comparing = Comparing(run.original, run_index)
-            released_folder(read, run_index, comparing, JudgeScores(self.first.judge, self.scores))
+            RepetitionFiles(read, run_index, comparing, JudgeScores(self.first.judge, self.scores)).folder()
             self.kept += comparing.differences
         write_kept(self.kept, folder)
 

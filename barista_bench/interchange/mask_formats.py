@@ -15,7 +15,7 @@ from pathlib import Path
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import replacing_folder
 from barista_bench.interchange import coco_video, cvat, davis
-from barista_bench.scene_graph.mask_tracks import MaskTracks
+from barista_bench.scene_graph.masks import MaskTracks
 
 _READERS = {"coco_video": coco_video.read, "cvat": cvat.read, "davis": davis.read}
 _WRITERS = {"coco_video": coco_video.write, "cvat": cvat.write, "davis": davis.write}

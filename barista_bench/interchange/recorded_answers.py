@@ -24,7 +24,6 @@ from barista_bench.runs.run_folder import (
     OWN_EXAMPLES,
     RunDescription,
     data_location,
-    log_file,
     run_description,
     write_run,
 )
@@ -121,7 +120,7 @@ def write_imported(
 ) -> None:
     """The files of a run folder whose answers came from elsewhere; it holds its own examples."""
     write_frozen(examples, folder / OWN_EXAMPLES)
-    with SampleLog(log_file(folder, Shard())) as samples:
+    with SampleLog(Shard().file(folder, "samples")) as samples:
         for record in records:
             samples.append(record)
     write_run(folder, described)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tqdm import tqdm
 
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Status, content_seed
-from barista_bench.errors import ModelError
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
-from barista_bench.runs.ask.asking import answers_of, checked_completion
+from barista_bench.runs.ask.asking import AskCounts, answer_fields, each_answered
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 
@@ -53,24 +52,6 @@ def draw_keys(
     return {draw: digest("judge", item, dict(identity), dict(generation), draw) for draw in draws}
 
 
-@dataclass(slots=True, kw_only=True)
-class AskCounts:
-    """How many replies one start asked for, found in the log, and failed to get."""
-
-    asked: int = 0
-    already_done: int = 0
-    failed: int = 0
-    first_failure: str = ""
-
-    def add(self, record: SampleRecord) -> None:
-        """Count a new record."""
-        if record.finished:
-            self.asked += 1
-        else:
-            self.failed += 1
-            self.first_failure = self.first_failure or str(record.error)
-
-
 def ask(
     model: Model,
     config: GenerationConfig,
@@ -94,66 +75,40 @@ def ask(
         ModelError: the model answers what it was not asked.
     """
     records = counting_records(log.path)
-    waiting: dict[str, tuple[RepeatedPrompt, list[int]]] = {}
+    waiting: list[tuple[RepeatedPrompt, list[int]]] = []
     for question in questions:
         draws = [draw for draw, key in question.keys.items() if key not in records or not records[key].finished]
         counts.already_done += len(question.keys) - len(draws)
         if draws:
-            waiting[question.item] = (question, draws)
-
-    def append(question: RepeatedPrompt, draw: int, reply: Completion | Failure, seconds: float) -> None:
-        record = _record(question, draw, reply, read, kept, seconds)
-        log.append(record)
-        records[record.key] = record
-        counts.add(record)
-
-    total = sum(len(draws) for _, draws in waiting.values())
+            waiting.append((question, draws))
+    requests = [((question, draws), question.request(draws)) for question, draws in waiting]
+    total = sum(len(draws) for _, draws in waiting)
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
-        for answered in answers_of(model, _requests(list(waiting.values())), config):
-            name = answered.request.request_id
-            if name not in waiting:
-                raise ModelError(
-                    f"model {model.identity.name}: answered {name!r}, which was not asked or was answered before. "
-                    "Remedy: correct the model"
-                )
-            question, draws = waiting.pop(name)
-            replies = list(answered.completions)
-            for position, draw in enumerate(draws):
-                reply = checked_completion(replies[position] if position < len(replies) else None, name)
-                append(question, draw, reply, answered.seconds / len(draws))
+        for (question, draws), replies, seconds in each_answered(model, requests, config):
+            for draw, reply in zip(draws, replies, strict=True):
+                record = _record(question, draw, reply, read, kept, seconds)
+                log.append(record)
+                records[record.key] = record
+                counts.count(record)
             bar.update(len(draws))
-    for question, draws in waiting.values():
-        for draw in draws:
-            append(question, draw, Failure("the model returned no answer"), 0.0)
     return records
-
-
-def _requests(waiting: Sequence[tuple[RepeatedPrompt, list[int]]]) -> Iterator[Request]:
-    for question, draws in waiting:
-        yield question.request(draws)
 
 
 def _record(
     question: RepeatedPrompt, draw: int, reply: Completion | Failure, read: ReadReply, kept: KeptTokens, seconds: float
 ) -> SampleRecord:
     status, error = reply_status(reply, read)
-    completion = reply if isinstance(reply, Completion) else None
     return SampleRecord(
         key=question.keys[draw],
         fingerprint=question.fingerprint,
         example_id=question.item,
         run=draw,
         status=status,
-        text=completion.text if completion else None,
-        reasoning=completion.reasoning if completion else None,
-        finish_reason=completion.finish_reason if completion else None,
         error=error,
-        input_tokens=completion.input_tokens if completion else None,
-        output_tokens=completion.output_tokens if completion else None,
         seconds=seconds,
         prompt=digest(question.prompt.as_text()),
-        batch_size=completion.batch_size if completion else None,
-        logprobs=logged_logprobs(kept(completion)) if completion else None,
+        logprobs=logged_logprobs(kept(reply)) if isinstance(reply, Completion) else None,
+        **answer_fields(reply),
     )
 
 

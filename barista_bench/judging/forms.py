@@ -18,18 +18,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import Judged, Rationale
 from barista_bench.judging.rubric import Criterion, Rubric
 from barista_bench.judging.verdicts import Unusable, read_object
 
 MOST_STEPS = 12
-STEPS_SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {"steps": {"type": "array", "items": {"type": "string"}}},
-    "required": ["steps"],
-    "additionalProperties": False,
-}
+STEPS_SCHEMA = object_schema({"steps": {"type": "array", "items": {"type": "string"}}})
 
 
 def judge_prompts(name: str) -> PromptTexts:

@@ -28,12 +28,11 @@ from barista_bench.judging.results import (
     JudgedResults,
     JudgeInfo,
     RubricInfo,
-    write_judged,
 )
 from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure
+from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, write_results
 from barista_bench.runs.score.samples import ScoredSample, figure
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -122,7 +121,7 @@ class JudgedRun:
                 about = {"example_id": example_id, "video_id": videos[example_id, number], "run": number}
                 for line in map(asdict, verdicts) if verdicts else [{"status": "unanswered"}]:
                     file.write(json.dumps(about | line, sort_keys=True) + "\n")
-        write_judged(self.results, self.folder / RESULTS_FILE)
+        write_results(self.results, self.folder / RESULTS_FILE)
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:

@@ -17,15 +17,10 @@ from collections.abc import Sequence
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
 from barista_bench.benchmarks.barista.lexical import domain_vocabulary, stem
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, QaPair
-from barista_bench.benchmarks.parsing import is_text
+from barista_bench.benchmarks.parsing import is_text, object_schema
 from barista_bench.judging.verdicts import MAX_REPLY, Unusable
 
-SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {name: {"type": "string"} for name in ("question", "answer", "category")},
-    "required": ["question", "answer", "category"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({name: {"type": "string"} for name in QaPair.__annotations__})
 COLOURS = tuple(
     "black white grey gray silver red blue green yellow orange brown pink purple transparent golden".split()  # noqa: SIM905
 )

@@ -47,13 +47,14 @@ from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompt
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_place, write_whole
-from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_keys
+from barista_bench.judging.asking import RepeatedPrompt, ask, draw_keys
 from barista_bench.judging.config import QuestionConfig
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.judge_folder import plain_json
 from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, wrong_with
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Model
+from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -38,18 +38,18 @@ class ReleasedScore(NamedTuple):
     reason: str
 
 
-SampleName = tuple[str, int]
-"""Example id and run."""
-ReleasedScores = Mapping[SampleName, Mapping[str, ReleasedScore]]
-"""By sample, then by criterion; samples that were not judged are absent."""
-
-
 class _Verdict(msgspec.Struct):
     """What stands as `text` in the judge's log."""
 
     criterion: str
-    score: float | None
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
     reason: str
+
+
+SampleName = tuple[str, int]
+"""Example id and run."""
+ReleasedScores = Mapping[SampleName, Mapping[str, ReleasedScore]]
+"""By sample, then by criterion; samples that were not judged are absent."""
 
 
 def write_released_judge(run: Path, judge: str, provider: str | None, scores: ReleasedScores) -> Path:
@@ -107,19 +107,13 @@ def read_released_scores(folder: Path) -> ReleasedScores:
 def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
     scores: dict[SampleName, dict[str, ReleasedScore]] = {}
     for record in records.values():
-        verdict = _read(record.text or "")
-        if verdict is not None:
-            by_criterion = scores.setdefault((record.example_id, record.run), {})
-            by_criterion[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
+        try:
+            verdict = msgspec.convert(json.loads(record.text or ""), _Verdict)
+        except (ValueError, RecursionError):
+            continue
+        by_criterion = scores.setdefault((record.example_id, record.run), {})
+        by_criterion[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
     return scores
-
-
-def _read(text: str) -> _Verdict | None:
-    try:
-        verdict = msgspec.convert(json.loads(text), _Verdict)
-    except (ValueError, RecursionError):
-        return None
-    return verdict if verdict.score is None or 0 <= verdict.score <= 1 else None
 
 
 def read_released_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:

@@ -8,7 +8,6 @@ from typing import Literal
 from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.files.reading import Strict, read_model
-from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.results import Comparability, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
 
 SCHEMA_VERSION = 2
@@ -111,10 +110,6 @@ class JudgedResults(Recorded):
             generation=self.generation,
         )
         return self.answers.model_copy(update={"judge": judge})
-
-
-def write_judged(results: JudgedResults, path: Path) -> None:
-    write_whole(path, results.model_dump_json(indent=1) + "\n")
 
 
 def read_judged(path: str | Path) -> JudgedResults:

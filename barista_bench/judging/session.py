@@ -23,7 +23,7 @@ from barista_bench.judging.answers import (
     form_id,
     offline_judge,
 )
-from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_keys
+from barista_bench.judging.asking import RepeatedPrompt, ask, draw_keys
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.forms import STEPS_SCHEMA, form_prompts, judge_prompts, read_steps, steps_prompt
 from barista_bench.judging.judge_folder import (
@@ -44,6 +44,7 @@ from barista_bench.judging.verdicts import (
     score_tokens,
 )
 from barista_bench.models import Completion, GenerationConfig, Model, TokenLogprob
+from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import checked
 from barista_bench.runs.log.sample_log import SampleLog

@@ -28,6 +28,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from barista_bench.benchmarks.parsing import object_schema
+from barista_bench.core.example import Fields
 from barista_bench.models import TokenLogprob
 
 MAX_REPLY = 100_000
@@ -60,18 +62,11 @@ class ReplyForm:
     top: int
 
     @property
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> Fields:
         """JSON Schema, for judges that can be held to one."""
-        return {
-            "type": "object",
-            "properties": {
-                # An enumeration, since some servers take no bounds in a schema.
-                self.score: {"type": "integer", "enum": list(range(self.top + 1))},
-                self.reason: {"type": "string"},
-            },
-            "required": [self.score, self.reason],
-            "additionalProperties": False,
-        }
+        # An enumeration, since some servers take no bounds in a schema.
+        score: Fields = {"type": "integer", "enum": list(range(self.top + 1))}
+        return object_schema({self.score: score, self.reason: {"type": "string"}})
 
 
 GEVAL_FORM = ReplyForm("score", "reason", 10)

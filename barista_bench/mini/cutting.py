@@ -1,4 +1,4 @@
-"""Encodes, cuts and joins small videos, for the kitchen and for small releases of other benchmarks made from it.
+"""Encodes small videos, for the kitchen and for small releases of other benchmarks made from it.
 
 The same frames give the same bytes with the same build of FFmpeg: one thread encodes, and no date is written.
 """
@@ -16,11 +16,8 @@ from PIL import Image
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import replacing
-from barista_bench.media.video import FrameReader, open_reader
 
 Picture = NDArray[np.uint8]
-
-_AT_ONCE = 32  # frames decoded together
 
 
 def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[int, int], fps: Fraction | int) -> Path:
@@ -69,41 +66,6 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
     return target
 
 
-def cut_clip(
-    source: str | Path,
-    out: str | Path,
-    start: int,
-    stop: int,
-    *,
-    size: tuple[int, int] | None = None,
-    fps: Fraction | int | None = None,
-    reverse: bool = False,
-) -> Path:
-    """Encode the frames [start, stop) of a video, or of a folder of frames, anew.
-
-    Args:
-        size: (width, height) of the clip, both even; None for the source's.
-        fps: frames a second of the clip; None for the source's. Frames are neither dropped nor repeated.
-        reverse: the last frame first.
-
-    Raises:
-        DataError: the source lacks one of the frames or cannot be read, or it is a folder and `fps` is None.
-        ConfigError: an odd size, or a rate that is not positive.
-    """
-    with open_reader(source) as reader:
-        if not 0 <= start < stop <= len(reader):
-            raise DataError(f"{reader.path}: no frames [{start}, {stop}): it has {len(reader)}. Remedy: choose others")
-        order = range(stop - 1, start - 1, -1) if reverse else range(start, stop)
-        new_size = size or reader.size
-        pictures = resized(_read(reader, order), new_size)
-        return encode_video(out, pictures, size=new_size, fps=fps if fps is not None else _rate(reader))
-
-
-def _read(reader: FrameReader, order: range) -> Iterator[Picture]:
-    for begin in range(0, len(order), _AT_ONCE):
-        yield from reader.read(order[begin : begin + _AT_ONCE])
-
-
 def resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
     """Pictures of another size, (width, height) in pixels; as they are where they have it."""
     for picture in pictures:
@@ -111,10 +73,3 @@ def resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Pict
             yield picture
         else:
             yield np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BILINEAR), dtype=np.uint8)
-
-
-def _rate(reader: FrameReader) -> Fraction:
-    """The source's frames a second; of variable rates their mean."""
-    if reader.fps <= 0:
-        raise DataError(f"{reader.path}: its frames a second are not known. Remedy: say fps")
-    return Fraction(reader.fps).limit_denominator(1001)

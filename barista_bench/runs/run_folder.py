@@ -28,7 +28,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
-from barista_bench.runs.ask.config import MAX_RUNS, Shard
+from barista_bench.runs.ask.config import MAX_RUNS
 from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.results import ModelInfo
@@ -153,16 +153,6 @@ class RunDescription(_Part):
     def all_options(self) -> dict[str, Any]:
         """The task's options that the run was started with."""
         return {**self.options, **self.identity.options}
-
-
-def log_file(folder: Path, shard: Shard) -> Path:
-    """The sample log of one process."""
-    return folder / ("samples.jsonl" if shard.alone else f"samples-{shard.rank}.jsonl")
-
-
-def sessions_file(folder: Path, shard: Shard) -> Path:
-    """One line a start of this process: what it did, and where its seconds went."""
-    return folder / ("sessions.jsonl" if shard.alone else f"sessions-{shard.rank}.jsonl")
 
 
 def run_description(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -145,17 +146,15 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
 
     def exclusive_contacts(self, first: str, second: str) -> bool:
         """Whether a hand cannot have both contacts with one thing at one moment."""
-        words = self.contacts
-        return (
-            first in words and second in words and (second in words[first].excludes or first in words[second].excludes)
-        )
+        return _exclude(self.contacts, first, second)
 
     def exclusive_places(self, first: str, second: str) -> bool:
         """Whether the first of two things cannot stand in both relations to the second."""
-        words = self.places
-        return (
-            first in words and second in words and (second in words[first].excludes or first in words[second].excludes)
-        )
+        return _exclude(self.places, first, second)
+
+
+def _exclude(words: Mapping[str, VerbForms | PlaceWords], first: str, second: str) -> bool:
+    return first in words and second in words and (second in words[first].excludes or first in words[second].excludes)
 
 
 def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:

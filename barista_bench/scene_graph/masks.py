@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import msgspec
@@ -25,6 +26,27 @@ class Rle(msgspec.Struct, frozen=True):
 
     counts: str
     size: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class MaskTracks:
+    """The masks of named objects over the frames of one video: what annotation and other tools' formats share.
+
+    Args:
+        video_id: names the video.
+        width, height: of its frames, in pixels.
+        categories: category by object id.
+        masks: by frame (from 0), then by object id. A frame that stands here is annotated completely: what it does not
+            name is absent there.
+        frame_count: frames of the video, where it is known.
+    """
+
+    video_id: str
+    width: int
+    height: int
+    categories: Mapping[str, str]
+    masks: Mapping[int, Mapping[str, Rle]] = field(default_factory=dict)
+    frame_count: int | None = None
 
 
 Polygons = list[list[float]]

@@ -8,13 +8,14 @@ keeps it.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
+from cachetools import LRUCache
 from tqdm import tqdm
 
 from barista_bench.errors import DataError
@@ -104,8 +105,7 @@ class SceneGraph:
     def __init__(self, root: str | Path, *, strict: bool = False, cache_videos: int = 2) -> None:
         self.root = Path(root)
         self.strict = strict
-        self._cache: OrderedDict[str, VideoGraph] = OrderedDict()
-        self._cache_videos = cache_videos
+        self._cache: LRUCache[str, VideoGraph] = LRUCache(cache_videos)
         self.failed: dict[str, Problem] = {}
         """Videos that cannot be used, as far as they have been read, by id."""
         self.video_ids, self._root_problems = _find_videos(self.root)
@@ -114,7 +114,7 @@ class SceneGraph:
 
     def __getstate__(self) -> dict[str, object]:
         """Without cached graphs: another process reads what it needs itself."""
-        return {**self.__dict__, "_cache": OrderedDict()}
+        return {**self.__dict__, "_cache": LRUCache(self._cache.maxsize)}
 
     def __len__(self) -> int:
         return len(self.video_ids)
@@ -140,9 +140,6 @@ class SceneGraph:
             if video_id not in self.video_ids:
                 raise DataError(f"{self.root}: no video {video_id!r}. Remedy: choose one of its {len(self)} videos")
             self._cache[video_id] = self._read(video_id)
-            while len(self._cache) > self._cache_videos:
-                self._cache.popitem(last=False)
-        self._cache.move_to_end(video_id)
         return self._cache[video_id]
 
     def videos(self, video_ids: Iterable[str] | None = None, *, progress: bool = False) -> Iterator[VideoGraph]:

@@ -37,8 +37,6 @@ HANDS = {"left hand": "left", "right hand": "right"}
 HAND_RELATION = "human_actions"
 UNNAMED = "unknown"
 """The category of objects without a name."""
-NAMELESS = frozenset({UNNAMED, *HANDS})
-"""Categories that no question asks for by name, in lower case."""
 
 
 class SceneObject(NamedTuple):

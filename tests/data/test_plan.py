@@ -17,7 +17,7 @@ from barista_bench.data.manifest import Built
 from barista_bench.data.origin import TEST, TRAIN, split_videos
 from barista_bench.data.plan import Plans, plan_task, plan_tasks
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.scene_graph import SceneGraph, validate
+from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import CUP, document, relation, write_release
 
@@ -65,7 +65,7 @@ def sampled(name: str, **changes: object) -> Sampling:
 
 def plans_of(root: Path, num_proc: int = 1) -> Plans:
     wanted = [(get_task("barista", name), sampled(name, limit=LIMITS[name])) for name in TASKS]
-    return plan_tasks(SceneGraph(root), wanted, split=split_videos, num_proc=num_proc, check_masks=True)
+    return plan_tasks(SceneGraph(root), wanted, split=split_videos, num_proc=num_proc)
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +89,7 @@ def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
             plan.candidates,
             plan.content_hash,
         )
-    assert (other.splits, other.problems, other.validation) == (plans.splits, plans.problems, plans.validation)
-
-
-def test_checking_masks_on_the_way_finds_what_validate_finds(release: Path, plans: Plans) -> None:
-    assert plans.validation == validate(release)
-    assert plans.validation is not None
-    assert plans.validation.errors == 7
+    assert (other.splits, other.problems) == (plans.splits, plans.problems)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -11,11 +11,11 @@ import pytest
 
 from barista_bench.errors import BaristaError
 from barista_bench.judging.judge_folder import VERDICTS_FILE
-from barista_bench.judging.results import write_judged
 from barista_bench.judging.scoring import score_judged
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import JUDGE_FILE, judge_folders
+from barista_bench.runs.score.results import write_results
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.hub.forging import (
     Forgery,
@@ -68,7 +68,7 @@ def best(record: SampleRecord) -> SampleRecord:
 
 
 def _copied_judge(run: Path) -> None:
-    write_judged(judged(results("temporal_vqa"), value=0.9), judge_of(run) / "results.json")
+    write_results(judged(results("temporal_vqa"), value=0.9), judge_of(run) / "results.json")
 
 
 def _answers_changed_later(run: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barista_bench.errors import DataError
-from barista_bench.hub.checks import MAX_FILE, EvalFile, checked, load_yaml, read_eval_results
+from barista_bench.hub.checks import MAX_FILE, read_eval_results
 
 GOOD_RESULTS = """
 - dataset:
@@ -23,20 +23,6 @@ GOOD_RESULTS = """
 - dataset: {id: Idavidrein/gpqa, task_id: gpqa_diamond}
   value: 0.412
 """
-GOOD_FILE = """
-name: BARISTA
-description: Egocentric coffee making
-evaluation_framework: barista-bench
-tasks:
-  - id: relations
-    config: relations
-    split: train+test
-  - id: grounding
-"""
-
-
-def read_eval_file(text: str) -> EvalFile:
-    return checked(EvalFile, load_yaml(text, "eval.yaml"), "eval.yaml")
 
 
 def test_the_documented_examples_are_taken() -> None:
@@ -46,11 +32,6 @@ def test_the_documented_examples_are_taken() -> None:
         ("Idavidrein/gpqa", "gpqa_diamond", 0.412),
     ]
     assert entries[0].verify_token is not None
-    file = read_eval_file(GOOD_FILE)
-    assert [(task.id, task.config, task.split) for task in file.tasks] == [
-        ("relations", "relations", "train+test"),
-        ("grounding", None, "test"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -89,19 +70,3 @@ def test_a_mistake_in_eval_results_is_named(old: str, new: str, said: str) -> No
     assert text != GOOD_RESULTS
     with pytest.raises(DataError, match=f"(?s)hle.yaml: .*{said}.*Remedy"):
         read_eval_results(text, "hle.yaml")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("name: BARISTA\n", "", "name: Field required"),
-        ("evaluation_framework: barista-bench", "evaluation_framework: [a, b]", "evaluation_framework"),
-        ("  - id: grounding", "  - id: relations", "'relations' stands there twice"),
-        ("  - id: grounding", "  - config: grounding", "tasks.1.id: Field required"),
-        ("  - id: grounding", "  - id: grounding\n    metric: map", "tasks.1.metric: Extra inputs"),
-        ("split: train+test", "split: 'train; test'", "tasks.0.split"),
-    ],
-)
-def test_a_mistake_in_eval_yaml_is_named(old: str, new: str, said: str) -> None:
-    with pytest.raises(DataError, match=f"eval.yaml: .*{said}.*Remedy"):
-        read_eval_file(GOOD_FILE.replace(old, new))

@@ -10,7 +10,7 @@ import pytest
 
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import leaderboard
-from barista_bench.judging.results import read_judged, write_judged
+from barista_bench.judging.results import read_judged
 from barista_bench.runs.score.results import (
     Comparability,
     Results,
@@ -97,7 +97,7 @@ def test_the_record_is_stored_with_the_figures_and_a_file_that_contradicts_it_is
 
 def test_a_judges_file_that_contradicts_its_record_is_refused(tmp_path: Path) -> None:
     made = judged(results("referring"))
-    write_judged(made, tmp_path / "judged.json")
+    write_results(made, tmp_path / "judged.json")
     assert read_judged(tmp_path / "judged.json") == made
     stored = json.loads((tmp_path / "judged.json").read_text())
     (tmp_path / "judged.json").write_text(json.dumps({**stored, "judge": {**stored["judge"], "name": "a/better"}}))

@@ -49,7 +49,7 @@ def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
 
     def counted(self: Asker, runs: object) -> None:
         ask(self, runs)
-        decoded.append(self.store.counts.decoded)
+        decoded.append(self.store.cache.made)
 
     monkeypatch.setattr(runner.Asker, "ask", counted)
     run(three_tasks, tmp_path, task=TASKS, model="oracle")

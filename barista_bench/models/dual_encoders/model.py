@@ -22,7 +22,6 @@ from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import write_scores
-from barista_bench.errors import ConfigError
 from barista_bench.files.checkpoints import revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
@@ -46,30 +45,18 @@ Key = bytes
 class DualEncoder:
     """Scores `Request.choices` by their cosine with the request's images. Make one with `DualEncoder.load`.
 
-    Args:
-        images_at_once: images of one pass through the tower at the most; halved when the memory runs out.
-
     Raises:
-        ConfigError: a number is not positive.
+        ConfigError: the batch size is not positive.
     """
 
-    def __init__(
-        self,
-        towers: Towers,
-        identity: ModelIdentity,
-        *,
-        batch_size: int = 8,
-        images_at_once: int = 64,
-        cache_bytes: int = CACHE_BYTES,
-    ) -> None:
-        if images_at_once < 1:
-            raise ConfigError(f"images_at_once is {images_at_once}. Remedy: give 1 or more")
+    def __init__(self, towers: Towers, identity: ModelIdentity, *, batch_size: int = 8) -> None:
         self.identity = identity
         self.box_format = BoxFormat()
         self.batch_size = checked_size(batch_size)
-        self.images_at_once = images_at_once
+        self.images_at_once = 64
+        """Images of one pass through the tower at the most; halved when the memory runs out."""
         self._towers = towers
-        self._cache = LRUCache[Key, "torch.Tensor"](cache_bytes, getsizeof=lambda embedding: embedding.nbytes)
+        self._cache = LRUCache[Key, "torch.Tensor"](CACHE_BYTES, getsizeof=lambda embedding: embedding.nbytes)
         self._warned_of: set[str] = set()
 
     @classmethod
@@ -78,7 +65,6 @@ class DualEncoder:
         name: str,
         *,
         batch_size: int = 8,
-        images_at_once: int = 64,
         unit_frames: bool = True,
         **settings: Any,  # noqa: ANN401  (`CheckpointSettings` says which)
     ) -> DualEncoder:
@@ -96,7 +82,7 @@ class DualEncoder:
         """
         checked_size(batch_size)
         towers = load_towers(name, checked(CheckpointSettings, settings), unit_frames=unit_frames)
-        return cls(towers, _identity(name, towers), batch_size=batch_size, images_at_once=images_at_once)
+        return cls(towers, _identity(name, towers), batch_size=batch_size)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         """One list a request, in order, with the same answer for each of its seeds. `config` changes nothing.

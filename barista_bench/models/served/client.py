@@ -11,7 +11,7 @@ import random
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -85,22 +85,17 @@ class Calls:
         Raises:
             ModelError: the server refuses everything; answers that were there before it have been handed out.
         """
-        while (taken := self._next(wait=wait and self._fatal is None)) is not None:
-            number, done = taken
-            del self._running[number]
-            error = done.exception()
-            if error is None:
-                return number, done.result()
-            self._fatal = self._fatal or error
+        with suppress(queue.Empty):
+            while True:
+                number, done = self._done.get(block=wait and self._fatal is None)
+                del self._running[number]
+                error = done.exception()
+                if error is None:
+                    return number, done.result()
+                self._fatal = self._fatal or error
         if self._fatal is not None:
             raise self._fatal
         return None
-
-    def _next(self, *, wait: bool) -> tuple[int, Running] | None:
-        try:
-            return self._done.get(block=wait)
-        except queue.Empty:
-            return None
 
     async def open(self) -> None:
         """Make what belongs to the event loop."""

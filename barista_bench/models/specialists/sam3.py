@@ -18,6 +18,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Self, cast
 
@@ -115,17 +116,11 @@ class Sam3Grounder:
         """
         require_libraries()
         require_extra(f"model {name}: SAM 3's processor", "torchvision", extra="sam3")
-        from transformers import Sam3Model, Sam3Processor
+        from transformers import Sam3Model, Sam3Processor, Sam3VideoModel, Sam3VideoProcessor
 
-        model, processor = load_pretrained(
-            name,
-            Sam3Processor.from_pretrained,
-            Sam3Model.from_pretrained,
-            kind="SAM 3",
-            revision=revision,
-            device=device,
-            dtype=dtype,
-        )
+        load = partial(load_pretrained, name, revision=revision, device=device, dtype=dtype)
+        model, processor = load(Sam3Processor.from_pretrained, Sam3Model.from_pretrained, kind="SAM 3")
+        of_clips = Sam3VideoProcessor.from_pretrained, Sam3VideoModel.from_pretrained
         return cls(
             model,
             processor,
@@ -133,7 +128,7 @@ class Sam3Grounder:
             threshold=threshold,
             mask_threshold=mask_threshold,
             batch_size=batch_size,
-            open_video=lambda: Sam3Video.load(name, revision=revision, device=device, dtype=dtype),
+            open_video=lambda: Sam3Video(*load(*of_clips, kind="SAM 3 for clips")),
         )
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
@@ -321,26 +316,6 @@ class Sam3Video:
     def __init__(self, model: Pretrained, processor: Pretrained) -> None:
         self._model = model
         self._processor = processor
-
-    @classmethod
-    def load(cls, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto") -> Sam3Video:
-        """The detector and the tracker of a checkpoint by local folder or Hub id.
-
-        Raises:
-            ModelError: it has no tracker, or cannot be read.
-        """
-        from transformers import Sam3VideoModel, Sam3VideoProcessor
-
-        model, processor = load_pretrained(
-            name,
-            Sam3VideoProcessor.from_pretrained,
-            Sam3VideoModel.from_pretrained,
-            kind="SAM 3 for clips",
-            revision=revision,
-            device=device,
-            dtype=dtype,
-        )
-        return cls(model, processor)
 
     def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], wanted: Sequence[int]) -> dict[int, Mask]:
         """The region of all instances of all phrases, (height, width), in each of the wanted images.

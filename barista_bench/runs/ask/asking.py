@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from PIL import Image
 from tqdm import tqdm
@@ -30,8 +30,26 @@ AHEAD_BYTES = 1024 * 2**20
 """Bytes of images that wait for the model at the most."""
 
 
-@dataclass(slots=True)
-class Session:
+@dataclass(slots=True, kw_only=True)
+class AskCounts:
+    """How many samples one start asked for, found in the log, and failed to get."""
+
+    asked: int = 0
+    already_done: int = 0
+    failed: int = 0
+    first_failure: str = ""
+
+    def count(self, record: SampleRecord) -> None:
+        """Count a new record."""
+        if record.finished:
+            self.asked += 1
+        else:
+            self.failed += 1
+            self.first_failure = self.first_failure or str(record.error)
+
+
+@dataclass(slots=True, kw_only=True)
+class Session(AskCounts):
     """One start of a run: what it did, and where its seconds went.
 
     `decode` and `prepare` (drawing, encoding) are summed over threads of their own; `wait` is the time that
@@ -39,10 +57,6 @@ class Session:
     start, the seconds of all of it are dealt out by samples asked.
     """
 
-    asked: int = 0
-    already_done: int = 0
-    failed: int = 0
-    first_failure: str = ""
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("load", "decode", "prepare", "wait", "generate", "total"), 0.0)
     )
@@ -90,6 +104,7 @@ class _Pending:
     steps: tuple[SampleRecord, ...] = ()
 
 
+AskedT = TypeVar("AskedT")
 _Ready = tuple[_Pending, tuple[Image.Image, ...] | DataError]
 
 
@@ -100,7 +115,6 @@ class Asker:
         self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
-        self._in_flight: dict[str, _Pending] = {}
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
@@ -123,10 +137,8 @@ class Asker:
         self.store.plan(frame for waiting in pending if waiting.prompt.image_count for frame in waiting.example.frames)
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
-            for answered in answers_of(self.model, self._waited_for(self._requests(ready)), self.config):
-                bar.update(self._log_answers(answered))
-            for waiting in list(self._in_flight.values()):
-                self._log_failure(waiting, "the model returned no answer")
+            for answer in each_answered(self.model, self._waited_for(self._requests(ready)), self.config):
+                bar.update(self._log_answers(*answer))
 
     def requests(self, task_runs: Sequence[TaskRun], *, decode: bool) -> Iterator[Request]:
         """The requests that `ask` would make; examples whose media cannot be read are passed over.
@@ -196,13 +208,12 @@ class Asker:
             group_of=lambda waiting: waiting.example.video_id,
         )
 
-    def _requests(self, ready: Iterable[_Ready]) -> Iterator[Request]:
+    def _requests(self, ready: Iterable[_Ready]) -> Iterator[tuple[_Pending, Request]]:
         for waiting, images in ready:
             if isinstance(images, DataError):
-                self._log_failure(waiting, str(images))
-                continue
-            self._in_flight[waiting.example.example_id] = waiting
-            yield self._request(waiting, images)
+                self._log_answers(waiting, [Failure(str(images))] * len(waiting.keys), 0.0)
+            else:
+                yield waiting, self._request(waiting, images)
 
     def _images(self, waiting: _Pending) -> tuple[Image.Image, ...] | DataError:
         if not waiting.prompt.image_count:
@@ -224,7 +235,7 @@ class Asker:
             choices=task.choices(example),
         )
 
-    def _waited_for(self, requests: Iterator[Request]) -> Iterator[Request]:
+    def _waited_for(self, requests: Iterator[tuple[_Pending, Request]]) -> Iterator[tuple[_Pending, Request]]:
         """Counts the time in which the model stands still for the next request."""
         while True:
             with self.clock("wait"):
@@ -233,18 +244,10 @@ class Asker:
                 return
             yield request
 
-    def _log_answers(self, answered: Answered) -> int:
-        """Log an answer. Returns how many samples are done with it."""
-        waiting = self._in_flight.pop(answered.request.request_id, None)
-        if waiting is None:
-            raise ModelError(
-                f"model {self.model.identity.name}: answered {answered.request.request_id!r}, which was not asked or "
-                "was answered before. Remedy: correct the model"
-            )
-        seconds, done = answered.seconds / max(1, len(waiting.keys)), 0
-        for slot, (run_index, key) in enumerate(waiting.keys.items()):
-            returned = answered.completions[slot] if slot < len(answered.completions) else None
-            completion = checked_completion(returned, waiting.example.example_id)
+    def _log_answers(self, waiting: _Pending, completions: Sequence[Completion | Failure], seconds: float) -> int:
+        """Log the answers to an example. Returns how many samples are done with them."""
+        done = 0
+        for (run_index, key), completion in zip(waiting.keys.items(), completions, strict=True):
             if not self._asks_on(waiting, run_index, key, completion, seconds):
                 self._log(waiting, run_index, key, completion, seconds)
                 done += 1
@@ -267,11 +270,6 @@ class Asker:
         self._next_questions.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
         return True
 
-    def _log_failure(self, waiting: _Pending, error: str) -> None:
-        self._in_flight.pop(waiting.example.example_id, None)
-        for run_index, key in waiting.keys.items():
-            self._log(waiting, run_index, key, Failure(error), 0.0)
-
     def _log(
         self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
     ) -> None:
@@ -280,12 +278,7 @@ class Asker:
         status, error = sample_status(waiting.run.task, waiting.example.inputs, completion, self.model.box_format)
         record = _record(waiting, run_index, key, completion, seconds, status, error)
         waiting.run.log.append(record)
-        session = waiting.run.session
-        if record.finished:
-            session.asked += 1
-        else:
-            session.failed += 1
-            session.first_failure = session.first_failure or str(record.error)
+        waiting.run.session.count(record)
 
     def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
         """Share the clock's seconds among the tasks, by samples asked."""
@@ -326,27 +319,25 @@ def _record(
     status: Status,
     error: str | None = None,
 ) -> SampleRecord:
-    answered = completion if isinstance(completion, Completion) else None
-    parts: tuple[SampleRecord | Completion, ...] = (*waiting.steps, answered) if answered else ()
+    fields = answer_fields(completion)
+    if isinstance(completion, Completion):
+        parts: tuple[SampleRecord | Completion, ...] = (*waiting.steps, completion)
+        fields["input_tokens"] = total(part.input_tokens for part in parts)
+        fields["output_tokens"] = total(part.output_tokens for part in parts)
+        fields["logprobs"] = logged_logprobs(completion.logprobs)
     return SampleRecord(
         key=key,
         fingerprint=waiting.asked.fingerprint,
         example_id=waiting.example.example_id,
         run=run_index,
         status=status,
-        text=answered.text if answered else None,
-        reasoning=answered.reasoning if answered else None,
-        finish_reason=answered.finish_reason if answered else None,
         error=error,
-        input_tokens=total(part.input_tokens for part in parts) if parts else None,
-        output_tokens=total(part.output_tokens for part in parts) if parts else None,
         seconds=seconds + sum(step.seconds for step in waiting.steps),
         prompt=waiting.asked.prompt,
         media=waiting.asked.media,
-        batch_size=answered.batch_size if answered else None,
         rank=waiting.run.rank,
-        logprobs=logged_logprobs(answered.logprobs) if answered else None,
         earlier=_texts(waiting.steps) or None,
+        **fields,
     )
 
 
@@ -356,7 +347,45 @@ def total(counts: Iterable[int | None]) -> int | None:
     return None if None in known else sum(count for count in known if count is not None)
 
 
-def answers_of(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+def answer_fields(completion: Completion | Failure) -> dict[str, Any]:
+    """What a record takes from a completion as it is; of a failure there is no text."""
+    names = ("text", "reasoning", "finish_reason", "input_tokens", "output_tokens", "batch_size")
+    return {"text": None} if isinstance(completion, Failure) else {name: getattr(completion, name) for name in names}
+
+
+def each_answered(
+    model: Model, requests: Iterable[tuple[AskedT, Request]], config: GenerationConfig
+) -> Iterator[tuple[AskedT, list[Completion | Failure], float]]:
+    """What was asked, as it is answered: one entry for each of its seeds, and the seconds of each. What the model does
+    not answer comes last, as failures.
+
+    Raises:
+        ModelError: the model answers what it was not asked.
+    """
+    in_flight: dict[str, tuple[AskedT, int]] = {}
+    to_send = iter(requests)
+
+    def sent() -> Iterator[Request]:
+        for asked, request in to_send:
+            in_flight[request.request_id] = asked, len(request.seeds)
+            yield request
+
+    for answered in _answers(model, sent(), config):
+        name = answered.request.request_id
+        if name not in in_flight:
+            raise ModelError(
+                f"model {model.identity.name}: answered {name!r}, which was not asked or was answered before. "
+                "Remedy: correct the model"
+            )
+        asked, count = in_flight.pop(name)
+        returned = [*answered.completions, *[None] * count][:count]
+        yield asked, [_checked(completion, name) for completion in returned], answered.seconds / max(1, count)
+    unsent = ((asked, len(request.seeds)) for asked, request in to_send)
+    for asked, count in (*in_flight.values(), *unsent):
+        yield asked, [Failure("the model returned no answer")] * count, 0.0
+
+
+def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
     """Answers as they come: from a stream, or batch by batch."""
     if isinstance(model, StreamingModel):
         yield from model.stream(requests, config)
@@ -370,7 +399,7 @@ def answers_of(model: Model, requests: Iterable[Request], config: GenerationConf
             yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
 
 
-def checked_completion(returned: object, example_id: str) -> Completion | Failure:
+def _checked(returned: object, example_id: str) -> Completion | Failure:
     """What a model returned: a missing or malformed completion is a failure of that sample."""
     if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
         return returned

@@ -232,6 +232,10 @@ class Shard:
 
         return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
 
+    def file(self, folder: Path, name: str) -> Path:
+        """This process's own file in a run folder: of `samples` or `steps` (logs), or `sessions` (one line a start)."""
+        return folder / (f"{name}.jsonl" if self.alone else f"{name}-{self.rank}.jsonl")
+
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
         """What all processes of one launch call themselves: what the launcher says of it, and what is run.
 

@@ -15,7 +15,6 @@ from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.runner import open_tasks
 from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
-from barista_bench.runs.run_folder import log_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def estimate(config: RunConfig) -> RunEstimate:
             asked.examples,
             asked_inputs(asked.task, asked.examples, model.box_format),
             asked.folder,
-            SampleLog(log_file(asked.folder, Shard())),
+            SampleLog(Shard().file(asked.folder, "samples")),
         )
         for asked in opened
     ]

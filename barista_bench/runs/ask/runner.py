@@ -23,15 +23,13 @@ from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import check_fit, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.log.asked import asked_inputs, asks_on, claim_inputs, digest
-from barista_bench.runs.log.log_reader import StepLog, read_steps, steps_file
+from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import (
     claim,
     data_location,
-    log_file,
     package_versions,
     run_description,
-    sessions_file,
 )
 
 log = logging.getLogger(__name__)
@@ -115,7 +113,7 @@ def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) 
         prices={"input": config.price_input, "output": config.price_output},
     )
     launch = shard.launch(*config.task)
-    with SampleLog(log_file(opened.folder, shard), launch) as log:
+    with SampleLog(shard.file(opened.folder, "samples"), launch) as log:
         busy = running_elsewhere(opened.folder, launch)
         if busy:
             raise ConfigError(
@@ -128,13 +126,13 @@ def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) 
         if not asks_on(opened.task):
             yield task_run
             return
-        with SampleLog(steps_file(opened.folder, shard), launch) as steps:
+        with SampleLog(shard.file(opened.folder, "steps"), launch) as steps:
             task_run.steps = StepLog(steps, read_steps(opened.folder))
             yield task_run
 
 
 def _write_session(run: TaskRun, shard: Shard) -> None:
-    with sessions_file(run.folder, shard).open("a", encoding="utf-8") as file:
+    with shard.file(run.folder, "sessions").open("a", encoding="utf-8") as file:
         # On a line of its own even after one that was cut off.
         file.write(("" if file.tell() == 0 else "\n") + json.dumps(asdict(run.session)))
 

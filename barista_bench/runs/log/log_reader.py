@@ -18,7 +18,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
 import msgspec
@@ -27,7 +26,6 @@ from filelock import Timeout
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import replacing, sync
-from barista_bench.runs.ask.config import Shard
 from barista_bench.runs.log.asked import INPUTS_FILE, digest, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
@@ -93,9 +91,7 @@ class LogReader:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def _index(self, opened: Sequence[tuple[Path, BinaryIO]]) -> None:
@@ -263,11 +259,6 @@ class StepLog:
     def append(self, record: SampleRecord, before: Sequence[SampleRecord]) -> None:
         """Log `record`, which has the key of its sample, as the step after those `before`."""
         self.log.append(msgspec.structs.replace(record, key=step_key(record.key, before)))
-
-
-def steps_file(folder: Path, shard: Shard) -> Path:
-    """The log of steps of one process."""
-    return folder / ("steps.jsonl" if shard.alone else f"steps-{shard.rank}.jsonl")
 
 
 def read_steps(folder: Path) -> dict[bytes, SampleRecord]:

@@ -24,7 +24,6 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, BinaryIO, Self
 
 import msgspec
@@ -329,9 +328,7 @@ class SampleLog:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
             with naming(self.path):  # on a full disk, what could not be written is tried once more
                 self._file.close()

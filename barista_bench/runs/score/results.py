@@ -341,7 +341,7 @@ def tie_spread(results: Results) -> str:
     return f"{low} to {high} over random orders, {lower} to {upper} at the most"
 
 
-def write_results(results: Results, path: Path) -> None:
+def write_results(results: Recorded, path: Path) -> None:
     write_whole(path, results.model_dump_json(indent=1) + "\n")
 
 

@@ -34,6 +34,7 @@ from barista_bench.annotate.project import (
     VOCABULARY_FILE,
     Project,
     VideoFiles,
+    writing,
 )
 from barista_bench.annotate.records import (
     MAX_BYTES,
@@ -43,6 +44,7 @@ from barista_bench.annotate.records import (
     AcceptedMask,
     DecidedKeyframe,
     Decisions,
+    KeyframeAttribute,
     LayerAttribute,
     LayerRelation,
     Layers,
@@ -51,7 +53,6 @@ from barista_bench.annotate.records import (
     Range,
     SignalFile,
     SignedEdit,
-    StatedAttribute,
     decode_record,
 )
 from barista_bench.errors import DataError
@@ -118,7 +119,8 @@ def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Deci
     for frame in sorted(range(graph.frame_count) if frames is None else frames):
         masks = {item.object.id: _raw(graph.rle(item)) for item in graph.instances(frame)}
         stated = [
-            StatedAttribute(object=item.object.id, type=item.type, value=item.value) for item in graph.attributes(frame)
+            KeyframeAttribute(object=item.object.id, type=item.type, value=item.value)
+            for item in graph.attributes(frame)
         ]
         keyframes.append(DecidedKeyframe(frame=frame, masks=masks, attributes=stated))
     touching = np.zeros(graph.frame_count, dtype=np.bool_)
@@ -183,7 +185,13 @@ def accept(project: Project, decisions: Decisions, by: str | None = None) -> lis
 
     Raises:
         DataError: names the video, the field and the remedy; nothing was written.
+        ConfigError: another process writes the project.
     """
+    with writing(project.folder):
+        return _accept(project, decisions, by)
+
+
+def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]:
     video, domain = project.video(decisions.video), project.vocabulary()
     who = decisions.by or by
     if not who or not who.strip():

@@ -160,7 +160,7 @@ class AcceptedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True)
     when: str | None = None
 
 
-class StatedAttribute(ProjectRecord, frozen=True, kw_only=True):
+class KeyframeAttribute(ProjectRecord, frozen=True, kw_only=True):
     object: Name
     type: Name
     value: Name
@@ -172,7 +172,7 @@ class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     complete: bool
     masks: dict[Name, AcceptedMask]
-    attributes: list[StatedAttribute] = []
+    attributes: list[KeyframeAttribute] = []
 
 
 class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
@@ -313,7 +313,7 @@ class DecidedKeyframe(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     complete: bool = True
     masks: dict[Name, msgspec.Raw] = {}
-    attributes: list[StatedAttribute] = []
+    attributes: list[KeyframeAttribute] = []
 
 
 class Decisions(ProjectRecord, frozen=True, kw_only=True):

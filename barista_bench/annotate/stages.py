@@ -21,7 +21,7 @@ import msgspec
 from barista_bench.annotate.detection import ObjectDetector, contact_confidence
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
-from barista_bench.annotate.identities import Identities, Segment, conditioning, link_segments, segments_of
+from barista_bench.annotate.identities import Identities, KeyframeGroup, conditioning, link_segments, segments_of
 from barista_bench.annotate.project import (
     ACCEPTED,
     EDITS,
@@ -114,12 +114,12 @@ class Work:
         boundaries = self.video.read(LINKS, LinksFile).boundaries
         return Identities(self.video.accepted(), boundaries, self.video.edits())
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[KeyframeGroup]:
         return segments_of(self.video.accepted(), self.video.asked())
 
 
 @dataclass(frozen=True)
-class Stage:
+class AnnotationStage:
     """What a stage needs, may read besides, and writes; what makes it, and the making itself."""
 
     name: str
@@ -240,7 +240,7 @@ def _track(work: Work, provenance: Provenance) -> None:
             if _made_from(path) != key.inputs:
                 _write_tracks(path, key, _propagated(work.propagator, frames, given, span))
             parts.append((path, range(start, end)))
-    lines = (line for path, span in parts for line in read_tracks(path) if line.frame in span)
+    lines = (line for path, span in parts for line in read_tracks(path, video.source) if line.frame in span)
     _write_tracks(video.folder / TRACKS, provenance, lines)
     for path in set(folder.glob("*.jsonl")) - {path for path, _ in parts}:
         path.unlink()
@@ -311,16 +311,16 @@ def _tracking(work: Work) -> ModelIdentity:
 
 
 BEFORE_MASKS = (
-    Stage("signal", SIGNAL, (), _detecting, _detect),
-    Stage("segments", SEGMENTS, (SIGNAL,), _segmenting, _segment),
-    Stage("keyframes", KEYFRAMES, (SEGMENTS,), _choosing, _choose),
-    Stage("proposals", PROPOSALS, (KEYFRAMES,), _proposing, _propose, reads=(ACCEPTED,)),
+    AnnotationStage("signal", SIGNAL, (), _detecting, _detect),
+    AnnotationStage("segments", SEGMENTS, (SIGNAL,), _segmenting, _segment),
+    AnnotationStage("keyframes", KEYFRAMES, (SEGMENTS,), _choosing, _choose),
+    AnnotationStage("proposals", PROPOSALS, (KEYFRAMES,), _proposing, _propose, reads=(ACCEPTED,)),
 )
 AFTER_MASKS = (
-    Stage("links", LINKS, (ACCEPTED,), _linking, _link, reads=(KEYFRAMES,)),
-    Stage("tracks", TRACKS, (ACCEPTED, LINKS), _tracking, _track, reads=(KEYFRAMES, EDITS)),
-    Stage("review", REVIEW, (TRACKS, ACCEPTED), _ours, _review),
-    Stage("layers", LAYERS, (TRACKS, ACCEPTED, LINKS), _ours, _lay, reads=(EDITS,)),
+    AnnotationStage("links", LINKS, (ACCEPTED,), _linking, _link, reads=(KEYFRAMES,)),
+    AnnotationStage("tracks", TRACKS, (ACCEPTED, LINKS), _tracking, _track, reads=(KEYFRAMES, EDITS)),
+    AnnotationStage("review", REVIEW, (TRACKS, ACCEPTED), _ours, _review),
+    AnnotationStage("layers", LAYERS, (TRACKS, ACCEPTED, LINKS), _ours, _lay, reads=(EDITS,)),
 )
 
 

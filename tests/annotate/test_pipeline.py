@@ -16,7 +16,16 @@ from typer.testing import CliRunner
 from barista_bench.annotate import exporting, stages
 from barista_bench.annotate.decisions import accept, from_graph
 from barista_bench.annotate.exporting import export, remux
-from barista_bench.annotate.project import ACCEPTED_LAYERS, LINKS, TRACKS, Project, VideoFiles, open_project, start
+from barista_bench.annotate.project import (
+    ACCEPTED_LAYERS,
+    LINKS,
+    TRACKS,
+    Project,
+    VideoFiles,
+    open_project,
+    start,
+    writing,
+)
 from barista_bench.annotate.records import (
     DecidedKeyframe,
     Decisions,
@@ -33,7 +42,7 @@ from barista_bench.cli import app
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, validate
-from barista_bench.scene_graph.masks import mask_ious
+from barista_bench.scene_graph.masks import encode_mask, mask_ious
 from tests.annotate.projects import VIDEO, annotated, contents, only, started, truth
 
 
@@ -324,6 +333,29 @@ def test_a_damaged_line_of_tracks_costs_that_video(video: VideoFiles, tmp_path: 
     assert "line 8" in run_video(video.folder.parent, VIDEO).problem
     path.unlink()
     assert "tracks" in propagated(video)
+
+
+@pytest.mark.parametrize("file", ["accepted.json", "tracks.jsonl"])
+def test_a_mask_that_would_overrun_its_frame_costs_that_video(file: str, video: VideoFiles, tmp_path: Path) -> None:
+    propagated(video)
+    path = video.folder / file
+    counts = next(iter(video.accepted().keyframes[0].masks.values())).rle.counts
+    assert counts in path.read_text()
+    path.write_text(path.read_text().replace(counts, encode_mask(np.ones((720, 1280), dtype=np.bool_)).counts))
+    assert "no run lengths" in run_video(video.folder.parent, VIDEO).problem
+    with pytest.raises(DataError, match="no run lengths"):
+        export(video.folder.parent, tmp_path / "graphs")
+
+
+def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Project) -> None:
+    with writing(project.folder):
+        child = in_child(lambda: list(run(project)))
+        with pytest.raises(ConfigError, match="another process works on this project"):
+            accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
+    assert child == 3
+    assert not video.has(TRACKS)
+    assert in_child(lambda: list(run(project))) == 0
+    assert video.has(TRACKS)
 
 
 def test_settings_that_cannot_be_used_stop_the_run(video: VideoFiles, project: Project) -> None:

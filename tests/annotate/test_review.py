@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barista_bench.annotate.geometry import bootstrap_layers, carried_forward
-from barista_bench.annotate.records import AcceptedKeyframe, StatedAttribute, TrackLine, TrackMask
+from barista_bench.annotate.records import AcceptedKeyframe, KeyframeAttribute, TrackLine, TrackMask
 from barista_bench.annotate.review import doubtful_frames
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import load_domain
@@ -79,7 +79,7 @@ def test_what_lies_in_a_box_is_inside_and_what_stands_over_its_upper_edge_is_on_
 
 def test_what_keyframes_state_holds_until_the_next_one_that_says_otherwise() -> None:
     def stating(frame: int, *values: str) -> AcceptedKeyframe:
-        stated = [StatedAttribute(object="cup", type="state", value=value) for value in values]
+        stated = [KeyframeAttribute(object="cup", type="state", value=value) for value in values]
         return AcceptedKeyframe(frame=frame, complete=True, masks={}, attributes=stated)
 
     keyframes = [stating(5, "empty"), stating(20, "empty", "upright"), stating(30), stating(40, "full")]

@@ -25,9 +25,11 @@ from barista_bench import __version__
 from barista_bench.annotate.records import (
     AcceptedFile,
     KeyframesFile,
+    MaskPrompt,
     ProjectFile,
     ProjectRecord,
     ProjectSettings,
+    PromptsFile,
     SignedEdit,
     TrackLine,
     VideoSource,
@@ -48,7 +50,8 @@ PROJECT_FILE = "project.json"
 VOCABULARY_FILE = "vocabulary.yaml"
 LOCK_FILE = f"{PROJECT_FILE}.lock"
 """Stays behind; an unlocked one means nothing."""
-SIGNAL, SEGMENTS, KEYFRAMES, PROPOSALS = "signal.json", "segments.json", "keyframes.json", "proposals.json"
+SIGNAL, SEGMENTS, KEYFRAMES = "signal.json", "segments.json", "keyframes.json"
+PROMPTS, PROPOSALS = "prompts.json", "proposals.json"
 ACCEPTED, EDITS, LINKS, TRACKS = "accepted.json", "edits.jsonl", "links.json", "tracks.jsonl"
 REVIEW, LAYERS, ACCEPTED_LAYERS = "review.json", "layers.json", "accepted_layers.json"
 _SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
@@ -116,6 +119,10 @@ class VideoFiles(NamedTuple):
         if not self.has(KEYFRAMES):
             return {}
         return {keyframe.frame: keyframe.segment for keyframe in self.read(KEYFRAMES, KeyframesFile).keyframes}
+
+    def prompts(self) -> list[MaskPrompt]:
+        """What people want masks proposed for."""
+        return self.read(PROMPTS, PromptsFile).prompts if self.has(PROMPTS) else []
 
     def edits(self) -> list[SignedEdit]:
         """All edits of identities in their order, undone ones among them."""

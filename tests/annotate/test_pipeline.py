@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 import av
@@ -43,6 +42,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.masks import encode_mask, mask_ious
+from tests.annotate.kills import in_child, killed_at
 from tests.annotate.projects import VIDEO, annotated, contents, only, started, truth
 
 
@@ -119,40 +119,6 @@ def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, t
 
 
 # ---------------------------------------------------------------- stopping and going on
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """The status of a forked process that does the work."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException:  # noqa: BLE001  (the child must not return into pytest)
-            os._exit(3)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def killed_at(write: int, *, before: bool, work: Callable[[], object]) -> int:
-    """The work in a process that is killed at its n-th write, just before or after the file is in place."""
-
-    def child() -> None:
-        count, replace = 0, Path.replace
-
-        def counted(self: Path, target: Path) -> Path:
-            nonlocal count
-            count += 1
-            if count == write and before:
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = replace(self, target)
-            if count == write:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-
-        Path.replace = counted  # type: ignore[method-assign, assignment]
-        work()
-
-    return in_child(child)
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])

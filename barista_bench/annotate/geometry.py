@@ -9,8 +9,8 @@ carried forward.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import cv2
 import numpy as np
@@ -38,6 +38,7 @@ _INSIDE = 0.9
 _TOUCHES, _HOLDS, _ON, _IN = "touches", "holds", "on", "inside"
 Claim: TypeAlias = tuple[str, str, str, str]
 """Source, target, relation type and value."""
+ClaimT = TypeVar("ClaimT", bound=Hashable)
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -109,16 +110,26 @@ def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> list[L
         for attribute in keyframe.attributes:
             by_frame = stated.setdefault(attribute.object, {})
             by_frame.setdefault(keyframe.frame, set()).add((attribute.type, attribute.value))
-    ranges: dict[tuple[str, str, str], list[Range]] = {}
-    for name, by_frame in stated.items():
-        frames = sorted(by_frame)
-        for start, end in zip([0, *frames[1:]], [*frames[1:], count], strict=True):
-            for kind, value in sorted(by_frame[max(start, frames[0])]):
-                _extend(ranges.setdefault((name, kind, value), []), start, end, 0)
     return [
         LayerAttribute(object=name, type=kind, value=value, ranges=spans)
-        for (name, kind, value), spans in sorted(ranges.items())
+        for name, by_frame in sorted(stated.items())
+        for (kind, value), spans in sorted(until_next(by_frame, count).items())
     ]
+
+
+def until_next(stated: Mapping[int, Collection[ClaimT]], count: int) -> dict[ClaimT, list[Range]]:
+    """What is said on some frames, at least one, holds until the next one; what the first says holds from the start.
+
+    Args:
+        stated: claims by frame.
+        count: frames of the video.
+    """
+    frames = sorted(stated)
+    ranges: dict[ClaimT, list[Range]] = {}
+    for start, end in zip([0, *frames[1:]], [*frames[1:], count], strict=True):
+        for claim in stated[max(start, frames[0])]:
+            _extend(ranges.setdefault(claim, []), start, end, 0)
+    return ranges
 
 
 def _extend(spans: list[Range], start: int, end: int, gap: int) -> None:

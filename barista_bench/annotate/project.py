@@ -54,6 +54,7 @@ SIGNAL, SEGMENTS, KEYFRAMES = "signal.json", "segments.json", "keyframes.json"
 PROMPTS, PROPOSALS = "prompts.json", "proposals.json"
 ACCEPTED, EDITS, LINKS, TRACKS = "accepted.json", "edits.jsonl", "links.json", "tracks.jsonl"
 REVIEW, LAYERS, ACCEPTED_LAYERS = "review.json", "layers.json", "accepted_layers.json"
+DESCRIBED = "described.json"
 _SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
 _MOST_LINE = 2**26
 """Bytes of one frame's masks."""

@@ -295,6 +295,14 @@ class LayersFile(ProjectRecord, frozen=True, kw_only=True):
     layers: Layers
 
 
+class DescribedFile(LayersFile, frozen=True, kw_only=True):
+    """Proposals by a model. `answers` are its texts, by question; `unusable` counts answers, and claims in them, that
+    name nothing that was asked about."""
+
+    answers: dict[str, str]
+    unusable: int
+
+
 class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
     by: str
     when: str | None = None

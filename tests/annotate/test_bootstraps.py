@@ -13,11 +13,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-import transformers
-
 from barista_bench.annotate.decisions import accept, from_graph
 from barista_bench.annotate.detection import Detection, ObjectDetector, PhraseDetector, contact_confidence
-from barista_bench.annotate.project import PROPOSALS, SIGNAL, Project, VideoFiles, open_project, start
+from barista_bench.annotate.project import PROPOSALS, SIGNAL, VideoFiles, open_project, start
 from barista_bench.annotate.proposals import PromptedSegmenter
 from barista_bench.annotate.records import (
     DecidedKeyframe,
@@ -31,39 +29,11 @@ from barista_bench.annotate.records import (
 from barista_bench.annotate.running import run_video
 from barista_bench.errors import DataError, ModelError
 from barista_bench.media.video import FrameReader
-from barista_bench.models import tiny
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.scene_graph.domain import load_domain
-from tests.annotate.projects import VIDEO, only, started, truth
+from tests.annotate.projects import VIDEO, only, started, truth, with_models
 from tests.annotate.sam_checkpoints import write_checkpoint
 from tests.annotate.scenes import HEIGHT, WIDTH, texture
-from tests.conftest import MadeOnce
-
-
-def write_detector(folder: Path) -> None:
-    from transformers.models.owlv2.image_processing_pil_owlv2 import Owlv2ImageProcessorPil
-
-    tokenizer = tiny.encoder_tokenizer()
-    layers = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.Owlv2Config(
-        text_config={**tiny.text_tower(tokenizer), **layers, "max_position_embeddings": 16},
-        vision_config={**layers, "image_size": 64, "patch_size": 16},
-        projection_dim=32,
-    )
-    tokenizer.model_max_length = 16
-    pictures = Owlv2ImageProcessorPil(size={"height": 64, "width": 64})
-    transformers.Owlv2ForObjectDetection(config).save_pretrained(folder)
-    transformers.Owlv2Processor(pictures, tokenizer).save_pretrained(folder)
-
-
-@pytest.fixture(scope="session")
-def checkpoints(made_once: MadeOnce) -> Path:
-    def make(folder: Path) -> None:
-        transformers.set_seed(0)
-        write_detector(folder / "detector")
-        write_checkpoint(folder / "segmenter", "sam2_video")
-
-    return made_once("bootstraps", make)
 
 
 def test_a_detector_gives_labels_that_were_asked_for_and_boxes_within_the_picture(checkpoints: Path) -> None:
@@ -164,15 +134,6 @@ def test_sam3_is_asked_for_one_phrase_after_the_other() -> None:
     ]
     with pytest.raises(DataError, match=r"too long.*Remedy: "):
         detector.detect(picture, ["a very long description of a cup"])
-
-
-def with_models(project: Project, **names: object) -> None:
-    """Name bootstraps in project.json."""
-    path = project.folder / "project.json"
-    text = path.read_text()
-    for key, name in names.items():
-        text = text.replace(f'"{key}": null', f'"{key}": "{name}"')
-    path.write_text(text)
 
 
 def proposals_of(video: VideoFiles) -> dict[int, KeyframeProposals]:

@@ -38,7 +38,6 @@ from barista_bench.benchmarks.barista.marked_relations import (
     relations_schema,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
@@ -56,6 +55,7 @@ from barista_bench.core.task import (
     Scored,
 )
 from barista_bench.errors import DataError
+from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, example_sums, figures, tables
 from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems

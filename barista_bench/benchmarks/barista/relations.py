@@ -56,7 +56,7 @@ from barista_bench.core.task import (
 )
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
-from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, example_sums, figures, tables
+from barista_bench.metrics.tuple_f1.scoring import GroupsOf, RelationTuple, as_relations, example_sums, figures, tables
 from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
@@ -216,7 +216,7 @@ class Relations(GraphTask):
         """The release's figures by type leave out the true relations of examples that were not answered."""
         return "all" if self.follows_paper else "answered"
 
-    def _relations(self, fields: Fields) -> Counter[Relation]:
+    def _relations(self, fields: Fields) -> Counter[RelationTuple]:
         """The multiset that is matched. The metric ignores case and outer white space, the paper any (A.3.2)."""
         relations = RelationSet.read(fields).write()["relations"]
         if self.follows_paper:
@@ -276,7 +276,7 @@ def _example(
     )
 
 
-def _sentence(relation: Relation, names: dict[int, str]) -> str:
+def _sentence(relation: RelationTuple, names: dict[int, str]) -> str:
     """For example: `4 right hand → holds → 2 coffee cup (human_actions)`."""
     source, target = (f"{mark} {names.get(mark, '(no such mark)')}" for mark in relation[:2])
     return f"{source} → {relation.value} → {target} ({relation.relation_type})"

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
 import typer
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from barista_bench.cli.app import app, explained, given, with_flags
 from barista_bench.errors import DataError
 from barista_bench.files.text_out import echo
+from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
 if TYPE_CHECKING:
@@ -171,6 +172,12 @@ class DescribingSettings(ModelSettings):
     project: Path = Field(description="Folder of the project.")
     model: str = Field(description="A vision-language model: served:NAME, a local checkpoint folder or a Hub id.")
 
+    @model_validator(mode="after")
+    def _can_describe(self) -> Self:
+        if self.model.partition(":")[0] in {*SCRIPTED, *SPECIALISTS, *ABLATIONS}:
+            raise ValueError(f"model is {self.model!r}, which cannot describe pictures")
+        return self
+
 
 def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     from barista_bench.annotate.describing import describe as ask_about
@@ -195,7 +202,8 @@ _DESCRIBE_HELP = f"""Have a vision-language model propose attributes, relations 
 
 Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken from
 the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
-group.command(help=_DESCRIBE_HELP)(with_flags(describe, DescribingSettings, positional="project"))
+_OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
+group.command(help=_DESCRIBE_HELP)(with_flags(describe, DescribingSettings, positional="project", hidden=_OF_OTHERS))
 
 
 @group.command()

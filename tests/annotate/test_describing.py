@@ -163,4 +163,7 @@ def test_the_command_takes_the_settings_of_a_run(video: VideoFiles, monkeypatch:
     assert result.exit_code == 0, result.output
     assert names == [("served:vlm", 0.0)]
     assert "questions answered, 0 claims unusable" in result.output
+    refused = CliRunner().invoke(app, ["annotate", "describe", folder, "--model", "oracle"])
+    assert refused.exit_code == 1
+    assert "cannot describe pictures" in refused.output
     assert msgspec.json.decode((video.folder / DESCRIBED).read_bytes())["verified"] is False

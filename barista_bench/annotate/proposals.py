@@ -179,7 +179,7 @@ class Proposer:
             return
         assert self.detector is not None
         for item in _surest(self.detector.detect(picture, [prompt.words])):
-            yield _Asked(prompt.category, prompt.object, "words", item.score, item.box, prompt.points)
+            yield _Asked(prompt.category, prompt.object, "words", item.score, item.box)
 
     def _carried(
         self, frames: FrameReader, keyframe: AcceptedKeyframe, frame: int, categories: Mapping[str, str]

@@ -162,7 +162,7 @@ def _detect(work: Work, provenance: Provenance) -> None:
 
 def _detecting(work: Work) -> ModelIdentity | None:
     by_person = work.video.has(SIGNAL) and work.video.read(SIGNAL, SignalFile).verified
-    return None if work.detector is None or by_person else work.detector.identity
+    return None if by_person or work.detector is None else work.detector.identity
 
 
 def _segment(work: Work, provenance: Provenance) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))
 from mean_ap import STATISTICS, evaluate_images, figures, mean_ap, spread_of
 from mean_ap.accumulate import accumulate, statistics
-from mean_ap.inputs import Examples, Instances, read_examples
+from mean_ap.inputs import Examples, ImageInstances, read_examples
 from mean_ap.matching import Matches, group, match_greedily
 from mean_ap.overlap import Shapes
 
@@ -56,8 +56,8 @@ def scene(images: int, scored: bool) -> Examples:
     order = np.argsort(which, kind="stable")
     scores = rng.random(len(order)).round(4) if scored else np.ones(len(order))
     return Examples(
-        Instances(which[order], names[order], np.concatenate([near, far]).round(2)[order], scores),
-        Instances(image, label, boxes, np.ones(count)),
+        ImageInstances(which[order], names[order], np.concatenate([near, far]).round(2)[order], scores),
+        ImageInstances(image, label, boxes, np.ones(count)),
         [str(code) for code in range(LABELS)],
         np.zeros(images, bool),
     )
@@ -68,7 +68,7 @@ def as_dicts(examples: Examples) -> tuple[list[dict[str, Any]], list[dict[str, A
     return _side(examples, examples.predicted, scored=True), _side(examples, examples.reference, scored=False)
 
 
-def _side(examples: Examples, side: Instances, scored: bool) -> list[dict[str, Any]]:
+def _side(examples: Examples, side: ImageInstances, scored: bool) -> list[dict[str, Any]]:
     cuts = np.searchsorted(side.image, np.arange(len(examples.failed) + 1)).tolist()
     columns = {"boxes": side.boxes.tolist(), "labels": side.label.tolist(), "scores": side.scores.tolist()}
     names = list(columns) if scored else ["boxes", "labels"]
@@ -90,7 +90,7 @@ def as_coco(examples: Examples) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return dataset, [row | {"score": s} for row, s in zip(_coco_rows(examples.predicted), scores, strict=True)]
 
 
-def _coco_rows(side: Instances) -> list[dict[str, Any]]:
+def _coco_rows(side: ImageInstances) -> list[dict[str, Any]]:
     boxes = np.hstack([side.boxes[:, :2], side.boxes[:, 2:] - side.boxes[:, :2]]).tolist()
     columns = zip(side.image.tolist(), side.label.tolist(), boxes, strict=True)
     return [{"image_id": image + 1, "category_id": label + 1, "bbox": box} for image, label, box in columns]

@@ -33,13 +33,13 @@ from barista_bench.benchmarks import (  # noqa: E402
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE  # noqa: E402
 from barista_bench.benchmarks.barista.relation_answers import mark_order  # noqa: E402
-from barista_bench.benchmarks.barista.relations import Mark, draw_marks  # noqa: E402
 from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402
 from barista_bench.core.boxes import BoxFormat  # noqa: E402
 from barista_bench.core.deriving import GraphTask  # noqa: E402
 from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402
 from barista_bench.data.frozen import read_frozen  # noqa: E402
 from barista_bench.data.plan import plan_task  # noqa: E402
+from barista_bench.media.set_of_mark import Mark, draw_marks  # noqa: E402
 from barista_bench.scene_graph import SceneGraph  # noqa: E402
 
 PAGE = ROOT / "docs" / "fidelity.md"

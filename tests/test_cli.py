@@ -17,6 +17,7 @@ from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import open_project, start
 from barista_bench.annotate.running import run as run_stages
 from barista_bench.api import load_results
+from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
 from barista_bench.generate.audit import choice_sets
@@ -69,6 +70,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate run": ([run_stages], set()),
     "annotate accept": ([accept], {"source"}),
     "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked"}),
+    "annotate describe": ([DescribingSettings], {"config"}),
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
     "annotate export": ([export], {"project", "target_format"}),

@@ -26,7 +26,7 @@ _SAME = 0.5
 _NONE = "none"
 
 
-class Agreement(ProjectRecord, frozen=True, kw_only=True):
+class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
     """Null where there is nothing to compare.
 
     Args:
@@ -44,7 +44,7 @@ class Agreement(ProjectRecord, frozen=True, kw_only=True):
     segment_iou: float | None
 
 
-def agreement(first: VideoFiles, second: VideoFiles) -> Agreement:
+def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     """Two people's decisions about one video. Their objects are paired by masks and categories.
 
     Raises:
@@ -67,7 +67,7 @@ def agreement(first: VideoFiles, second: VideoFiles) -> Agreement:
             codes = [msgspec.to_builtins(rle) for rle in rles if rle]
             boundaries.append(float(boundary_f(*codes)) if len(codes) == 2 else 0.0)
     layers = _layers(first), _layers(second)
-    return Agreement(
+    return AnnotatorAgreement(
         keyframes=len(shared),
         mask_iou=_mean(ious),
         boundary_f=_mean(boundaries),

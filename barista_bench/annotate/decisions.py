@@ -2,15 +2,19 @@
 
     {"video": "clip", "by": "anna", "when": "2026-01-31", "seconds": 40,
      "confidence": [0.1, null, ...] or "contacts": [[30, 90], ...],
+     "prompts": [{"frame": 60, "category": "spoon", "box": [10, 20, 90, 60], "points": [{"x": 40, "y": 30}]},
+                 {"frame": 60, "category": "lid", "words": "white lid"}],
      "objects": {"cup-1": "coffee cup"},
      "keyframes": [{"frame": 60, "complete": true,
                     "masks": {"cup-1": {"size": [360, 640], "counts": "..."}},
+                    "proposals": {"spoon-1": "1f0c9d2a"},
                     "attributes": [{"object": "cup-1", "type": "state", "value": "empty"}]}],
      "layers": {"attributes": [], "relations": [], "activities": [], "process_steps": []},
      "edits": [{"edit": "merge", "into": "cup-1", "objects": ["cup-2"]}]}
 
-Masks may also be polygons as COCO has them. Layers replace those accepted before; a keyframe's masks are added to those
-of its frame, or replace them where it is complete. Everything is checked before the first file is written.
+Masks may also be polygons as COCO has them, or proposals by their ids. Layers replace those accepted before, prompts
+those of their frames; a keyframe's masks are added to those of its frame, or replace them where it is complete.
+Everything is checked before the first file is written.
 """
 
 from __future__ import annotations
@@ -30,10 +34,14 @@ from barista_bench.annotate.project import (
     ACCEPTED,
     ACCEPTED_LAYERS,
     EDITS,
+    PROMPTS,
+    PROPOSALS,
     SIGNAL,
     VOCABULARY_FILE,
     Project,
     VideoFiles,
+    check_masks,
+    writing,
 )
 from barista_bench.annotate.records import (
     MAX_BYTES,
@@ -43,15 +51,19 @@ from barista_bench.annotate.records import (
     AcceptedMask,
     DecidedKeyframe,
     Decisions,
+    KeyframeAttribute,
     LayerAttribute,
     LayerRelation,
     Layers,
     LayerSegment,
+    MaskPrompt,
     ProjectRecord,
+    PromptsFile,
+    Proposal,
+    ProposalsFile,
     Range,
     SignalFile,
     SignedEdit,
-    StatedAttribute,
     decode_record,
 )
 from barista_bench.errors import DataError
@@ -117,7 +129,8 @@ def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Deci
     for frame in sorted(range(graph.frame_count) if frames is None else frames):
         masks = {item.object.id: _raw(graph.rle(item)) for item in graph.instances(frame)}
         stated = [
-            StatedAttribute(object=item.object.id, type=item.type, value=item.value) for item in graph.attributes(frame)
+            KeyframeAttribute(object=item.object.id, type=item.type, value=item.value)
+            for item in graph.attributes(frame)
         ]
         keyframes.append(DecidedKeyframe(frame=frame, masks=masks, attributes=stated))
     touching = np.zeros(graph.frame_count, dtype=np.bool_)
@@ -182,7 +195,13 @@ def accept(project: Project, decisions: Decisions, by: str | None = None) -> lis
 
     Raises:
         DataError: names the video, the field and the remedy; nothing was written.
+        ConfigError: another process writes the project.
     """
+    with writing(project.folder):
+        return _accept(project, decisions, by)
+
+
+def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]:
     video, domain = project.video(decisions.video), project.vocabulary()
     who = decisions.by or by
     if not who or not who.strip():
@@ -191,6 +210,8 @@ def accept(project: Project, decisions: Decisions, by: str | None = None) -> lis
     signal = _signal(decisions, video, who)
     if signal:
         files[SIGNAL] = signal
+    if decisions.prompts:
+        files[PROMPTS] = _prompts(decisions.prompts, video, domain)
     accepted = video.accepted()
     if decisions.keyframes or decisions.objects:
         accepted = _accepted(decisions, video, domain, accepted, who)
@@ -228,15 +249,16 @@ def _signal(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | N
 
 
 def _accepted(decisions: Decisions, video: VideoFiles, domain: Domain, before: AcceptedFile, who: str) -> AcceptedFile:
-    objects = {**before.objects, **decisions.objects}
+    taken = {keyframe.frame: _proposed(keyframe, video) for keyframe in decisions.keyframes}
+    proposed = {name: proposal.category for masks in taken.values() for name, proposal in masks.items()}
+    objects = {**proposed, **before.objects, **decisions.objects}
     for name, category in objects.items():
-        if category not in domain.categories and domain.side(category) is None and category != UNNAMED:
-            remedy = f"use one of the vocabulary's, or let its curator add it to {VOCABULARY_FILE}"
-            raise DataError(f"{video.video_id}: objects.{name}: no category {category!r}. Remedy: {remedy}")
+        _check_category(category, video, f"objects.{name}", domain)
     by_frame = {keyframe.frame: keyframe for keyframe in before.keyframes}
     asked, corrections = video.asked(), before.corrections
     for keyframe in decisions.keyframes:
         masks = _masks(keyframe, video, objects)
+        masks |= {name: proposal.rle for name, proposal in taken[keyframe.frame].items()}
         fresh = {name: AcceptedMask(rle=rle, by=who, when=decisions.when) for name, rle in masks.items()}
         known = by_frame.get(keyframe.frame)
         old = known.masks if known else {}
@@ -255,6 +277,45 @@ def _accepted(decisions: Decisions, video: VideoFiles, domain: Domain, before: A
         corrections=corrections,
         seconds=before.seconds + max(decisions.seconds, 0.0),
     )
+
+
+def _check_category(category: str, video: VideoFiles, key: str, domain: Domain) -> None:
+    if category not in domain.categories and domain.side(category) is None and category != UNNAMED:
+        remedy = f"use one of the vocabulary's, or let its curator add it to {VOCABULARY_FILE}"
+        raise DataError(f"{video.video_id}: {key}: no category {category!r}. Remedy: {remedy}")
+
+
+def _prompts(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Domain) -> PromptsFile:
+    source = video.source
+    for prompt in prompts:
+        key = f"prompts: frame {prompt.frame}"
+        _check_category(prompt.category, video, key, domain)
+        corners = [prompt.box[:2], prompt.box[2:]] if prompt.box else []
+        places = [*corners, *((point.x, point.y) for point in prompt.points)]
+        is_inside = all(0 <= x <= source.width and 0 <= y <= source.height for x, y in places)
+        is_box = prompt.box is None or (prompt.box[0] < prompt.box[2] and prompt.box[1] < prompt.box[3])
+        is_one = (prompt.words is None) == bool(places)
+        if prompt.frame >= source.frames or not (is_inside and is_box and is_one):
+            remedy = f"give words, or a box and points within {source.width}x{source.height} px, frames from 0"
+            raise DataError(f"{video.video_id}: {key}: cannot be asked of {source.frames} frames. Remedy: {remedy}")
+    frames = {prompt.frame for prompt in prompts}
+    kept = [prompt for prompt in video.prompts() if prompt.frame not in frames]
+    return PromptsFile(prompts=sorted([*kept, *prompts], key=lambda prompt: prompt.frame))
+
+
+def _proposed(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposal]:
+    """The proposals that a keyframe accepts, by object."""
+    if not keyframe.proposals:
+        return {}
+    given = video.read(PROPOSALS, ProposalsFile).keyframes if video.has(PROPOSALS) else []
+    by_id = {item.id: item for entry in given if entry.frame == keyframe.frame for item in entry.proposals}
+    for name, proposal_id in keyframe.proposals.items():
+        if proposal_id not in by_id:
+            what = f"keyframe {keyframe.frame}: no proposal {proposal_id!r} for {name!r}"
+            raise DataError(f"{video.video_id}: {what}. Remedy: see {PROPOSALS} of the video")
+    proposals = {name: by_id[proposal_id] for name, proposal_id in keyframe.proposals.items()}
+    check_masks((item.rle for item in proposals.values()), video.source, video.folder / PROPOSALS)
+    return proposals
 
 
 def _masks(keyframe: DecidedKeyframe, video: VideoFiles, objects: Mapping[str, str]) -> dict[str, Rle]:

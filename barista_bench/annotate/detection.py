@@ -1,4 +1,4 @@
-"""Open-vocabulary detectors of transformers (Grounding DINO, OWLv2): boxes for words, and from them a contact signal.
+"""Open-vocabulary detectors (Grounding DINO, OWLv2, SAM 3): boxes for words, and from them a contact signal.
 
 No such detector sees contact: that a hand's box overlaps an object's is a bootstrap, and marked as not verified.
 """
@@ -6,16 +6,19 @@ No such detector sees contact: that a hand's box overlaps an object's is a boots
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.annotate.propagation import decoded_frames
+from barista_bench.core.prompt import ImagePart, Prompt
+from barista_bench.errors import DataError
 from barista_bench.files.checkpoints import Pretrained, load_pretrained, on_device, require_libraries, revision_of
 from barista_bench.media.video import FrameReader
-from barista_bench.models.base import ModelIdentity
+from barista_bench.models.base import Failure, GenerationConfig, Model, ModelIdentity, Request
 from barista_bench.scene_graph.domain import Domain
 
 _THRESHOLD = 0.1
@@ -62,13 +65,11 @@ class ObjectDetector:
         inputs = self._processor(images=Image.fromarray(picture), text=words, return_tensors="pt", truncation=True)
         with torch.inference_mode():
             outputs = self._model(**on_device(inputs, self._model.device, self._model.dtype))
-        (found_boxes,) = self._processor.post_process_grounded_object_detection(
+        (labelled,) = self._processor.post_process_grounded_object_detection(
             outputs, threshold=_THRESHOLD, target_sizes=[(height, width)], text_labels=words
         )
         detections = []
-        rows = zip(
-            found_boxes["text_labels"], found_boxes["scores"].tolist(), found_boxes["boxes"].tolist(), strict=True
-        )
+        rows = zip(labelled["text_labels"], labelled["scores"].tolist(), labelled["boxes"].tolist(), strict=True)
         for label, score, corners in rows:
             left, top, right, bottom = np.clip(corners, 0, [width, height, width, height]).tolist()
             if label in labels and right > left and bottom > top:
@@ -76,7 +77,53 @@ class ObjectDetector:
         return detections
 
 
-def contact_confidence(detector: ObjectDetector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:
+class PhraseDetector:
+    """SAM 3, asked for one phrase after the other. Its processor needs torchvision.
+
+    Args:
+        grounder: a `Sam3Grounder`, or a model that answers a phrase with boxes as it does.
+    """
+
+    def __init__(self, grounder: Model) -> None:
+        self._grounder = grounder
+        self.identity = grounder.identity
+
+    @classmethod
+    def load(cls, name: str) -> Self:
+        """A local folder or Hub id. Raises ModelError for what is no SAM 3."""
+        from barista_bench.models.specialists.sam3 import Sam3Grounder
+
+        return cls(Sam3Grounder.load(name, threshold=_THRESHOLD))
+
+    def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
+        """As `ObjectDetector.detect`. Raises DataError for a label that the model cannot take."""
+        image = Image.fromarray(picture)
+        prompt = Prompt("", (ImagePart(0),))
+        requests = [Request(label, prompt, (image,), inputs={"phrase": label}) for label in labels]
+        detections = []
+        for label, (answer,) in zip(labels, self._grounder.generate(requests, GenerationConfig()), strict=True):
+            if isinstance(answer, Failure):
+                raise DataError(f"{answer.error}. Remedy: use shorter words, or another detector")
+            boxes = msgspec.json.decode(answer.text, type=_PhraseBoxes)
+            detections += [Detection(label, *row) for row in zip(boxes.scores, boxes.bboxes, strict=True)]
+        return detections
+
+
+class _PhraseBoxes(msgspec.Struct):
+    bboxes: list[tuple[float, float, float, float]]
+    scores: list[float]
+
+
+Detector: TypeAlias = ObjectDetector | PhraseDetector
+
+
+def load_detector(name: str) -> Detector:
+    """The detector of project.json: `sam3:CHECKPOINT`, or a checkpoint of another one. Raises ModelError."""
+    kind, _, checkpoint = name.partition(":")
+    return PhraseDetector.load(checkpoint) if kind == "sam3" else ObjectDetector.load(name)
+
+
+def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:
     """For each frame how sure a hand's box overlaps an object's, 0..1; None for frames between those looked at.
 
     It is the highest product of the surer evidence's lower score and the share of the smaller box that is shared.

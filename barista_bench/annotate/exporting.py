@@ -14,7 +14,7 @@ from pathlib import Path
 
 import av
 
-from barista_bench.annotate.agreement import Agreement, agreement
+from barista_bench.annotate.agreement import AnnotatorAgreement, agreement
 from barista_bench.annotate.decisions import known_layers, unknown_terms
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project import ACCEPTED_LAYERS, LINKS, TRACKS, Project, VideoFiles, open_project
@@ -73,7 +73,7 @@ class VideoStatistics(ProjectRecord, frozen=True, kw_only=True):
     activities: int
     process_steps: int
     left_out: list[str]
-    agreement: Agreement | None = None
+    agreement: AnnotatorAgreement | None = None
 
 
 class Statistics(ProjectRecord, frozen=True, kw_only=True):

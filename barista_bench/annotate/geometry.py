@@ -1,14 +1,16 @@
 """Attributes and relations that masks and keyframes suggest: proposals, unverified until a person accepts them.
 
-From masks: a hand that touches an object, or holds it where it moves with the hand against the rest of the picture; an
-object that stands on another or lies inside of it, by their boxes. There is no depth: an object behind another one can
-be taken for one inside of it. From keyframes: attributes that a person stated there, carried forward.
+From masks: a hand whose far end, seen from the edge over which it reaches into the picture, is at an object and does
+not sweep over it touches it, and holds it where it moves with the hand against the rest of the picture; an object that
+stands on another or lies inside of it, by their boxes. There is no depth: a hand that rests before an object counts as
+touching it, and an object behind another one as inside of it. From keyframes: attributes that a person stated there,
+carried forward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import cv2
 import numpy as np
@@ -28,20 +30,27 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, mask_boxes
 _SAMPLES = 10  # frames looked at a second
 _GAP_S, _SHORTEST_S = 0.3, 0.3
 _NEAR = 0.005  # of the width: as far as a hand reaches to touch
-_MOVED = 0.006  # of the width, in the time between two looks
+_FAR_END = 0.05  # of the width around the point of a hand that is farthest from the edge: fingers, and not the arm
+_SWEEPS = 0.02  # of the width, against the object, in the time between two looks
+_MOVED = 0.006  # the same: what is held moves
+_FARTHEST = 0.97  # quantile of distances: single pixels are noise
 _INSIDE = 0.9
 _TOUCHES, _HOLDS, _ON, _IN = "touches", "holds", "on", "inside"
 Claim: TypeAlias = tuple[str, str, str, str]
 """Source, target, relation type and value."""
+ClaimT = TypeVar("ClaimT", bound=Hashable)
 Floats: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
 
 
 class _Seen(NamedTuple):
-    """A frame's objects; boxes are `[x, y, width, height]`, centres `[x, y]`, in pixels."""
+    """A frame's objects; boxes are `[x, y, width, height]`, centres and far ends of hands `[x, y]`, in pixels."""
 
     names: list[str]
     boxes: Floats
     centres: dict[str, Floats]
+    far_ends: dict[str, Floats]
+    """Of hands that reach over the picture's edge."""
 
 
 def bootstrap_layers(
@@ -63,14 +72,16 @@ def bootstrap_layers(
     """
     step = max(1, round(fps / _SAMPLES))
     ranges: dict[Claim, list[Range]] = {}
+    hands = {name for name, category in categories.items() if domain.side(category) is not None}
     last, count = None, 0
     held: set[tuple[str, str]] = set()
     for line in tracks:
         count = line.frame + 1
         if line.frame % step:
             continue
-        seen = _seen(line, size)
-        contacts = _contacts(line, seen, categories, domain, size)
+        hand_masks = {name: decode_mask(Rle(line.masks[name].counts, size)) for name in hands & line.masks.keys()}
+        seen = _seen(line, hand_masks, size)
+        contacts = _contacts(line, seen, last, hand_masks, size)
         held = {pair for pair in contacts if pair in held or (last and _moves_along(pair, last, seen, size))}
         verbs = {pair: _HOLDS if pair in held else _TOUCHES for pair in contacts}
         claims = [(hand, name, domain.contact_type, verb) for (hand, name), verb in verbs.items()]
@@ -99,16 +110,26 @@ def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> list[L
         for attribute in keyframe.attributes:
             by_frame = stated.setdefault(attribute.object, {})
             by_frame.setdefault(keyframe.frame, set()).add((attribute.type, attribute.value))
-    ranges: dict[tuple[str, str, str], list[Range]] = {}
-    for name, by_frame in stated.items():
-        frames = sorted(by_frame)
-        for start, end in zip([0, *frames[1:]], [*frames[1:], count], strict=True):
-            for kind, value in sorted(by_frame[max(start, frames[0])]):
-                _extend(ranges.setdefault((name, kind, value), []), start, end, 0)
     return [
         LayerAttribute(object=name, type=kind, value=value, ranges=spans)
-        for (name, kind, value), spans in sorted(ranges.items())
+        for name, by_frame in sorted(stated.items())
+        for (kind, value), spans in sorted(until_next(by_frame, count).items())
     ]
+
+
+def until_next(stated: Mapping[int, Collection[ClaimT]], count: int) -> dict[ClaimT, list[Range]]:
+    """What is said on some frames, at least one, holds until the next one; what the first says holds from the start.
+
+    Args:
+        stated: claims by frame.
+        count: frames of the video.
+    """
+    frames = sorted(stated)
+    ranges: dict[ClaimT, list[Range]] = {}
+    for start, end in zip([0, *frames[1:]], [*frames[1:], count], strict=True):
+        for claim in stated[max(start, frames[0])]:
+            _extend(ranges.setdefault(claim, []), start, end, 0)
+    return ranges
 
 
 def _extend(spans: list[Range], start: int, end: int, gap: int) -> None:
@@ -118,33 +139,57 @@ def _extend(spans: list[Range], start: int, end: int, gap: int) -> None:
         spans.append((start, end))
 
 
-def _seen(line: TrackLine, size: tuple[int, int]) -> _Seen:
+def _seen(line: TrackLine, hand_masks: Mapping[str, Mask], size: tuple[int, int]) -> _Seen:
     names = sorted(line.masks)
     boxes = mask_boxes([line.masks[name].counts for name in names], *size)
-    return _Seen(names, boxes, dict(zip(names, boxes[:, :2] + boxes[:, 2:] / 2, strict=True)))
+    far_ends = {name: far_end for name, mask in hand_masks.items() if (far_end := _far_end(mask)) is not None}
+    return _Seen(names, boxes, dict(zip(names, boxes[:, :2] + boxes[:, 2:] / 2, strict=True)), far_ends)
+
+
+def _far_end(mask: Mask) -> Floats | None:
+    """Where a mask is farthest from its part at the picture's edge; None where it keeps away from the edge."""
+    rim = np.zeros_like(mask)
+    rim[[0, -1]], rim[:, [0, -1]] = True, True
+    at_edge = np.argwhere(mask & rim)
+    if not len(at_edge):
+        return None
+    points = np.argwhere(mask)
+    distances = np.linalg.norm(points - at_edge.mean(axis=0), axis=1)
+    far = points[distances >= np.quantile(distances, _FARTHEST)]
+    return np.asarray(far.mean(axis=0)[::-1])
 
 
 def _contacts(
-    line: TrackLine, seen: _Seen, categories: Mapping[str, str], domain: Domain, size: tuple[int, int]
+    line: TrackLine, seen: _Seen, last: _Seen | None, hand_masks: Mapping[str, Mask], size: tuple[int, int]
 ) -> list[tuple[str, str]]:
-    """Hands and the objects whose masks they reach."""
+    """Hands and the objects that they reach with their far ends, and do not sweep over."""
     reach = max(2, round(_NEAR * size[1]))
-    is_hand = {name: domain.side(categories[name]) is not None for name in seen.names}
     pairs = []
     for row, hand in enumerate(seen.names):
-        if not is_hand[hand]:
+        if hand not in hand_masks:
             continue
-        near = [other for other in np.flatnonzero(_overlaps(seen.boxes, row, reach)) if not is_hand[seen.names[other]]]
-        if near:
-            grown = cv2.dilate(
-                decode_mask(Rle(line.masks[hand].counts, size)).astype(np.uint8),
-                np.ones((2 * reach + 1, 2 * reach + 1), np.uint8),
-            ).astype(bool)
-            for other in near:
-                name = seen.names[other]
-                if (grown & decode_mask(Rle(line.masks[name].counts, size))).any():
-                    pairs.append((hand, name))
+        near = [seen.names[other] for other in np.flatnonzero(_overlaps(seen.boxes, row, reach))]
+        fingers = cv2.dilate(hand_masks[hand].astype(np.uint8), np.ones((2 * reach + 1, 2 * reach + 1), np.uint8))
+        if hand in seen.far_ends:
+            disc = np.zeros_like(fingers)
+            centre = np.rint(seen.far_ends[hand]).astype(int).tolist()
+            cv2.circle(disc, centre, max(1, round(_FAR_END * size[1])), 1, thickness=-1)
+            fingers &= disc
+        for name in near:
+            if name in hand_masks or (last is not None and _against(hand, name, last, seen) > _SWEEPS * size[1]):
+                continue
+            if (fingers.astype(bool) & decode_mask(Rle(line.masks[name].counts, size))).any():
+                pairs.append((hand, name))
     return pairs
+
+
+def _against(hand: str, name: str, last: _Seen, seen: _Seen) -> float:
+    """Pixels that a hand has moved against an object since the last look; 0 where that is not known."""
+    ends = (last.far_ends, seen.far_ends) if hand in last.far_ends and hand in seen.far_ends else None
+    before, now = ends or (last.centres, seen.centres)
+    if hand not in before or name not in last.centres:
+        return 0.0
+    return float(np.linalg.norm((now[hand] - before[hand]) - (seen.centres[name] - last.centres[name])))
 
 
 def _overlaps(boxes: Floats, row: int, reach: int) -> NDArray[np.bool_]:

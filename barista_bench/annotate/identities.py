@@ -34,21 +34,21 @@ from barista_bench.scene_graph.masks import Rle, encode_mask
 _REMEDY = "see edits.jsonl of the video; `undo` names a line of it"
 
 
-class Segment(NamedTuple):
+class KeyframeGroup(NamedTuple):
     """Keyframes that are propagated together, in order."""
 
     number: int
     keyframes: list[AcceptedKeyframe]
 
 
-def segments_of(accepted: AcceptedFile, asked: Mapping[int, int]) -> list[Segment]:
+def segments_of(accepted: AcceptedFile, asked: Mapping[int, int]) -> list[KeyframeGroup]:
     """The accepted keyframes by segment; one that nobody asked for belongs to the segment before it."""
-    segments: list[Segment] = []
+    segments: list[KeyframeGroup] = []
     number = min(asked.values(), default=0)
     for keyframe in sorted(accepted.keyframes, key=lambda keyframe: keyframe.frame):
         number = max(number, asked.get(keyframe.frame, number))
         if not segments or segments[-1].number != number:
-            segments.append(Segment(number, []))
+            segments.append(KeyframeGroup(number, []))
         segments[-1].keyframes.append(keyframe)
     return segments
 
@@ -147,7 +147,7 @@ def conditioning(
 
 
 def link_segments(
-    segments: Sequence[Segment],
+    segments: Sequence[KeyframeGroup],
     accepted: AcceptedFile,
     frames: FrameReader,
     propagator: Propagator,
@@ -221,7 +221,7 @@ def _seen(masks: Mapping[str, Rle]) -> dict[str, Rle]:
     return {name: rle for name, rle in sorted(masks.items()) if not is_empty(rle)}
 
 
-def _names(segment: Segment, identities: Identities) -> set[str]:
+def _names(segment: KeyframeGroup, identities: Identities) -> set[str]:
     return {name for keyframe in segment.keyframes for name in identities.masks(keyframe)}
 
 

@@ -9,7 +9,8 @@ Every file is written whole, so that a killed command leaves the old one or the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -18,14 +19,17 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from barista_bench import __version__
 from barista_bench.annotate.records import (
     AcceptedFile,
     KeyframesFile,
+    MaskPrompt,
     ProjectFile,
     ProjectRecord,
     ProjectSettings,
+    PromptsFile,
     SignedEdit,
     TrackLine,
     VideoSource,
@@ -38,13 +42,18 @@ from barista_bench.files.reading import confined, read_bounded, read_json_lines,
 from barista_bench.files.writing import check_place, write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph import domain
+from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
 
 PROJECT_FILE = "project.json"
 VOCABULARY_FILE = "vocabulary.yaml"
-SIGNAL, SEGMENTS, KEYFRAMES, PROPOSALS = "signal.json", "segments.json", "keyframes.json", "proposals.json"
+LOCK_FILE = f"{PROJECT_FILE}.lock"
+"""Stays behind; an unlocked one means nothing."""
+SIGNAL, SEGMENTS, KEYFRAMES = "signal.json", "segments.json", "keyframes.json"
+PROMPTS, PROPOSALS = "prompts.json", "proposals.json"
 ACCEPTED, EDITS, LINKS, TRACKS = "accepted.json", "edits.jsonl", "links.json", "tracks.jsonl"
 REVIEW, LAYERS, ACCEPTED_LAYERS = "review.json", "layers.json", "accepted_layers.json"
+DESCRIBED = "described.json"
 _SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
 _MOST_LINE = 2**26
 """Bytes of one frame's masks."""
@@ -97,14 +106,23 @@ class VideoFiles(NamedTuple):
         write_record(self.folder / name, record)
 
     def accepted(self) -> AcceptedFile:
-        """What people have accepted so far."""
-        return self.read(ACCEPTED, AcceptedFile) if self.has(ACCEPTED) else AcceptedFile(objects={}, keyframes=[])
+        """What people have accepted so far. Raises DataError, also for a mask that is none of this video."""
+        if not self.has(ACCEPTED):
+            return AcceptedFile(objects={}, keyframes=[])
+        accepted = self.read(ACCEPTED, AcceptedFile)
+        rles = [mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()]
+        check_masks(rles, self.source, self.folder / ACCEPTED)
+        return accepted
 
     def asked(self) -> dict[int, int]:
         """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
         if not self.has(KEYFRAMES):
             return {}
         return {keyframe.frame: keyframe.segment for keyframe in self.read(KEYFRAMES, KeyframesFile).keyframes}
+
+    def prompts(self) -> list[MaskPrompt]:
+        """What people want masks proposed for."""
+        return self.read(PROMPTS, PromptsFile).prompts if self.has(PROMPTS) else []
 
     def edits(self) -> list[SignedEdit]:
         """All edits of identities in their order, undone ones among them."""
@@ -116,7 +134,7 @@ class VideoFiles(NamedTuple):
 
     def tracks(self) -> Iterator[TrackLine]:
         """The masks of every frame, in order. Raises DataError."""
-        return read_tracks(self.folder / TRACKS)
+        return read_tracks(self.folder / TRACKS, self.source)
 
     def open(self) -> FrameReader:
         """The video's frames. Raises VideoError; DataError where the file is another one than at the start."""
@@ -126,17 +144,31 @@ class VideoFiles(NamedTuple):
         return open_reader(self.path)
 
 
-def read_tracks(path: Path) -> Iterator[TrackLine]:
-    """All lines but the first, which is the provenance. Raises DataError, naming the line."""
+def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path, remedy: str = "restore the file") -> None:
+    """Raise DataError, naming the file, for a mask that is not of the video's size, before native code reads it."""
+    for rle in (masks := list(rles)):
+        if rle.size != (source.height, source.width):
+            what = f"a mask of {rle.size[1]}x{rle.size[0]} px, the video has {source.width}x{source.height}"
+            raise DataError(f"{path}: {what}. Remedy: {remedy}")
+    for problem in run_problems([rle.counts for rle in masks], source.height * source.width):
+        if problem:
+            raise DataError(f"{path}: a mask's counts are no run lengths: {problem}. Remedy: {remedy}")
+
+
+def read_tracks(path: Path, source: VideoSource) -> Iterator[TrackLine]:
+    """All lines but the first, which is the provenance. Raises DataError, naming the line, also for a broken mask."""
     decode = msgspec.json.Decoder(TrackLine).decode
     remedy = "remove the file and run `barista-bench annotate run` again"
     lines = read_json_lines(path, _MOST_LINE, bytes, what="no frame of tracks", remedy=remedy)
     next(lines, None)
     for number, line in lines:
         try:
-            yield decode(line)
+            decoded = decode(line)
         except MALFORMED as error:
             raise DataError(f"{path}: line {number}: no frame of tracks ({error}). Remedy: {remedy}") from error
+        size = (source.height, source.width)
+        check_masks((Rle(mask.counts, size) for mask in decoded.masks.values()), source, path, remedy)
+        yield decoded
 
 
 def start(
@@ -193,6 +225,20 @@ def start(
 def open_project(folder: Path) -> Project:
     """Raises DataError where `folder` holds no project."""
     return Project(folder, read_record(folder / PROJECT_FILE, ProjectFile))
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """This process alone writes the project, until the end of the block or of the process.
+
+    Raises:
+        ConfigError: another process writes it.
+    """
+    try:
+        with FileLock(folder / LOCK_FILE, timeout=0):
+            yield
+    except Timeout as error:
+        raise ConfigError(f"{folder}: another process works on this project. Remedy: wait until it is done") from error
 
 
 def _video_files(videos: Path) -> Iterator[tuple[str, str]]:

@@ -62,8 +62,10 @@ class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
     Args:
         propagator: `flow`, `flow+colour`, `copy_nearest`, `linear_box`, or `sam:CHECKPOINT`.
         segments: from contact signal to segments.
-        detector: an open-vocabulary detector of transformers, which bootstraps the contact signal; null for none.
-        segmenter: a SAM checkpoint that proposes masks on keyframes, in the detector's boxes; null for none.
+        detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
+            and looks for words; null for none.
+        segmenter: a checkpoint of SAM 2 or 3, which proposes masks from prompts, and on keyframes in the detector's
+            boxes; null for none.
         link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
     """
 
@@ -131,10 +133,42 @@ class KeyframesFile(ProjectRecord, frozen=True, kw_only=True):
     keyframes: list[AskedKeyframe]
 
 
-class Proposal(ProjectRecord, frozen=True, kw_only=True):
-    """A mask that nobody has accepted."""
+class PromptPoint(ProjectRecord, frozen=True, kw_only=True):
+    """In pixels of the displayed frame; `inside`: of the object, or beside it."""
 
+    x: float
+    y: float
+    inside: bool = True
+
+
+class MaskPrompt(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a person wants a mask proposed: words, or a box (left, top, right, bottom), or points, or both of these.
+
+    `object` is the id of an object that is meant.
+    """
+
+    frame: Frame
+    category: Name
+    object: Name | None = None
+    box: tuple[float, float, float, float] | None = None
+    points: list[PromptPoint] = []
+    words: Name | None = None
+
+
+class PromptsFile(ProjectRecord, frozen=True, kw_only=True):
+    prompts: list[MaskPrompt]
+
+
+ProposalOrigin: TypeAlias = Literal["prompted", "words", "detected", "carried"]
+
+
+class Proposal(ProjectRecord, frozen=True, kw_only=True):
+    """A mask that nobody has accepted. `object`: the known object that it is taken for."""
+
+    id: str
     category: str
+    object: str | None
+    origin: ProposalOrigin
     rle: Rle
     confidence: Confidence
 
@@ -160,7 +194,7 @@ class AcceptedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True)
     when: str | None = None
 
 
-class StatedAttribute(ProjectRecord, frozen=True, kw_only=True):
+class KeyframeAttribute(ProjectRecord, frozen=True, kw_only=True):
     object: Name
     type: Name
     value: Name
@@ -172,7 +206,7 @@ class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     complete: bool
     masks: dict[Name, AcceptedMask]
-    attributes: list[StatedAttribute] = []
+    attributes: list[KeyframeAttribute] = []
 
 
 class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
@@ -261,6 +295,14 @@ class LayersFile(ProjectRecord, frozen=True, kw_only=True):
     layers: Layers
 
 
+class DescribedFile(LayersFile, frozen=True, kw_only=True):
+    """Proposals by a model. `answers` are its texts, by question; `unusable` counts answers, and claims in them, that
+    name nothing that was asked about."""
+
+    answers: dict[str, str]
+    unusable: int
+
+
 class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
     by: str
     when: str | None = None
@@ -310,10 +352,13 @@ class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
 
 
 class DecidedKeyframe(ProjectRecord, frozen=True, kw_only=True):
+    """`proposals`: id in proposals.json of the mask that is an object's."""
+
     frame: Frame
     complete: bool = True
     masks: dict[Name, msgspec.Raw] = {}
-    attributes: list[StatedAttribute] = []
+    proposals: dict[Name, str] = {}
+    attributes: list[KeyframeAttribute] = []
 
 
 class Decisions(ProjectRecord, frozen=True, kw_only=True):
@@ -325,6 +370,7 @@ class Decisions(ProjectRecord, frozen=True, kw_only=True):
     seconds: float = 0.0
     confidence: list[Confidence | None] | None = None
     contacts: list[Range] | None = None
+    prompts: list[MaskPrompt] = []
     objects: dict[Name, Name] = {}
     keyframes: list[DecidedKeyframe] = []
     layers: Layers | None = None

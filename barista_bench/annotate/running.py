@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from barista_bench.annotate.project import KEYFRAMES, Project, VideoFiles, open_project
+from barista_bench.annotate.project import KEYFRAMES, Project, VideoFiles, open_project, writing
 from barista_bench.annotate.records import ProjectRecord
-from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, Stage, Work
+from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage, Work
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import BaristaError, ConfigError, ModelError
 
@@ -28,11 +28,12 @@ def run(project: Project, *, num_proc: int = 1) -> Iterator[VideoOutcome]:
     A video that cannot be used costs that video.
 
     Raises:
-        ConfigError, ModelError: a setting or a model cannot be used.
+        ConfigError, ModelError: a setting or a model cannot be used, or another process writes the project.
     """
     project.vocabulary()
     jobs = sorted(project.file.videos)
-    yield from map_in_processes(partial(run_video, project.folder), jobs, num_proc)
+    with writing(project.folder):
+        yield from map_in_processes(partial(run_video, project.folder), jobs, num_proc)
 
 
 def run_video(folder: Path, video_id: str) -> VideoOutcome:
@@ -54,7 +55,7 @@ def run_video(folder: Path, video_id: str) -> VideoOutcome:
     return VideoOutcome(video_id=video_id, made=made, missing=missing)
 
 
-def _made(work: Work, stages: Sequence[Stage]) -> Iterator[str]:
+def _made(work: Work, stages: Sequence[AnnotationStage]) -> Iterator[str]:
     for stage in stages:
         if stage.state(work) in ("ready", "stale"):
             identity = stage.made_by(work)

@@ -8,7 +8,7 @@ transformers' processors round to bytes in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -59,6 +59,23 @@ class PixelScale:
         (r, g, b), (std_r, std_g, std_b) = settings["image_mean"], settings["image_std"]
         return cls(float(settings["rescale_factor"]), (r, g, b), (std_r, std_g, std_b))
 
+    def pixels(self, image: NDArray[np.uint8], side: int, device: torch.device) -> torch.Tensor:
+        """An RGB image (height, width, 3) as a model's input, squeezed into (3, side, side)."""
+        import torch
+
+        planes = torch.from_numpy(image).permute(2, 0, 1).to(device, torch.float32)
+        mean, std = (planes.new_tensor(values)[:, None, None] for values in (self.mean, self.std))
+        return (_squeezed(planes[None], side)[0] * self.factor - mean) / std
+
+
+def _squeezed(planes: torch.Tensor, side: int) -> torch.Tensor:
+    """Planes (n, channels, height, width) squeezed into a square."""
+    import torch
+
+    return torch.nn.functional.interpolate(
+        planes, size=(side, side), mode="bilinear", antialias=True, align_corners=False
+    )
+
 
 class _Tracked(NamedTuple):
     """An object on a frame as one pass sees it: its mask, and how sure the tracker is that it is there, 0..1."""
@@ -97,7 +114,7 @@ class SamPropagator:
         model, scale = load_pretrained(
             name,
             PixelScale.read,
-            _read_tracker,
+            read_by_type(_TRACKERS, "tracker"),
             kind="a tracker of SAM 2 or SAM 3",
             revision=revision,
             device=device,
@@ -128,16 +145,25 @@ class SamPropagator:
             yield FrameMasks(frame, dict(sorted(masks.items())))
 
 
-def _read_tracker(name: str, **settings: object) -> object:
-    """What `from_pretrained` of the checkpoint's own class returns."""
-    import transformers
+def read_by_type(classes: Mapping[str, str], what: str) -> Callable[..., object]:
+    """`from_pretrained` of the class of transformers that a checkpoint's `model_type` names, for `load_pretrained`.
 
-    source = {key: settings[key] for key in ("revision", "trust_remote_code")}
-    kind = transformers.AutoConfig.from_pretrained(name, **source).model_type
-    if kind not in _TRACKERS:
-        remedy = f"give a checkpoint of one of {', '.join(_TRACKERS)}"
-        raise ModelError(f"model {name}: its type is {kind}, which is no tracker. Remedy: {remedy}")
-    return getattr(transformers, _TRACKERS[kind]).from_pretrained(name, **settings)
+    Args:
+        classes: name of the class by `model_type`; others are refused with ModelError.
+        what: what is read, for that error.
+    """
+
+    def read(name: str, **settings: object) -> object:
+        import transformers
+
+        source = {key: settings[key] for key in ("revision", "trust_remote_code")}
+        kind = transformers.AutoConfig.from_pretrained(name, **source).model_type
+        if kind not in classes:
+            remedy = f"give a checkpoint of one of {', '.join(classes)}"
+            raise ModelError(f"model {name}: its type is {kind}, which is no {what}. Remedy: {remedy}")
+        return getattr(transformers, classes[kind]).from_pretrained(name, **settings)
+
+    return read
 
 
 def _fused(frame: int, mentions: list[int], before: _Tracked | None, after: _Tracked | None) -> PropagatedMask | None:
@@ -201,7 +227,7 @@ class _Tracking:
         numbers = [self.names.index(name) for name in masks]
         for number, rle in zip(numbers, masks.values(), strict=True):
             mask = torch.from_numpy(decode_mask(rle)).to(torch.float32)
-            resized = self._resized(mask[None, None]) >= 0.5
+            resized = _squeezed(mask[None, None], self._model.image_size) >= 0.5
             self._session.add_mask_inputs(self._session.obj_id_to_idx(number), frame, resized)
         self._session.obj_with_new_inputs = numbers
 
@@ -210,7 +236,8 @@ class _Tracking:
         import torch
 
         with torch.inference_mode():
-            outputs = self._model(self._session, frame_idx=frame, frame=self._pixels(image), reverse=reverse)
+            pixels = self._scale.pixels(image, self._model.image_size, self._model.device)
+            outputs = self._model(self._session, frame_idx=frame, frame=pixels, reverse=reverse)
             presence = torch.sigmoid(outputs.object_score_logits.float()).flatten().tolist()
             height, width = image.shape[:2]
             tracked = {}
@@ -222,23 +249,6 @@ class _Tracking:
                 tracked[self.names[number]] = _Tracked(encode_mask((enlarged[0, 0] > 0).cpu().numpy()), score)
         self._session.processed_frames.clear()
         return tracked
-
-    def _pixels(self, image: NDArray[np.uint8]) -> torch.Tensor:
-        """An RGB frame (height, width, 3) as the model's input, (3, side, side)."""
-        import torch
-
-        planes = torch.from_numpy(image).permute(2, 0, 1).to(self._model.device, torch.float32)
-        mean, std = (planes.new_tensor(values)[:, None, None] for values in (self._scale.mean, self._scale.std))
-        return (self._resized(planes[None])[0] * self._scale.factor - mean) / std
-
-    def _resized(self, planes: torch.Tensor) -> torch.Tensor:
-        """Planes (n, channels, height, width) squeezed into the model's square."""
-        import torch
-
-        side = self._model.image_size
-        return torch.nn.functional.interpolate(
-            planes, size=(side, side), mode="bilinear", antialias=True, align_corners=False
-        )
 
     def _forget(self, kept: range) -> None:
         """Drop what tracking does not read again: large masks (4 MB each), and all of tracked frames but those kept."""

@@ -18,16 +18,17 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.annotate.detection import ObjectDetector, contact_confidence
+from barista_bench.annotate.detection import Detector, contact_confidence, load_detector
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
-from barista_bench.annotate.identities import Identities, Segment, conditioning, link_segments, segments_of
+from barista_bench.annotate.identities import Identities, KeyframeGroup, conditioning, link_segments, segments_of
 from barista_bench.annotate.project import (
     ACCEPTED,
     EDITS,
     KEYFRAMES,
     LAYERS,
     LINKS,
+    PROMPTS,
     PROPOSALS,
     REVIEW,
     SEGMENTS,
@@ -38,7 +39,7 @@ from barista_bench.annotate.project import (
     read_tracks,
 )
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
-from barista_bench.annotate.proposals import BoxSegmenter, propose_masks
+from barista_bench.annotate.proposals import PromptedSegmenter, Proposer
 from barista_bench.annotate.records import (
     AskedKeyframe,
     KeyframesFile,
@@ -66,14 +67,8 @@ _OURS = "barista_bench"
 _SEGMENT_FOLDER = "tracks"
 
 
-@functools.cache
-def _detector(name: str) -> ObjectDetector:
-    return ObjectDetector.load(name)
-
-
-@functools.cache
-def _segmenter(name: str) -> BoxSegmenter:
-    return BoxSegmenter.load(name)
+_detector = functools.cache(load_detector)
+_segmenter = functools.cache(PromptedSegmenter.load)
 
 
 @functools.cache
@@ -104,22 +99,26 @@ class Work:
     def propagator(self) -> Propagator:
         return propagator_of(self.project.settings.propagator)
 
-    def detector(self) -> ObjectDetector:
-        return _detector(self.project.settings.detector or "")
+    @property
+    def detector(self) -> Detector | None:
+        name = self.project.settings.detector
+        return None if name is None else _detector(name)
 
-    def segmenter(self) -> BoxSegmenter:
-        return _segmenter(self.project.settings.segmenter or "")
+    @property
+    def segmenter(self) -> PromptedSegmenter | None:
+        name = self.project.settings.segmenter
+        return None if name is None else _segmenter(name)
 
     def identities(self) -> Identities:
         boundaries = self.video.read(LINKS, LinksFile).boundaries
         return Identities(self.video.accepted(), boundaries, self.video.edits())
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[KeyframeGroup]:
         return segments_of(self.video.accepted(), self.video.asked())
 
 
 @dataclass(frozen=True)
-class Stage:
+class AnnotationStage:
     """What a stage needs, may read besides, and writes; what makes it, and the making itself."""
 
     name: str
@@ -152,9 +151,10 @@ class Stage:
 
 
 def _detect(work: Work, provenance: Provenance) -> None:
-    domain = work.project.vocabulary()
+    domain, detector = work.project.vocabulary(), work.detector
+    assert detector is not None
     with work.video.open() as frames:
-        confidence = list(contact_confidence(work.detector(), frames, domain))
+        confidence = list(contact_confidence(detector, frames, domain))
     work.video.write(
         SIGNAL, SignalFile(by=provenance.model, verified=False, confidence=confidence, provenance=provenance)
     )
@@ -162,7 +162,7 @@ def _detect(work: Work, provenance: Provenance) -> None:
 
 def _detecting(work: Work) -> ModelIdentity | None:
     by_person = work.video.has(SIGNAL) and work.video.read(SIGNAL, SignalFile).verified
-    return None if work.project.settings.detector is None or by_person else work.detector().identity
+    return None if by_person or work.detector is None else work.detector.identity
 
 
 def _segment(work: Work, provenance: Provenance) -> None:
@@ -187,22 +187,23 @@ def _segment_of(frame: int, ranges: Sequence[tuple[int, int]]) -> int:
 
 
 def _propose(work: Work, provenance: Provenance) -> None:
-    keyframes = propose_masks(work.video, work.project.vocabulary(), work.detector(), work.segmenter())
+    proposer = Proposer(work.project.vocabulary(), work.propagator, work.segmenter, work.detector)
+    keyframes = proposer.proposals(work.video)
     work.video.write(PROPOSALS, ProposalsFile(provenance=provenance, keyframes=keyframes))
 
 
 def _proposing(work: Work) -> ModelIdentity | None:
-    settings = work.project.settings
-    if settings.segmenter is None:
+    """None where there is nothing to ask, or nothing to be asked."""
+    accepted = {keyframe.frame for keyframe in work.video.accepted().keyframes}
+    is_waiting = bool(work.video.asked().keys() - accepted)
+    if not work.video.has(PROMPTS) and not (is_waiting and (work.segmenter or accepted)):
         return None
-    if settings.detector is None:
-        remedy = "name a detector too, or set the segmenter to null"
-        raise ConfigError(f"project.json: the segmenter proposes masks in a detector's boxes. Remedy: {remedy}")
-    detector = work.detector().identity
-    identity = work.segmenter().identity
-    return ModelIdentity(
-        identity.name, identity.revision, {"detector": detector.name, "detector_revision": detector.revision}
-    )
+    models = {"segmenter": work.segmenter, "detector": work.detector, "propagator": work.propagator}
+    settings: dict[str, str | int | float | bool | None] = {}
+    for kind, model in models.items():
+        if model is not None:
+            settings |= {kind: model.identity.name, f"{kind}_revision": model.identity.revision}
+    return ModelIdentity(_OURS, None, settings)
 
 
 def _link(work: Work, provenance: Provenance) -> None:
@@ -240,7 +241,7 @@ def _track(work: Work, provenance: Provenance) -> None:
             if _made_from(path) != key.inputs:
                 _write_tracks(path, key, _propagated(work.propagator, frames, given, span))
             parts.append((path, range(start, end)))
-    lines = (line for path, span in parts for line in read_tracks(path) if line.frame in span)
+    lines = (line for path, span in parts for line in read_tracks(path, video.source) if line.frame in span)
     _write_tracks(video.folder / TRACKS, provenance, lines)
     for path in set(folder.glob("*.jsonl")) - {path for path, _ in parts}:
         path.unlink()
@@ -311,16 +312,16 @@ def _tracking(work: Work) -> ModelIdentity:
 
 
 BEFORE_MASKS = (
-    Stage("signal", SIGNAL, (), _detecting, _detect),
-    Stage("segments", SEGMENTS, (SIGNAL,), _segmenting, _segment),
-    Stage("keyframes", KEYFRAMES, (SEGMENTS,), _choosing, _choose),
-    Stage("proposals", PROPOSALS, (KEYFRAMES,), _proposing, _propose, reads=(ACCEPTED,)),
+    AnnotationStage("signal", SIGNAL, (), _detecting, _detect),
+    AnnotationStage("segments", SEGMENTS, (SIGNAL,), _segmenting, _segment),
+    AnnotationStage("keyframes", KEYFRAMES, (SEGMENTS,), _choosing, _choose),
+    AnnotationStage("proposals", PROPOSALS, (KEYFRAMES,), _proposing, _propose, reads=(ACCEPTED, PROMPTS)),
 )
 AFTER_MASKS = (
-    Stage("links", LINKS, (ACCEPTED,), _linking, _link, reads=(KEYFRAMES,)),
-    Stage("tracks", TRACKS, (ACCEPTED, LINKS), _tracking, _track, reads=(KEYFRAMES, EDITS)),
-    Stage("review", REVIEW, (TRACKS, ACCEPTED), _ours, _review),
-    Stage("layers", LAYERS, (TRACKS, ACCEPTED, LINKS), _ours, _lay, reads=(EDITS,)),
+    AnnotationStage("links", LINKS, (ACCEPTED,), _linking, _link, reads=(KEYFRAMES,)),
+    AnnotationStage("tracks", TRACKS, (ACCEPTED, LINKS), _tracking, _track, reads=(KEYFRAMES, EDITS)),
+    AnnotationStage("review", REVIEW, (TRACKS, ACCEPTED), _ours, _review),
+    AnnotationStage("layers", LAYERS, (TRACKS, ACCEPTED, LINKS), _ours, _lay, reads=(EDITS,)),
 )
 
 

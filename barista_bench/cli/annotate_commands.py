@@ -1,4 +1,5 @@
-"""Commands from a video to a scene graph: annotate start, run, accept, status, review, export, import."""
+"""Commands from a video to a scene graph: annotate start, run, accept, import, describe, status, review,
+export."""
 
 from __future__ import annotations
 
@@ -7,14 +8,17 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
 import typer
+from pydantic import Field, model_validator
 
-from barista_bench.cli.app import app, explained
+from barista_bench.cli.app import app, explained, given, with_flags
 from barista_bench.errors import DataError
 from barista_bench.files.text_out import echo
+from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.annotate.records import Decisions
@@ -158,8 +162,48 @@ def _refuse(problems: list[str], what: str) -> None:
     for problem in problems:
         echo(f"lost: {problem}", color="yellow", err=True)
     if problems:
-        echo(f"{len(problems)} {what} were not taken in")
+        echo(f"{len(problems)} {what} could not be used")
         raise typer.Exit(1)
+
+
+class DescribingSettings(ModelSettings):
+    """Which model describes which project. The descriptions are the help texts of the command line."""
+
+    project: Path = Field(description="Folder of the project.")
+    model: str = Field(description="A vision-language model: served:NAME, a local checkpoint folder or a Hub id.")
+
+    @model_validator(mode="after")
+    def _can_describe(self) -> Self:
+        if self.model.partition(":")[0] in {*SCRIPTED, *SPECIALISTS, *ABLATIONS}:
+            raise ValueError(f"model is {self.model!r}, which cannot describe pictures")
+        return self
+
+
+def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    from barista_bench.annotate.describing import describe as ask_about
+    from barista_bench.annotate.project import open_project
+    from barista_bench.runs.ask.catalog import load_model
+
+    file = flags.pop("config")
+    with explained():
+        settings = resolve(DescribingSettings, given(flags), file=file)
+        project = open_project(settings.project)
+        problems = []
+        for outcome in ask_about(project, load_model(settings, ()), settings.generation):
+            if outcome.problem:
+                problems.append(outcome.problem)
+                continue
+            counts = f"{outcome.answered} of {outcome.questions} questions answered, {outcome.unusable} claims unusable"
+            echo(f"{outcome.video_id}: {counts}")
+        _refuse(problems, "videos")
+
+
+_DESCRIBE_HELP = f"""Have a vision-language model propose attributes, relations and activities, into described.json.
+
+Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken from
+the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
+_OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
+group.command(help=_DESCRIBE_HELP)(with_flags(describe, DescribingSettings, positional="project", hidden=_OF_OTHERS))
 
 
 @group.command()

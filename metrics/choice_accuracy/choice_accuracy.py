@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Question, as_questions
+from .inputs import ChoiceQuestion, as_questions
 from .multiple import MultiQuestion, as_multi_questions, multi_answer, multi_figures_of
 from .scoring import choice_accuracy, figures_of
 
@@ -39,7 +39,7 @@ _CITATION = """\
 
 # What checks the columns, the class of a checked question, and what computes the figures.
 _CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[..., dict[str, Any]]]] = {
-    "default": (as_questions, Question, figures_of),
+    "default": (as_questions, ChoiceQuestion, figures_of),
     "multi_answer": (as_multi_questions, MultiQuestion, multi_figures_of),
 }
 

@@ -20,7 +20,7 @@ RawId = str | int
 RawChoices = Sequence[RawId] | Mapping[RawId, str | None]
 
 
-class Question(NamedTuple):
+class ChoiceQuestion(NamedTuple):
     """One question with one right choice. Whatever was not given is None."""
 
     prediction: str | None
@@ -111,13 +111,13 @@ def as_questions(
     classes: object = None,
     verbs: object = None,
     choices: object = None,
-) -> list[Question]:
+) -> list[ChoiceQuestion]:
     """All questions, checked. The last three columns may be None, as may each entry of them.
 
     Raises TypeError or ValueError, which name the column, the index, what is wrong and what to give instead.
 
     >>> as_questions(["A", None], ["A", "B"], verbs=["open", None])[0]
-    Question(prediction='A', reference='A', class_name=None, verb='open', choices=None)
+    ChoiceQuestion(prediction='A', reference='A', class_name=None, verb='open', choices=None)
     """
     answers, expected = as_column(predictions, "predictions"), as_column(references, "references")
     if len(answers) != len(expected):
@@ -142,8 +142,8 @@ def _optional_column(raw: object, name: str, length: int) -> list[Any]:
     return column
 
 
-def _question(index: int, answer: object, truth: object, name: object, verb: object, choices: object) -> Question:
-    question = Question(
+def _question(index: int, answer: object, truth: object, name: object, verb: object, choices: object) -> ChoiceQuestion:
+    question = ChoiceQuestion(
         as_prediction(answer, f"predictions[{index}]"),
         as_id(truth, f"references[{index}]", "give the id of the right choice"),
         as_class(name, f"classes[{index}]"),
@@ -153,7 +153,7 @@ def _question(index: int, answer: object, truth: object, name: object, verb: obj
     return question if question.choices is None else _with_known_choices(question, question.choices, index)
 
 
-def _with_known_choices(question: Question, choices: dict[str, str | None], index: int) -> Question:
+def _with_known_choices(question: ChoiceQuestion, choices: dict[str, str | None], index: int) -> ChoiceQuestion:
     """Check that the ids are among the choices; the verb of the right choice is the question's verb."""
     prediction, reference, verb = question.prediction, question.reference, question.verb
     if reference not in choices:

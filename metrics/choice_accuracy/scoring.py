@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .inputs import Question, RawChoices, RawId, as_questions
+from .inputs import ChoiceQuestion, RawChoices, RawId, as_questions
 
 
 class ExampleScore(NamedTuple):
@@ -30,11 +30,11 @@ class ExampleScore(NamedTuple):
     random_same_verb: float | None = None
 
 
-def score_question(question: Question) -> ExampleScore:
+def score_question(question: ChoiceQuestion) -> ExampleScore:
     """Score one checked question, see `as_questions`.
 
     >>> verbs = {"A": "open", "B": "open", "C": "close"}
-    >>> score_question(Question("B", "A", choices=verbs))
+    >>> score_question(ChoiceQuestion("B", "A", choices=verbs))
     ExampleScore(correct=False, failed=False, same_verb=True, random_same_verb=0.5)
     """
     prediction, reference = question.prediction, question.reference
@@ -85,7 +85,7 @@ def choice_accuracy(
     return figures_of(as_questions(predictions, references, classes, verbs, choices))
 
 
-def figures_of(questions: Sequence[Question]) -> dict[str, Any]:
+def figures_of(questions: Sequence[ChoiceQuestion]) -> dict[str, Any]:
     """The result of `choice_accuracy` for questions that have been checked, or for a selection of them."""
     if not questions:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 question")
@@ -100,7 +100,7 @@ Floats = NDArray[np.float64]
 _COUNTS = ("n", "n_failed", "n_correct")
 
 
-def question_sums(question: Question) -> dict[Hashable, float]:
+def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
     """What one question adds: counts, also those of its class and of its verb, and those about its distractors."""
     score = score_question(question)
     counts: dict[Hashable, float] = {"n": 1, "n_failed": score.failed, "n_correct": score.correct}

@@ -25,7 +25,7 @@ UNLABELLED = "object"
 
 
 @dataclass(frozen=True, slots=True)
-class Instances:
+class ImageInstances:
     """The boxes or masks of one side (predictions or references), over all images, in the order given.
 
     * `image`, `label`: (n,) the number of the image, and the position of the label in `Examples.labels`.
@@ -45,8 +45,8 @@ class Instances:
 class Examples:
     """All images: both sides, the names of the labels, and which images have no usable answer, (n_images,) bool."""
 
-    predicted: Instances
-    reference: Instances
+    predicted: ImageInstances
+    reference: ImageInstances
     labels: list[str]
     failed: Bools
 
@@ -117,7 +117,7 @@ class _Codes(dict[object, int]):
 
 def _read(
     side: str, images: Sequence[RawImage | None], iou_type: IouType, codes: _Codes
-) -> tuple[Instances, bool | None]:
+) -> tuple[ImageInstances, bool | None]:
     """One side, and whether it has labels (None: it is empty)."""
     rows = [_checked_row(raw, f"{side}[{number}]") for number, raw in enumerate(images)]
     if iou_type == "segm":
@@ -128,7 +128,7 @@ def _read(
         boxes, counts = _boxes(rows, side)
     label, labelled = _labels(rows, counts, side, codes)
     return (
-        Instances(
+        ImageInstances(
             image=np.repeat(np.arange(len(counts)), counts),
             label=label,
             boxes=boxes,

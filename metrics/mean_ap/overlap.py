@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .inputs import Examples, Instances
+from .inputs import Examples, ImageInstances
 from .values import Bools, Floats, Ints
 
 # Pairs looked at in one go: about 200 MB of scratch memory.
@@ -142,7 +142,7 @@ def _mask_areas(masks: list[dict[str, object]]) -> Floats:
     return np.array([mask.area(rle) for rle in masks], dtype=np.float64)
 
 
-def _check_sizes(predicted: Instances, reference: Instances) -> None:
+def _check_sizes(predicted: ImageInstances, reference: ImageInstances) -> None:
     sizes: dict[int, list[int]] = {}
     for side in (reference, predicted):
         for image, rle in zip(side.image.tolist(), side.masks or [], strict=True):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .accumulate import AT_50, AT_75, STATISTICS, accumulate, statistics
-from .inputs import Examples, Instances, IouType, RawImage, read_examples
+from .inputs import Examples, ImageInstances, IouType, RawImage, read_examples
 from .matching import THRESHOLDS, Grouped, Matches, best_assignment, group, match_greedily
 from .overlap import Shapes
 from .values import Bools, Floats, Ints
@@ -89,7 +89,7 @@ def match_rounded(examples: Examples) -> Matches:
     """COCO's matching with the numbers that torchmetrics hands to pycocotools, in single precision."""
     predicted = examples.predicted
     scores = predicted.scores.astype(np.float32).astype(np.float64)
-    rounded = Instances(predicted.image, predicted.label, predicted.boxes, scores, predicted.masks)
+    rounded = ImageInstances(predicted.image, predicted.label, predicted.boxes, scores, predicted.masks)
     examples = Examples(rounded, examples.reference, examples.labels, examples.failed)
     shapes = Shapes(examples, rounding="float32")
     return match_greedily(examples, shapes, group(examples, shapes), single_precision=True)

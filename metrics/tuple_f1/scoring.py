@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Relation(NamedTuple):
+class RelationTuple(NamedTuple):
     """One normalised relation between two objects of an image, which are known by their numbers."""
 
     source_id: int
@@ -44,26 +44,26 @@ def normalise(text: str) -> str:
     return text.strip().casefold()
 
 
-def as_relation(raw: RawRelation, where: str = "relation") -> Relation:
+def as_relation(raw: RawRelation, where: str = "relation") -> RelationTuple:
     """The normalised form of a mapping with the four fields (further keys are ignored) or of a 4-sequence.
 
     Raises TypeError or ValueError; the message starts with `where` and names the field.
 
     >>> as_relation({"source_id": 1, "target_id": 2, "relation_type": "Position", "value": "ON"})
-    Relation(source_id=1, target_id=2, relation_type='position', value='on')
+    RelationTuple(source_id=1, target_id=2, relation_type='position', value='on')
     >>> as_relation([1, "2", "position", "on"], "predictions[3][0]")
     Traceback (most recent call last):
         ...
     TypeError: predictions[3][0]: target_id is '2' (str), not an integer; give the object's number as an int
     """
     fields = _fields(raw, where)
-    ids = [_integer(fields[name], name, where) for name in Relation._fields[:2]]
-    strings = [_string(fields[name], name, where) for name in Relation._fields[2:]]
-    return Relation(ids[0], ids[1], strings[0], strings[1])
+    ids = [_integer(fields[name], name, where) for name in RelationTuple._fields[:2]]
+    strings = [_string(fields[name], name, where) for name in RelationTuple._fields[2:]]
+    return RelationTuple(ids[0], ids[1], strings[0], strings[1])
 
 
 def _fields(raw: RawRelation, where: str) -> Mapping[str, Any]:
-    names = Relation._fields
+    names = RelationTuple._fields
     if isinstance(raw, Mapping):
         missing = [name for name in names if name not in raw]
         if missing:
@@ -91,7 +91,7 @@ def _string(value: object, name: str, where: str) -> str:
     return normalise(value)
 
 
-def as_relations(raw: RawExample, where: str = "example") -> list[Relation]:
+def as_relations(raw: RawExample, where: str = "example") -> list[RelationTuple]:
     """All relations of one example, normalised. Raises TypeError or ValueError, see `as_relation`."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of relations, [] for none")
@@ -100,12 +100,12 @@ def as_relations(raw: RawExample, where: str = "example") -> list[Relation]:
 
 Sums = Mapping[Hashable, NDArray[np.float64]]
 """(D,) of each name in `example_sums`: what all examples of D samples of examples add."""
-Example = tuple["Counter[Relation] | None", "Counter[Relation]"]
+Example = tuple["Counter[RelationTuple] | None", "Counter[RelationTuple]"]
 """Answer (None: no usable one) and reference, as multisets."""
 
 
 def example_sums(
-    prediction: Counter[Relation] | None, reference: Counter[Relation], *, groups_of: GroupsOf = "all"
+    prediction: Counter[RelationTuple] | None, reference: Counter[RelationTuple], *, groups_of: GroupsOf = "all"
 ) -> dict[Hashable, float]:
     """What one example adds: its own counts, and those of its relation types and of its "type/value" labels."""
     answered = prediction or Counter()
@@ -196,7 +196,7 @@ def _harmonic(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> ND
     return np.asarray(np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1.0), 0.0))
 
 
-def _label(relation: Relation) -> str:
+def _label(relation: RelationTuple) -> str:
     return f"{relation.relation_type}/{relation.value}"
 
 
@@ -298,7 +298,7 @@ def tuple_confusion(
     return confusion
 
 
-def _by_pair(relations: Counter[Relation]) -> dict[tuple[int, int], list[str]]:
+def _by_pair(relations: Counter[RelationTuple]) -> dict[tuple[int, int], list[str]]:
     found: dict[tuple[int, int], list[str]] = {}
     for relation in sorted(relations.elements()):
         found.setdefault(relation[:2], []).append(_label(relation))

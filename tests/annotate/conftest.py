@@ -7,6 +7,7 @@ import pytest
 
 from barista_bench.media.video import FrameReader, open_reader
 from tests.annotate.scenes import write_scene
+from tests.conftest import MadeOnce
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +16,18 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrameReader]:
     folder: Path = write_scene(tmp_path_factory.mktemp("scene") / "frames", 41)
     with open_reader(folder) as frames:
         yield frames
+
+
+@pytest.fixture(scope="session")
+def checkpoints(made_once: MadeOnce) -> Path:
+    """`detector`, `segmenter` (SAM 2, which also tracks): random weights."""
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from tests.annotate.sam_checkpoints import write_checkpoint, write_detector
+
+    def make(folder: Path) -> None:
+        transformers.set_seed(0)
+        write_detector(folder / "detector")
+        write_checkpoint(folder / "segmenter", "sam2_video")
+
+    return made_once("bootstraps", make)

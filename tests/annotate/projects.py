@@ -76,3 +76,12 @@ def contents(video: VideoFiles) -> dict[str, bytes]:
     """Every file of a video, by its path."""
     files = (path for path in video.folder.rglob("*") if path.is_file())
     return {path.relative_to(video.folder).as_posix(): path.read_bytes() for path in files}
+
+
+def with_models(project: Project, **names: object) -> None:
+    """Name bootstraps in project.json."""
+    path = project.folder / "project.json"
+    text = path.read_text()
+    for key, name in names.items():
+        text = text.replace(f'"{key}": null', f'"{key}": "{name}"')
+    path.write_text(text)

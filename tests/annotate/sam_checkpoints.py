@@ -1,4 +1,4 @@
-"""Trackers of SAM 2 and SAM 3 with about a million random weights, as folders."""
+"""Trackers of SAM 2 and SAM 3, and a detector, with at most a million random weights, as folders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 import transformers
+
+from barista_bench.models import tiny
 
 _MEMORY = {
     "memory_attention_hidden_size": 128,
@@ -132,3 +134,20 @@ def write_checkpoint(folder: Path, kind: str) -> Path:
     settings = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.5, 0.25, 0.2], "rescale_factor": 1 / 255}
     (folder / "preprocessor_config.json").write_text(json.dumps(settings))
     return folder
+
+
+def write_detector(folder: Path) -> None:
+    """An OWLv2."""
+    from transformers.models.owlv2.image_processing_pil_owlv2 import Owlv2ImageProcessorPil
+
+    tokenizer = tiny.encoder_tokenizer()
+    layers = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.Owlv2Config(
+        text_config={**tiny.text_tower(tokenizer), **layers, "max_position_embeddings": 16},
+        vision_config={**layers, "image_size": 64, "patch_size": 16},
+        projection_dim=32,
+    )
+    tokenizer.model_max_length = 16
+    pictures = Owlv2ImageProcessorPil(size={"height": 64, "width": 64})
+    transformers.Owlv2ForObjectDetection(config).save_pretrained(folder)
+    transformers.Owlv2Processor(pictures, tokenizer).save_pretrained(folder)

@@ -2,88 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-import transformers
-
-from barista_bench.annotate.decisions import accept
-from barista_bench.annotate.detection import Detection, ObjectDetector, contact_confidence
-from barista_bench.annotate.project import PROPOSALS, SIGNAL, open_project, start
-from barista_bench.annotate.proposals import BoxSegmenter
-from barista_bench.annotate.records import Decisions, ProposalsFile, SignalFile
+from barista_bench.annotate.decisions import accept, from_graph
+from barista_bench.annotate.detection import Detection, ObjectDetector, PhraseDetector, contact_confidence
+from barista_bench.annotate.project import PROPOSALS, SIGNAL, VideoFiles, open_project, start
+from barista_bench.annotate.proposals import PromptedSegmenter
+from barista_bench.annotate.records import (
+    DecidedKeyframe,
+    Decisions,
+    KeyframeProposals,
+    MaskPrompt,
+    PromptPoint,
+    ProposalsFile,
+    SignalFile,
+)
 from barista_bench.annotate.running import run_video
-from barista_bench.errors import ModelError
+from barista_bench.errors import DataError, ModelError
 from barista_bench.media.video import FrameReader
-from barista_bench.models import tiny
+from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.scene_graph.domain import load_domain
-from tests.annotate.projects import VIDEO, only
+from tests.annotate.projects import VIDEO, only, started, truth, with_models
+from tests.annotate.sam_checkpoints import write_checkpoint
 from tests.annotate.scenes import HEIGHT, WIDTH, texture
-from tests.conftest import MadeOnce
-
-
-def write_detector(folder: Path) -> None:
-    from transformers.models.owlv2.image_processing_pil_owlv2 import Owlv2ImageProcessorPil
-
-    tokenizer = tiny.encoder_tokenizer()
-    layers = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.Owlv2Config(
-        text_config={**tiny.text_tower(tokenizer), **layers, "max_position_embeddings": 16},
-        vision_config={**layers, "image_size": 64, "patch_size": 16},
-        projection_dim=32,
-    )
-    tokenizer.model_max_length = 16
-    pictures = Owlv2ImageProcessorPil(size={"height": 64, "width": 64})
-    transformers.Owlv2ForObjectDetection(config).save_pretrained(folder)
-    transformers.Owlv2Processor(pictures, tokenizer).save_pretrained(folder)
-
-
-def write_segmenter(folder: Path) -> None:
-    from transformers.models.sam.image_processing_pil_sam import SamImageProcessorPil
-
-    vision = {
-        "hidden_size": 32,
-        "output_channels": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "image_size": 64,
-        "patch_size": 16,
-        "mlp_dim": 64,
-        "num_pos_feats": 16,
-        "global_attn_indexes": [1],
-        "window_size": 2,
-    }
-    config = transformers.SamConfig(
-        vision_config=vision,
-        prompt_encoder_config={"hidden_size": 32, "image_size": 64, "patch_size": 16, "mask_input_channels": 4},
-        mask_decoder_config={
-            "hidden_size": 32,
-            "mlp_dim": 64,
-            "num_attention_heads": 2,
-            "iou_head_hidden_dim": 32,
-            "num_hidden_layers": 1,
-        },
-    )
-    pictures = SamImageProcessorPil(
-        size={"longest_edge": 64}, pad_size={"height": 64, "width": 64}, mask_size={"longest_edge": 16}
-    )
-    transformers.SamModel(config).save_pretrained(folder)
-    transformers.SamProcessor(pictures).save_pretrained(folder)
-
-
-@pytest.fixture(scope="session")
-def checkpoints(made_once: MadeOnce) -> Path:
-    def make(folder: Path) -> None:
-        transformers.set_seed(0)
-        write_detector(folder / "detector")
-        write_segmenter(folder / "segmenter")
-
-    return made_once("bootstraps", make)
 
 
 def test_a_detector_gives_labels_that_were_asked_for_and_boxes_within_the_picture(checkpoints: Path) -> None:
@@ -99,14 +49,47 @@ def test_a_detector_gives_labels_that_were_asked_for_and_boxes_within_the_pictur
         assert 0 <= detection.score <= 1
 
 
-def test_a_segmenter_gives_masks_of_the_pictures_size(checkpoints: Path) -> None:
-    segmenter = BoxSegmenter.load(str(checkpoints / "segmenter"))
-    detections = [Detection("lid", 0.9, (10, 10, 60, 50)), Detection("coffee cup", 0.5, (40, 20, 150, 90))]
-    proposals = segmenter.segment(texture(0, HEIGHT, WIDTH), detections)
-    assert proposals
-    assert {proposal.rle.size for proposal in proposals} == {(HEIGHT, WIDTH)}
-    assert {proposal.category for proposal in proposals} <= {"lid", "coffee cup"}
-    assert segmenter.segment(texture(0, HEIGHT, WIDTH), []) == []
+@pytest.fixture(scope="module", params=["sam2_video", "sam3_tracker_video", "sam3_video"])
+def segmenter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> PromptedSegmenter:
+    folder = write_checkpoint(tmp_path_factory.mktemp(request.param) / "checkpoint", request.param)
+    return PromptedSegmenter.load(str(folder))
+
+
+BOX = (10.0, 10.0, 60.0, 50.0)
+POINTS = [PromptPoint(x=30, y=20), PromptPoint(x=100, y=80, inside=False)]
+
+
+def test_each_prompt_gets_a_mask_of_the_pictures_size_whatever_else_is_asked(segmenter: PromptedSegmenter) -> None:
+    picture = texture(0, HEIGHT, WIDTH)
+    prompts: list[Any] = [(BOX, []), (None, POINTS), (BOX, POINTS), (None, POINTS[:1])]
+    answers = segmenter.segment(picture, prompts)
+    for prompt, answer in zip(prompts, answers, strict=True):
+        assert answer.mask.shape == (HEIGHT, WIDTH)
+        assert answer.mask.dtype == np.bool_
+        assert 0 <= answer.score <= 1
+        (alone,) = segmenter.segment(picture, [prompt])
+        assert (alone.mask == answer.mask).all()
+    assert segmenter.segment(picture, []) == []
+
+
+def test_prompts_are_scaled_to_the_square_that_the_model_sees(
+    segmenter: PromptedSegmenter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, Any]] = []
+    forward = type(segmenter._model).forward
+
+    def noted(self: Any, **inputs: Any) -> Any:
+        given.append(inputs)
+        return forward(self, **inputs)
+
+    monkeypatch.setattr(type(segmenter._model), "forward", noted)
+    segmenter.segment(texture(0, HEIGHT, WIDTH), [(BOX, POINTS)])
+    (inputs,) = given
+    side = segmenter._model.prompt_encoder.input_image_size
+    scale = np.array([side / WIDTH, side / HEIGHT])
+    assert inputs["input_boxes"].numpy().reshape(2, 2) == pytest.approx(np.array(BOX).reshape(2, 2) * scale)
+    assert inputs["input_points"].numpy()[0, 0] == pytest.approx(np.array([(30, 20), (100, 80)]) * scale)
+    assert inputs["input_labels"].tolist() == [[[1, 0]]]
 
 
 class Scripted:
@@ -126,30 +109,123 @@ def test_contact_is_the_share_of_the_smaller_box_times_the_lower_score(scene: Fr
     assert looked[:4] == [0, 0, 0.6, 0.6]
 
 
+class PhraseAnswers:
+    """Stands for `Sam3Grounder`: a box for each phrase that is short enough."""
+
+    identity = ModelIdentity("sam3:scripted")
+    batch_size = 1
+
+    def generate(self, requests: list[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        answers: list[list[Completion | Failure]] = []
+        for number, request in enumerate(requests):
+            request.check_images()
+            text = json.dumps({"bboxes": [[number, 0, 20, 30]], "scores": [0.5]})
+            is_long = len(str(request.inputs["phrase"])) > 30
+            answers.append([Failure("the phrase is too long") if is_long else Completion(text)])
+        return answers
+
+
+def test_sam3_is_asked_for_one_phrase_after_the_other() -> None:
+    detector = PhraseDetector(PhraseAnswers())  # type: ignore[arg-type]
+    picture = texture(0, HEIGHT, WIDTH)
+    assert detector.detect(picture, ["lid", "red cup"]) == [
+        ("lid", 0.5, (0, 0, 20, 30)),
+        ("red cup", 0.5, (1, 0, 20, 30)),
+    ]
+    with pytest.raises(DataError, match=r"too long.*Remedy: "):
+        detector.detect(picture, ["a very long description of a cup"])
+
+
+def proposals_of(video: VideoFiles) -> dict[int, KeyframeProposals]:
+    return {entry.frame: entry for entry in video.read(PROPOSALS, ProposalsFile).keyframes}
+
+
 def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
-    path = project.folder / "project.json"
-    text = path.read_text().replace('"detector": null', f'"detector": "{checkpoints / "detector"}"')
-    path.write_text(text.replace('"segmenter": null', f'"segmenter": "{checkpoints / "segmenter"}"'))
+    with_models(project, detector=checkpoints / "detector", segmenter=checkpoints / "segmenter")
     outcome = run_video(project.folder, VIDEO)
     assert outcome.made == ["signal", "segments", "keyframes", "proposals"]
     assert "masks on" in outcome.missing
     video = open_project(project.folder).video(VIDEO)
     signal = video.read(SIGNAL, SignalFile)
-    proposals = video.read(PROPOSALS, ProposalsFile)
     assert not signal.verified
-    assert not proposals.verified
+    assert not video.read(PROPOSALS, ProposalsFile).verified
     assert signal.provenance is not None
     assert signal.provenance.revision
-    assert {keyframe.frame for keyframe in proposals.keyframes} == set(video.asked())
+    assert proposals_of(video).keys() == video.asked().keys()
+    assert {item.origin for entry in proposals_of(video).values() for item in entry.proposals} == {"detected"}
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60)]))
     assert "signal" not in run_video(project.folder, VIDEO).made  # what a person says is not made again
     assert video.read(SIGNAL, SignalFile).verified
 
 
-@pytest.mark.parametrize("kind", [ObjectDetector, BoxSegmenter])
-def test_what_is_no_checkpoint_is_refused(kind: type[ObjectDetector | BoxSegmenter], tmp_path: Path) -> None:
+def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
+    checkpoints: Path, small_kitchen: Path, tmp_path: Path
+) -> None:
+    project = started(small_kitchen, tmp_path)
+    with_models(project, detector=checkpoints / "detector", segmenter=checkpoints / "segmenter")
+    project = open_project(project.folder)
+    video = project.video(VIDEO)
+    frame = min(video.asked())
+    prompts = [
+        MaskPrompt(frame=frame, category="lid", box=(10, 10, 60, 50)),
+        MaskPrompt(frame=frame, category="spoon", points=POINTS[:1], object="spoon-1"),
+        MaskPrompt(frame=frame, category="coffee cup", words="white cup"),
+    ]
+    accept(project, Decisions(video=VIDEO, by="anna", prompts=prompts))
+    run_video(project.folder, VIDEO)
+    proposals = proposals_of(video)[frame].proposals
+    assert {item.category for item in proposals} == {"lid", "spoon", "coffee cup"}
+    assert {item.origin for item in proposals} == {"prompted", "words"}
+    spoon = next(item for item in proposals if item.category == "spoon")
+    assert (spoon.object, spoon.rle.size) == ("spoon-1", (video.source.height, video.source.width))
+    taken = DecidedKeyframe(frame=frame, proposals={"spoon-1": spoon.id})
+    accept(project, Decisions(video=VIDEO, by="anna", keyframes=[taken]))
+    accepted = video.accepted()
+    assert accepted.objects == {"spoon-1": "spoon"}
+    assert accepted.keyframes[0].masks["spoon-1"].rle == spoon.rle
+    unknown = DecidedKeyframe(frame=frame, proposals={"spoon-1": "00000000"})
+    with pytest.raises(DataError, match=r"no proposal '00000000'.*Remedy: "):
+        accept(project, Decisions(video=VIDEO, by="anna", keyframes=[unknown]))
+
+
+def test_prompts_that_nothing_can_answer_cost_that_video(
+    checkpoints: Path, small_kitchen: Path, tmp_path: Path
+) -> None:
+    project = started(small_kitchen, tmp_path)
+    words = MaskPrompt(frame=3, category="lid", words="white lid")
+    accept(project, Decisions(video=VIDEO, by="anna", prompts=[words]))
+    assert '"segmenter" in project.json' in run_video(project.folder, VIDEO).problem
+    with_models(project, segmenter=checkpoints / "segmenter")
+    assert '"detector" in project.json' in run_video(project.folder, VIDEO).problem
+
+
+def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
+    project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
+    accept(project, Decisions(video=VIDEO, by="anna", contacts=[(0, 150)]))
+    run_video(project.folder, VIDEO)
+    video = project.video(VIDEO)
+    first, second, *_ = video.asked()
+    decisions = from_graph(truth(small_kitchen), [first])
+    accept(project, msgspec.structs.replace(decisions, contacts=None, layers=None), "anna")
+    assert run_video(project.folder, VIDEO).made == ["proposals"]
+    entry = proposals_of(video)[second]
+    masks = video.accepted().keyframes[0].masks
+    assert entry.earlier.keys() == masks.keys()
+    carried = {item.object: item for item in entry.proposals}
+    assert {item.origin for item in entry.proposals} == {"carried"}
+    assert len(carried) > len(masks) / 2
+    assert all(item.category == entry.earlier[name or ""] for name, item in carried.items())
+    taken = DecidedKeyframe(frame=second, proposals={name or "": item.id for name, item in carried.items()})
+    accept(project, Decisions(video=VIDEO, by="anna", keyframes=[taken]))
+    assert video.accepted().keyframes[1].masks.keys() == carried.keys()
+
+
+@pytest.mark.parametrize("kind", [ObjectDetector, PromptedSegmenter])
+def test_what_is_no_checkpoint_is_refused(kind: type[ObjectDetector | PromptedSegmenter], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="Remedy: "):
         kind.load(str(tmp_path))

@@ -62,6 +62,10 @@ def test_taking_a_file_in_twice_changes_nothing_more(project: Project, tmp_path:
     assert contents(project.video(VIDEO)) == before
 
 
+def prompt(**changes: object) -> dict[str, Any]:
+    return {"frame": 5, "category": "lid", **changes}
+
+
 @pytest.mark.parametrize(
     ("content", "what"),
     [
@@ -86,6 +90,14 @@ def test_taking_a_file_in_twice_changes_nothing_more(project: Project, tmp_path:
         (masks(edits=[{"edit": "rename", "object": "x", "category": "lid"}]), "'x', which is no object"),
         (masks(edits=[{"edit": "split", "object": "cup", "frame": 9, "new": "cup"}]), "an object already"),
         (masks(edits=[{"edit": "explode"}]), "explode"),
+        (masks(prompts=[prompt(box=[0, 0, 129, 20])]), "within 128x72 px"),
+        (masks(prompts=[prompt(box=[20, 0, 10, 20])]), "frame 5: cannot be asked"),
+        (masks(prompts=[prompt(points=[{"x": -1, "y": 5}])]), "frame 5: cannot be asked"),
+        (masks(prompts=[prompt(words="white lid", box=[0, 0, 9, 9])]), "frame 5: cannot be asked"),
+        (masks(prompts=[prompt()]), "frame 5: cannot be asked"),
+        (masks(prompts=[prompt(frame=10**6, words="lid")]), "frame 1000000: cannot be asked"),
+        (masks(prompts=[prompt(category="grail", words="lid")]), "no category 'grail'"),
+        (masks(keyframes=[{"frame": 5, "proposals": {"cup": "0"}}]), "no proposal '0' for 'cup'"),
         ([], "object"),
     ],
 )
@@ -96,6 +108,14 @@ def test_what_is_wrong_is_named_and_nothing_is_written(
         hand_in(project, tmp_path, content)
     assert "Remedy: " in str(caught.value)
     assert not project.video(VIDEO).folder.exists()
+
+
+def test_prompts_replace_those_of_their_frames(project: Project, tmp_path: Path) -> None:
+    hand_in(project, tmp_path, masks(prompts=[prompt(frame=9, words="lid"), prompt(box=[0, 0, 9, 9])]))
+    assert hand_in(project, tmp_path, {"video": VIDEO, "by": "ben", "prompts": [prompt(words="red lid")]}) == [
+        "prompts.json"
+    ]
+    assert [(item.frame, item.words) for item in project.video(VIDEO).prompts()] == [(5, "red lid"), (9, "lid")]
 
 
 def test_confidences_come_as_csv_with_holes(project: Project, tmp_path: Path) -> None:

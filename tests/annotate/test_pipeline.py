@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 import av
@@ -16,7 +15,16 @@ from typer.testing import CliRunner
 from barista_bench.annotate import exporting, stages
 from barista_bench.annotate.decisions import accept, from_graph
 from barista_bench.annotate.exporting import export, remux
-from barista_bench.annotate.project import ACCEPTED_LAYERS, LINKS, TRACKS, Project, VideoFiles, open_project, start
+from barista_bench.annotate.project import (
+    ACCEPTED_LAYERS,
+    LINKS,
+    TRACKS,
+    Project,
+    VideoFiles,
+    open_project,
+    start,
+    writing,
+)
 from barista_bench.annotate.records import (
     DecidedKeyframe,
     Decisions,
@@ -33,7 +41,8 @@ from barista_bench.cli import app
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, validate
-from barista_bench.scene_graph.masks import mask_ious
+from barista_bench.scene_graph.masks import encode_mask, mask_ious
+from tests.annotate.kills import in_child, killed_at
 from tests.annotate.projects import VIDEO, annotated, contents, only, started, truth
 
 
@@ -110,40 +119,6 @@ def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, t
 
 
 # ---------------------------------------------------------------- stopping and going on
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """The status of a forked process that does the work."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException:  # noqa: BLE001  (the child must not return into pytest)
-            os._exit(3)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def killed_at(write: int, *, before: bool, work: Callable[[], object]) -> int:
-    """The work in a process that is killed at its n-th write, just before or after the file is in place."""
-
-    def child() -> None:
-        count, replace = 0, Path.replace
-
-        def counted(self: Path, target: Path) -> Path:
-            nonlocal count
-            count += 1
-            if count == write and before:
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = replace(self, target)
-            if count == write:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-
-        Path.replace = counted  # type: ignore[method-assign, assignment]
-        work()
-
-    return in_child(child)
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])
@@ -324,6 +299,29 @@ def test_a_damaged_line_of_tracks_costs_that_video(video: VideoFiles, tmp_path: 
     assert "line 8" in run_video(video.folder.parent, VIDEO).problem
     path.unlink()
     assert "tracks" in propagated(video)
+
+
+@pytest.mark.parametrize("file", ["accepted.json", "tracks.jsonl"])
+def test_a_mask_that_would_overrun_its_frame_costs_that_video(file: str, video: VideoFiles, tmp_path: Path) -> None:
+    propagated(video)
+    path = video.folder / file
+    counts = next(iter(video.accepted().keyframes[0].masks.values())).rle.counts
+    assert counts in path.read_text()
+    path.write_text(path.read_text().replace(counts, encode_mask(np.ones((720, 1280), dtype=np.bool_)).counts))
+    assert "no run lengths" in run_video(video.folder.parent, VIDEO).problem
+    with pytest.raises(DataError, match="no run lengths"):
+        export(video.folder.parent, tmp_path / "graphs")
+
+
+def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Project) -> None:
+    with writing(project.folder):
+        child = in_child(lambda: list(run(project)))
+        with pytest.raises(ConfigError, match="another process works on this project"):
+            accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
+    assert child == 3
+    assert not video.has(TRACKS)
+    assert in_child(lambda: list(run(project))) == 0
+    assert video.has(TRACKS)
 
 
 def test_settings_that_cannot_be_used_stop_the_run(video: VideoFiles, project: Project) -> None:

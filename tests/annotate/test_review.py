@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barista_bench.annotate.geometry import bootstrap_layers, carried_forward
-from barista_bench.annotate.records import AcceptedKeyframe, StatedAttribute, TrackLine, TrackMask
+from barista_bench.annotate.records import AcceptedKeyframe, KeyframeAttribute, TrackLine, TrackMask
 from barista_bench.annotate.review import doubtful_frames
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import load_domain
@@ -66,7 +66,21 @@ def test_a_hand_that_reaches_an_object_touches_it_and_holds_it_once_it_moves_alo
         near = k >= 5
         hand = rectangle(x - 18 if near else 0, 40 if near else 80, 18, 15)
         lines.append(line(k, hand=hand, cup=rectangle(x, 40, 20, 20), lid=rectangle(120, 5, 20, 10)))
-    assert proposed(lines) == {("hand", "cup", "touches", (5, 16)), ("hand", "cup", "holds", (16, 30))}
+    # The hand comes in a leap from frame 4 to frame 5, which may as well be a sweep.
+    assert proposed(lines) == {("hand", "cup", "touches", (6, 16)), ("hand", "cup", "holds", (16, 30))}
+
+
+def test_an_arm_that_lies_before_an_object_touches_only_what_is_at_its_fingers() -> None:
+    arm = rectangle(0, 50, 100, 14)
+    lines = [line(k, hand=arm, lid=rectangle(20, 45, 20, 10), cup=rectangle(96, 45, 20, 20)) for k in range(10)]
+    assert proposed(lines) == {("hand", "cup", "touches", (0, 10))}
+
+
+def test_a_hand_that_sweeps_over_an_object_does_not_touch_it() -> None:
+    cup = rectangle(70, 40, 40, 20)
+    sweeping = [line(k, hand=rectangle(0, 50, 60 + 6 * k, 10), cup=cup) for k in range(10)]
+    assert proposed(sweeping) == set()
+    assert proposed([line(k, hand=rectangle(0, 50, 80, 10), cup=cup) for k in range(10)])
 
 
 def test_what_lies_in_a_box_is_inside_and_what_stands_over_its_upper_edge_is_on_it() -> None:
@@ -79,7 +93,7 @@ def test_what_lies_in_a_box_is_inside_and_what_stands_over_its_upper_edge_is_on_
 
 def test_what_keyframes_state_holds_until_the_next_one_that_says_otherwise() -> None:
     def stating(frame: int, *values: str) -> AcceptedKeyframe:
-        stated = [StatedAttribute(object="cup", type="state", value=value) for value in values]
+        stated = [KeyframeAttribute(object="cup", type="state", value=value) for value in values]
         return AcceptedKeyframe(frame=frame, complete=True, masks={}, attributes=stated)
 
     keyframes = [stating(5, "empty"), stating(20, "empty", "upright"), stating(30), stating(40, "full")]

@@ -102,10 +102,9 @@ def test_a_keyframe_that_the_tracker_ignores_is_an_error(
 
 
 def test_pixels_are_scaled_as_the_checkpoint_says(propagator: SamPropagator, scene: FrameReader) -> None:
-    tracking = _Tracking(propagator._model, propagator._scale, scene, keyframes(0))
     grey = scene.read([0])[0] * 0 + 51
-    pixels = tracking._pixels(grey)
     side = propagator._model.image_size
+    pixels = propagator._scale.pixels(grey, side, torch.device("cpu"))
     expected = [(0.2 - mean) / std for mean, std in ((0.5, 0.5), (0.4, 0.25), (0.3, 0.2))]
     assert pixels.shape == (3, side, side)
     assert torch.allclose(pixels, torch.tensor(expected)[:, None, None].expand(3, side, side), atol=1e-5)

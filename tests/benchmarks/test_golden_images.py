@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from PIL import Image, features
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.relations import Mark, draw_marks, mark_order
+from barista_bench.benchmarks.barista.relation_answers import mark_order
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.builder import JPEG_QUALITY, encode_image
 from barista_bench.data.frozen import read_frozen
+from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from tests.conftest import Compared

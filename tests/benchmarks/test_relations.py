@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from barista_bench.benchmarks.barista.relations import Mark, Relations, draw_marks, mark_color
+from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.set_of_mark import Mark, draw_marks, mark_color
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, RIGHT, document, relation, segmentation, write_release

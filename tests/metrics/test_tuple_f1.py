@@ -16,7 +16,7 @@ REPO = Path(__file__).resolve().parents[2]
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(REPO / "metrics"))
 from tuple_f1 import normalise, tuple_confusion, tuple_f1  # noqa: E402
-from tuple_f1.scoring import NOTHING, Relation, as_relation, figures  # noqa: E402
+from tuple_f1.scoring import NOTHING, RelationTuple, as_relation, figures  # noqa: E402
 
 ON = (1, 2, "position", "on")
 UNDER = (2, 1, "position", "under")
@@ -24,7 +24,7 @@ HOLDS = (3, 1, "human_actions", "holds")
 
 
 def as_dict(relation):
-    return dict(zip(Relation._fields, relation, strict=True))
+    return dict(zip(RelationTuple._fields, relation, strict=True))
 
 
 # ---------------------------------------------------------------- a slow reference, written another way

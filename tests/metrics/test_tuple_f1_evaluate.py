@@ -10,7 +10,7 @@ import pytest
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "metrics"))
 from tuple_f1 import tuple_f1  # noqa: E402
-from tuple_f1.scoring import Relation  # noqa: E402
+from tuple_f1.scoring import RelationTuple  # noqa: E402
 
 METRIC = "tuple_f1"
 
@@ -23,7 +23,7 @@ REFERENCES = [[ON], [ON], [], [UNDER]]
 
 
 def as_dict(relation):
-    return dict(zip(Relation._fields, relation, strict=True))
+    return dict(zip(RelationTuple._fields, relation, strict=True))
 
 
 def as_dicts(column):

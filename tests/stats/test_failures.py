@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from barista_bench.benchmarks.barista.box_answers import box_failures, box_size
 from barista_bench.benchmarks.barista.relation_answers import relation_failures
 from barista_bench.core.task import AnswerFailure, Prediction
-from barista_bench.metrics.tuple_f1.scoring import Relation
+from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.conftest import TASKS
 
@@ -61,26 +61,28 @@ LEFT, RIGHT, MUG, TABLE = 1, 2, 3, 4
 @pytest.mark.parametrize(
     ("said", "kind", "marks"),
     [
-        (Relation(MUG, LEFT, "human_actions", "holds"), "wrong_direction", (LEFT, MUG)),
-        (Relation(LEFT, MUG, "human_actions", "pushes"), "wrong_relation", (LEFT, MUG)),
-        (Relation(RIGHT, MUG, "human_actions", "holds"), "wrong_hand", (LEFT, MUG, RIGHT)),
-        (Relation(LEFT, TABLE, "human_actions", "holds"), "wrong_object", (LEFT, MUG, TABLE)),
+        (RelationTuple(MUG, LEFT, "human_actions", "holds"), "wrong_direction", (LEFT, MUG)),
+        (RelationTuple(LEFT, MUG, "human_actions", "pushes"), "wrong_relation", (LEFT, MUG)),
+        (RelationTuple(RIGHT, MUG, "human_actions", "holds"), "wrong_hand", (LEFT, MUG, RIGHT)),
+        (RelationTuple(LEFT, TABLE, "human_actions", "holds"), "wrong_object", (LEFT, MUG, TABLE)),
     ],
 )
-def test_a_relation_that_is_nearly_right_is_said_to_be_so(said: Relation, kind: str, marks: tuple[int, ...]) -> None:
-    true = Relation(LEFT, MUG, "human_actions", "holds")
+def test_a_relation_that_is_nearly_right_is_said_to_be_so(
+    said: RelationTuple, kind: str, marks: tuple[int, ...]
+) -> None:
+    true = RelationTuple(LEFT, MUG, "human_actions", "holds")
     assert relation_failures(Counter([true]), Counter([said]), {LEFT, RIGHT}) == [(kind, marks)]
 
 
 def test_relations_without_a_counterpart_are_missed_hallucinated_or_repeated() -> None:
-    true, other = Relation(LEFT, MUG, "human_actions", "holds"), Relation(TABLE, MUG, "position", "under")
+    true, other = RelationTuple(LEFT, MUG, "human_actions", "holds"), RelationTuple(TABLE, MUG, "position", "under")
     assert relation_failures(Counter([true]), Counter(), set()) == [("missed", (LEFT, MUG))]
     assert relation_failures(Counter(), Counter([other]), set()) == [("hallucinated", (TABLE, MUG))]
     assert relation_failures(Counter([true]), Counter([true, true]), set()) == [("duplicate", (LEFT, MUG))]
 
 
 relations = st.builds(
-    Relation, st.integers(1, 3), st.integers(1, 3), st.just("position"), st.sampled_from(["on", "under"])
+    RelationTuple, st.integers(1, 3), st.integers(1, 3), st.just("position"), st.sampled_from(["on", "under"])
 )
 multisets = st.lists(relations, max_size=6).map(Counter)
 

@@ -16,7 +16,7 @@ from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import PixelBox, TypedFields
 from barista_bench.core.task import Example, FailureKind, Fields, Json, ParseError, Prediction
-from barista_bench.metrics.tuple_f1.scoring import Relation
+from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
 
 Cell = tuple[str, str, str, str]
@@ -177,7 +177,7 @@ NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wr
 
 
 def relation_failures(
-    truth: Counter[Relation], answered: Counter[Relation], hands: set[int]
+    truth: Counter[RelationTuple], answered: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
     """What is wrong with relations, each with the marks that it is about; `hands` are mistaken for each other."""
     missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
@@ -194,7 +194,7 @@ def relation_failures(
     return failures
 
 
-def _is_near_miss(kind: FailureKind, true: Relation, answer: Relation, hands: set[int]) -> bool:
+def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple, hands: set[int]) -> bool:
     same_label = true[2:] == answer[2:]
     match kind:
         case "wrong_direction":

@@ -116,7 +116,7 @@ class AnswerReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _GenerationJob:
     """Samples of one request that are generated together: `index` counts requests, `slots` its seeds."""
 
     index: int
@@ -172,7 +172,7 @@ class Engine:
         batch, waiting[:count] = waiting[:count], []
         return worker.submit(lambda: [(entry, self._job(entry, config)) for entry in batch])
 
-    def _job(self, entry: Waiting, config: GenerationConfig) -> _Job | Failure:
+    def _job(self, entry: Waiting, config: GenerationConfig) -> _GenerationJob | Failure:
         from barista_bench.models.local.inputs import PROCESSOR_ERRORS
 
         request = entry.request
@@ -181,11 +181,11 @@ class Engine:
         except PROCESSOR_ERRORS as error:
             return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
         slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
-        return _Job(entry.index, slots, tuple(request.seeds[slot] for slot in slots), encoded)
+        return _GenerationJob(entry.index, slots, tuple(request.seeds[slot] for slot in slots), encoded)
 
     def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
         begun = time.perf_counter()
-        jobs = [job for _, job in batch if isinstance(job, _Job)]
+        jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
         for job, slot, completion in self._generated(jobs, config):
             by_slot[job.index][slot] = completion
@@ -200,8 +200,8 @@ class Engine:
                 yield entry.index, Answered(entry.request, completions, share * len(prepared.slots))
 
     def _generated(
-        self, jobs: list[_Job], config: GenerationConfig
-    ) -> Iterator[tuple[_Job, int, Completion | Failure]]:
+        self, jobs: list[_GenerationJob], config: GenerationConfig
+    ) -> Iterator[tuple[_GenerationJob, int, Completion | Failure]]:
         """Generate, in smaller and smaller batches where a batch fails, down to one sample."""
         pending = [jobs] if jobs else []
         while pending:
@@ -218,7 +218,7 @@ class Engine:
             else:
                 pending.extend(_halves(batch))
 
-    def _attempt(self, batch: list[_Job], config: GenerationConfig) -> list[list[Completion]] | Failure:
+    def _attempt(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]] | Failure:
         import torch
 
         samples, columns = _size(batch)
@@ -239,7 +239,7 @@ class Engine:
             self.budget.ran_out(samples, columns)
         return failure
 
-    def _generate(self, batch: list[_Job], config: GenerationConfig) -> list[list[Completion]]:
+    def _generate(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]]:
         import torch
 
         from barista_bench.models.local import decoding
@@ -304,15 +304,15 @@ class Engine:
         return [[next(completions) for _ in job.seeds] for job in batch]
 
 
-_EncodedBatch = list[tuple[Waiting, _Job | Failure]]
+_EncodedBatch = list[tuple[Waiting, _GenerationJob | Failure]]
 
 
-def _size(batch: list[_Job]) -> tuple[int, int]:
+def _size(batch: list[_GenerationJob]) -> tuple[int, int]:
     """Samples of a batch, and the prompt tokens that each of them is padded to."""
     return sum(len(job.slots) for job in batch), max(job.encoded.prompt_tokens for job in batch)
 
 
-def _halves(batch: list[_Job]) -> list[list[_Job]]:
+def _halves(batch: list[_GenerationJob]) -> list[list[_GenerationJob]]:
     """Two smaller batches, the first of them last (it is taken first); one job is cut by its samples."""
     if len(batch) > 1:
         middle = (len(batch) + 1) // 2

@@ -1,0 +1,260 @@
+"""Attributes, relations and activities as a vision-language model sees them: unverified until a person accepts them.
+
+Each keyframe is shown as it was filmed and with its objects marked by numbers, each stretch of contact by a few of its
+frames. Every answer is written as soon as it is there, so that the same call after a kill asks for the rest alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from PIL import Image
+
+from barista_bench.annotate.geometry import until_next
+from barista_bench.annotate.project import DESCRIBED, LINKS, SEGMENTS, Project, writing
+from barista_bench.annotate.propagation import is_empty
+from barista_bench.annotate.records import (
+    AcceptedKeyframe,
+    DescribedFile,
+    LayerAttribute,
+    LayerRelation,
+    Layers,
+    LayerSegment,
+    Name,
+    Provenance,
+    Range,
+    SegmentsFile,
+    digest,
+)
+from barista_bench.annotate.stages import Work
+from barista_bench.core.prompt import Prompt, packaged_prompts
+from barista_bench.errors import DataError
+from barista_bench.media.set_of_mark import Mark, draw_marks
+from barista_bench.models.base import Failure, GenerationConfig, Model, Request
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.masks import decode_mask
+from barista_bench.scene_graph.release import MALFORMED
+
+_SHOWN = 4  # frames of a stretch of contact
+_LONGEST = 200  # characters of a `Name`
+_ATTRIBUTE, _RELATION = "attribute", "relation"
+Claim: TypeAlias = tuple[str, ...]
+"""`attribute`, object, type, value; or `relation`, source, target, type, value."""
+
+
+class VideoDescription(NamedTuple):
+    """How many questions about a video are answered, how many answers say nothing usable, and what went wrong."""
+
+    video_id: str
+    questions: int = 0
+    answered: int = 0
+    unusable: int = 0
+    problem: str = ""
+
+
+class _SeenAttribute(msgspec.Struct):
+    object: int
+    type: str
+    value: str
+
+
+class _SeenRelation(msgspec.Struct):
+    source: int
+    target: int
+    type: str
+    value: str
+
+
+class _KeyframeAnswer(msgspec.Struct):
+    attributes: list[_SeenAttribute]
+    relations: list[_SeenRelation]
+
+
+class _SegmentAnswer(msgspec.Struct):
+    verb: Name
+    thing: Name
+
+    @property
+    def words(self) -> str:
+        return f"{self.verb} {self.thing}"[:_LONGEST].capitalize()
+
+
+class _Question(NamedTuple):
+    """About the keyframe at `span[0]`, whose objects are numbered from 1, or about a stretch where there are none."""
+
+    key: str
+    span: Range
+    names: list[str]
+    prompt: Prompt
+    images: Callable[[], tuple[Image.Image, ...]]
+    schema: Mapping[str, object]
+
+
+def describe(project: Project, model: Model, config: GenerationConfig) -> Iterator[VideoDescription]:
+    """Ask a model about all keyframes and stretches of contact, video by video, and write `described.json` of each.
+
+    What the model could not be asked (`Failure`) is asked again by the next call. A video that is not propagated yet,
+    or cannot be used, costs that video.
+
+    Raises:
+        ConfigError: another process writes the project.
+    """
+    with writing(project.folder):
+        for video_id in sorted(project.file.videos):
+            try:
+                yield _described(Work(project, project.video(video_id)), model, config)
+            except DataError as error:
+                yield VideoDescription(video_id, problem=str(error))
+
+
+def _described(work: Work, model: Model, config: GenerationConfig) -> VideoDescription:
+    video, domain = work.video, work.project.vocabulary()
+    if not video.has(LINKS):
+        raise DataError(f"{video.video_id}: has no tracks yet. Remedy: run `barista-bench annotate run` first")
+    identities, identity = work.identities(), model.identity
+    keyframes = [identities.renamed(keyframe) for keyframe in video.accepted().keyframes]
+    spans = video.read(SEGMENTS, SegmentsFile).segments if video.has(SEGMENTS) else []
+    asked_with = (identity.name, identity.revision, identity.settings, dataclasses.asdict(config), video.source.sha256)
+    before = video.read(DESCRIBED, DescribedFile).answers if video.has(DESCRIBED) else {}
+    provenance = Provenance.of("described", identity, asked_with)
+    failures: list[str] = []
+    with video.open() as frames:
+        about_keyframes = (
+            _about_keyframe(k, identities.categories, domain, asked_with, frames.read) for k in keyframes
+        )
+        questions = [question for question in about_keyframes if question.names]
+        questions += [_about_segment(span, domain, asked_with, frames.read) for span in spans]
+        answers = {question.key: before[question.key] for question in questions if question.key in before}
+        waiting = [question for question in questions if question.key not in answers]
+        while waiting:
+            batch, waiting = waiting[: model.batch_size], waiting[model.batch_size :]
+            requests = [Request(item.key, item.prompt, item.images(), schema=item.schema) for item in batch]
+            for question, (answer,) in zip(batch, model.generate(requests, config), strict=True):
+                if isinstance(answer, Failure):
+                    failures.append(answer.error)
+                else:
+                    answers[question.key] = answer.text.encode("utf-8", "backslashreplace").decode()
+            video.write(DESCRIBED, _read(questions, answers, video.source.frames, provenance))
+    if failures:
+        what = f"{len(failures)} of {len(questions)} questions failed, first: {failures[0]}"
+        raise DataError(f"{video.video_id}: {what}. Remedy: see to the cause, and start the same command again")
+    described = _read(questions, answers, video.source.frames, provenance)
+    video.write(DESCRIBED, described)
+    return VideoDescription(video.video_id, len(questions), len(answers), described.unusable)
+
+
+Reader: TypeAlias = Callable[[list[int]], Any]
+
+
+def _about_keyframe(
+    keyframe: AcceptedKeyframe,
+    categories: Mapping[str, str],
+    domain: Domain,
+    asked_with: tuple[object, ...],
+    read: Reader,
+) -> _Question:
+    masks = {name: mask.rle for name, mask in sorted(keyframe.masks.items()) if not is_empty(mask.rle)}
+    names = list(masks)
+    attributes = {kind: words.values for kind, words in domain.attributes.items()}
+    relations = {domain.contact_type: tuple(domain.contacts), domain.place_type: tuple(domain.places)}
+    prompt = packaged_prompts("barista_bench.annotate", "keyframe").prompt(
+        2,
+        attributes=_lines(attributes),
+        relations=_lines(relations),
+        objects="\n".join(f"{number}: {categories[name]}" for number, name in enumerate(names, start=1)),
+    )
+
+    def images() -> tuple[Image.Image, ...]:
+        (picture,) = read([keyframe.frame])
+        marks = [Mark(number, decode_mask(rle)) for number, rle in enumerate(masks.values(), start=1)]
+        plain = Image.fromarray(picture)
+        return plain, draw_marks(picture, marks, plain.size)
+
+    mark = {"type": "integer", "minimum": 1, "maximum": max(len(names), 1)}
+    text = {"type": "string"}
+    schema = _object(
+        attributes=_array(object=mark, type={"enum": list(attributes)}, value=text),
+        relations=_array(source=mark, target=mark, type={"enum": list(relations)}, value=text),
+    )
+    key = digest(*asked_with, keyframe.frame, masks, prompt.as_text())
+    return _Question(key, (keyframe.frame, keyframe.frame + 1), names, prompt, images, schema)
+
+
+def _about_segment(span: Range, domain: Domain, asked_with: tuple[object, ...], read: Reader) -> _Question:
+    length = span[1] - span[0]
+    indices = sorted({span[0] + length * (2 * part + 1) // (2 * _SHOWN) for part in range(_SHOWN)})
+    verbs = sorted({verb for group in domain.verbs for verb in group})
+    prompt = packaged_prompts("barista_bench.annotate", "segment").prompt(
+        len(indices), verbs=", ".join(verbs), things=", ".join(domain.categories)
+    )
+    key = digest(*asked_with, span, prompt.as_text())
+    schema = _object(verb={"type": "string"}, thing={"type": "string"})
+    return _Question(key, span, [], prompt, lambda: tuple(map(Image.fromarray, read(indices))), schema)
+
+
+def _lines(values: Mapping[str, tuple[str, ...]]) -> str:
+    return "\n".join(f"{kind}: {', '.join(words)}" for kind, words in values.items())
+
+
+def _object(**properties: object) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _array(**properties: object) -> dict[str, object]:
+    return {"type": "array", "items": _object(**properties)}
+
+
+def _read(questions: list[_Question], answers: Mapping[str, str], count: int, provenance: Provenance) -> DescribedFile:
+    """What the answers say; claims about a keyframe hold until the next one that was asked about."""
+    unusable = 0
+    claims: dict[int, set[Claim]] = {}
+    activities = []
+    for question in questions:
+        if question.key not in answers:
+            continue
+        text = answers[question.key]
+        try:
+            data = text[text.index("{") : text.rindex("}") + 1]
+            if question.names:
+                answer = msgspec.json.decode(data, type=_KeyframeAnswer)
+                claims[question.span[0]] = set(_claims(answer, question.names))
+                unusable += len(answer.attributes) + len(answer.relations) - len(list(_claims(answer, question.names)))
+            else:
+                seen = msgspec.json.decode(data, type=_SegmentAnswer)
+                activities.append(
+                    LayerSegment(name=f"{seen.verb} {seen.thing}".strip().capitalize(), range=question.span)
+                )
+        except (ValueError, *MALFORMED):
+            unusable += 1
+    ranges = until_next(claims, count) if claims else {}
+    layers = Layers(
+        attributes=[
+            LayerAttribute(object=claim[1], type=claim[2], value=claim[3], ranges=spans)
+            for claim, spans in sorted(ranges.items())
+            if claim[0] == _ATTRIBUTE
+        ],
+        relations=[
+            LayerRelation(source=claim[1], target=claim[2], type=claim[3], value=claim[4], ranges=spans)
+            for claim, spans in sorted(ranges.items())
+            if claim[0] == _RELATION
+        ],
+        activities=activities,
+    )
+    return DescribedFile(provenance=provenance, answers=dict(sorted(answers.items())), unusable=unusable, layers=layers)
+
+
+def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[Claim]:
+    """Those about marks that were shown, with words that a file of layers can hold."""
+    known = dict(enumerate(names, start=1))
+    for item in answer.attributes:
+        claim = (_ATTRIBUTE, known.get(item.object, ""), item.type.strip(), item.value.strip())
+        if all(0 < len(part) <= _LONGEST for part in claim):
+            yield claim
+    for relation in answer.relations:
+        ends = known.get(relation.source, ""), known.get(relation.target, "")
+        link = (_RELATION, *ends, relation.type.strip(), relation.value.strip())
+        if all(0 < len(part) <= _LONGEST for part in link) and ends[0] != ends[1]:
+            yield link

@@ -1,0 +1,143 @@
+"""Projects whose masks are carried by a tracker of SAM, and whose bootstraps are models: tiny, with random weights."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="SAM runs on torch")
+pytest.importorskip("transformers", reason="SAM is loaded through transformers")
+
+from barista_bench.annotate.decisions import accept  # noqa: E402
+from barista_bench.annotate.project import LINKS, TRACKS, Project, VideoFiles, open_project, start  # noqa: E402
+from barista_bench.annotate.records import (  # noqa: E402
+    DecidedKeyframe,
+    Decisions,
+    Layers,
+    LayerSegment,
+    LinksFile,
+    MaskPrompt,
+    Rename,
+)
+from barista_bench.annotate.running import run_video  # noqa: E402
+from barista_bench.scene_graph.masks import encode_mask  # noqa: E402
+from tests.annotate.kills import killed_at  # noqa: E402
+from tests.annotate.projects import contents, with_models  # noqa: E402
+from tests.annotate.sam_checkpoints import write_checkpoint  # noqa: E402
+from tests.video_samples import HEIGHT, WIDTH, render  # noqa: E402
+
+CLIP, FRAMES = "clip", 16
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> Path:
+    (tmp_path / "videos").mkdir()
+    render(tmp_path / "videos" / f"{CLIP}.mp4", FRAMES)
+    return tmp_path / "videos"
+
+
+def square(x: int) -> msgspec.Raw:
+    mask = np.zeros((HEIGHT, WIDTH), dtype=np.bool_)
+    mask[20:60, x : x + 30] = True
+    return msgspec.Raw(msgspec.json.encode(encode_mask(mask)))
+
+
+def annotate(project: Project) -> None:
+    """Two objects on every keyframe that is asked for."""
+    keyframes = [
+        DecidedKeyframe(frame=frame, masks={"cup": square(3 * frame), "lid": square(3 * frame + 60)})
+        for frame in project.video(CLIP).asked()
+    ]
+    decisions = Decisions(video=CLIP, objects={"cup": "coffee cup", "lid": "lid"}, keyframes=keyframes)
+    accept(project, decisions, "anna")
+
+
+def two_segments(folder: Path, videos: Path, checkpoint: Path) -> VideoFiles:
+    """Annotated, not propagated."""
+    project = start(folder, videos, propagator=f"sam:{checkpoint}")
+    accept(project, Decisions(video=CLIP, contacts=[(0, 6), (10, 16)]), "anna")
+    path = folder / "project.json"
+    text = path.read_text()
+    for name in ("gap_s", "shortest_s", "median_s"):  # stretches of a fifth of a second
+        text = re.sub(f'"{name}": [0-9.]+', f'"{name}": 0.0', text)
+    path.write_text(text)
+    project = open_project(folder)
+    run_video(folder, CLIP)
+    assert len(set(project.video(CLIP).asked().values())) == 2
+    annotate(project)
+    return project.video(CLIP)
+
+
+@pytest.mark.parametrize("kind", ["sam2_video", "sam3_tracker_video"])
+def test_a_project_is_propagated_by_sam_and_goes_on_after_a_kill(kind: str, videos: Path, tmp_path: Path) -> None:
+    checkpoint = write_checkpoint(tmp_path / "checkpoint", kind)
+    quiet, killed = (two_segments(tmp_path / name, videos, checkpoint) for name in ("quiet", "killed"))
+    assert run_video(quiet.folder.parent, CLIP).made == ["links", "tracks", "review", "layers"]
+    lines = {line.frame: line.masks for line in quiet.tracks()}  # reading checks that masks are of the video's size
+    assert sorted(lines) == list(range(FRAMES))
+    for keyframe in quiet.accepted().keyframes:
+        given = {name: mask.rle.counts for name, mask in keyframe.masks.items()}
+        assert {name: mask.counts for name, mask in lines[keyframe.frame].items()} == given
+    provenance = quiet.read(LINKS, LinksFile).provenance
+    assert provenance.model == f"sam:{checkpoint}"
+    assert provenance.revision
+
+    def run_alone() -> None:
+        torch.set_num_threads(1)  # a forked process cannot use the threads of its parent
+        run_video(killed.folder.parent, CLIP)
+
+    assert killed_at(2, before=False, work=run_alone) == -signal.SIGKILL  # links, first segment
+    first = killed.folder / "tracks" / "0000.jsonl"
+    made = first.stat().st_mtime_ns
+    assert not killed.has(TRACKS)
+    run_video(killed.folder.parent, CLIP)
+    assert first.stat().st_mtime_ns == made
+    assert contents(killed) == contents(quiet)
+
+
+@pytest.mark.full
+def test_killed_at_every_write_with_models_in_every_stage_it_ends_with_the_same_files(
+    videos: Path, checkpoints: Path, tmp_path: Path
+) -> None:
+    def whole(folder: Path) -> None:
+        torch.set_num_threads(1)
+        run_video(folder, CLIP)  # signal, segments, keyframes, proposals
+        project = open_project(folder)
+        frame = min(project.video(CLIP).asked())
+        prompts = [
+            MaskPrompt(frame=frame, category="lid", box=(20, 20, 90, 60)),
+            MaskPrompt(frame=frame, category="lid", words="white lid"),
+        ]
+        accept(project, Decisions(video=CLIP, prompts=prompts), "anna")
+        run_video(folder, CLIP)
+        annotate(project)
+        layers = Layers(activities=[LayerSegment(name="Lift cup", range=(2, 9))])
+        accept(project, Decisions(video=CLIP, layers=layers), "anna")
+        if not project.video(CLIP).edits():
+            accept(project, Decisions(video=CLIP, edits=[Rename(object="cup", category="jar")]), "anna")
+        run_video(folder, CLIP)  # links, tracks, review, layers
+
+    quiet, killed = (start(tmp_path / name, videos, propagator=f"sam:{checkpoints / 'segmenter'}") for name in "ab")
+    for project in (quiet, killed):
+        with_models(project, detector=checkpoints / "detector", segmenter=checkpoints / "segmenter")
+    whole(quiet.folder)
+    files = contents(open_project(quiet.folder).video(CLIP))
+    assert {"signal.json", "proposals.json", "prompts.json", "edits.jsonl", "tracks.jsonl", "layers.json"} <= set(files)
+    kills = 0
+    for write in range(1, 100):
+        for path in sorted((killed.folder / CLIP).rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        status = killed_at(write, before=True, work=lambda: whole(killed.folder))
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        kills += 1
+        whole(killed.folder)
+        left = contents(open_project(killed.folder).video(CLIP))
+        assert {name: data for name, data in left.items() if "partial" not in name} == files
+    assert kills >= 14

@@ -155,3 +155,10 @@ def test_answers_without_boxes_need_no_confidences() -> None:
     samples = samples_of(TRUTH, RANKED)
     empty = [Scored(example(3, BOX), parsed({"bboxes": []})), Scored(example(4, BOX), None)]
     assert TASK.aggregate([*samples, *empty])["map"] == pytest.approx(cocoeval(truth, [*RANKED, [], []]), abs=1e-6)
+
+
+def test_a_single_draw_weighs_samples_as_if_they_were_given_as_often() -> None:
+    samples = samples_of(TRUTH, RANKED)
+    drawn = TASK.statistics(samples).figures(np.array([[2.0, 0.0, 2.0]]))
+    again = TASK.aggregate([samples[0], samples[0], samples[2], samples[2]])
+    assert all(drawn[name].tolist() == [again[name]] for name in ("map", "map_50", "f1@50", "mean_best_iou"))

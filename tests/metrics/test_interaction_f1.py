@@ -218,10 +218,11 @@ def test_a_frame_is_scored_as_computed_by_hand():
     assert [pair[:2] for pair in score_frame([FAR, cup, lid], [CUP, LID]).pairs] == [(1, 2), (0, 1)]
 
 
-def test_an_iou_of_exactly_one_half_is_no_match():
+@pytest.mark.parametrize(("matching", "n_matched"), [("greedy", 0), ("highest_first", 1), ("optimal", 0)])
+def test_an_iou_of_exactly_one_half_is_a_match_of_the_paper_alone(matching, n_matched):
     whole = interaction([0, 0, 10, 10])
-    assert interaction_f1([[interaction([0, 0, 10, 5])]], [[whole]])["n_matched"] == 0
-    assert interaction_f1([[interaction([0, 0, 10, 5.001])]], [[whole]])["n_matched"] == 1
+    assert interaction_f1([[interaction([0, 0, 10, 5])]], [[whole]], matching=matching)["n_matched"] == n_matched
+    assert interaction_f1([[interaction([0, 0, 10, 5.001])]], [[whole]], matching=matching)["n_matched"] == 1
 
 
 def test_the_reference_with_the_best_iou_chooses_first_and_may_cost_a_match():
@@ -283,6 +284,11 @@ def test_what_is_a_mean_over_nothing_is_none_and_a_share_of_nothing_is_zero():
     assert [result[name] for name in ("object_iou", "hand_iou", "hand_type_accuracy", "no_detection_rate")] == [
         None
     ] * 4
+
+
+def test_a_prediction_without_hands_is_scored_and_its_hands_are_wrong():
+    result = interaction_f1([[CUP | {"hand_boxes": []}]], [[CUP]])
+    assert (result["n_matched"], result["hand_iou"]) == (1, 0)
 
 
 def test_a_box_with_swapped_corners_overlaps_nothing():

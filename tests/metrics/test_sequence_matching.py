@@ -230,11 +230,15 @@ def test_an_unlabelled_video_takes_part_in_the_statistics_but_is_not_scored():
     assert score([scores], [[None, None, None]])["n_unscored"] == 1
 
 
-def test_means_over_sets_carry_the_interval_of_the_reference_code():
-    interval = mean_with_interval([0.2, 0.4, 0.9])
-    error = statistics.stdev([0.2, 0.4, 0.9]) / (math.sqrt(3) + 1e-6)
+@pytest.mark.parametrize("values", [[0.2, 0.9], [0.2, 0.4, 0.9]])
+def test_means_over_sets_carry_the_interval_of_the_reference_code(values):
+    interval = mean_with_interval(values)
+    error = statistics.stdev(values) / (math.sqrt(len(values)) + 1e-6)
     assert interval["error"] == pytest.approx(error, abs=1e-15)
     assert (interval["ci_high"] - interval["ci_low"]) == pytest.approx(2 * 1.96 * error, abs=1e-12)
+
+
+def test_the_mean_over_one_set_has_no_interval_and_that_over_none_is_none():
     assert mean_with_interval([0.5]) == {"mean": 0.5, "error": None, "ci_low": None, "ci_high": None}
     assert mean_with_interval([])["mean"] is None
 

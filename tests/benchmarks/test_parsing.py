@@ -11,6 +11,10 @@ def test_text_is_what_has_a_utf_8_form() -> None:
     ]
 
 
+def test_every_array_of_a_text_is_read_from_its_first_character_to_its_last() -> None:
+    assert list(json_arrays("[1] then [2]")) == [[1], [2]]
+
+
 def test_arrays_inside_others_are_read_again_within_the_bound_on_all_reading() -> None:
     text = "[" * 50 + f'"{"x" * 300_000}"' + "]" * 50
     assert 0 <= sum(1 for _ in json_arrays(text, nested=True)) * 300_000 - MAX_WASTED < 300_000

@@ -16,7 +16,7 @@ REPO = Path(__file__).resolve().parents[2]
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(REPO / "metrics"))
 from interaction_f1 import box_iou, hand_iou, interaction_f1, pool, score_frame, score_frames  # noqa: E402
-from interaction_f1.scoring import COUNTS, PAIR_MEANS, figures  # noqa: E402
+from interaction_f1.scoring import COUNTS, PAIR_MEANS, figures, frame_sums, tables  # noqa: E402
 
 MATCHINGS = ["greedy", "highest_first", "optimal"]
 CUP = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
@@ -294,6 +294,15 @@ def test_a_prediction_without_hands_is_scored_and_its_hands_are_wrong():
 def test_a_box_with_swapped_corners_overlaps_nothing():
     assert box_iou((0, 0, 4, 4), (4, 4, 0, 0)) == box_iou((4, 4, 0, 0), (4, 4, 0, 0)) == 0
     assert box_iou((0, 0, 4, 4), (3, 0, 1, 4)) == box_iou((1, 1, 1, 1), (1, 1, 1, 1)) == 0
+
+
+def test_references_are_pooled_by_the_groups_that_they_are_said_to_be_of():
+    frames = score_frames([[CUP], []], [[CUP, LID], [LID]])
+    left, both = ("hand_type", "left"), ("hand_type", "both")
+    assert tables(frame_sums(frames, [[[left], [both]], [[both]]]))["per_hand_type"] == {
+        "both": {"recall": 0.0, "support": 2},
+        "left": {"recall": 1.0, "object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0, "support": 1},
+    }
 
 
 def test_pooling_frame_scores_of_a_selection_equals_scoring_the_selection():

@@ -222,6 +222,11 @@ def test_a_time_may_have_several_boxes() -> None:
     assert [entry["timestamp"] for entry in objects(given)["sink"]["boxes"]] == [4.0, 4.0]
 
 
+def test_the_time_of_a_box_is_kept_in_milliseconds() -> None:
+    given = named(spatial_tracking=[{"object": "sink", "time": 5.12345, "box": [0, 0, 10, 10]}])
+    assert objects(given)["sink"]["boxes"][0]["timestamp"] == 5.123
+
+
 @pytest.mark.parametrize(
     "broken",
     [

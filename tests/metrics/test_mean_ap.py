@@ -132,6 +132,7 @@ def test_a_failed_image_counts_as_one_without_predictions():
     assert failed["recall@50"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.filterwarnings("error")  # a share of nothing is no division
 def test_nothing_to_find_is_undefined_for_coco_and_perfect_for_f1_if_somebody_looked():
     looked, failed = mean_ap([{"boxes": []}], [{"boxes": []}]), mean_ap([None], [{"boxes": []}])
     assert set(twelve(looked)) == set(twelve(failed)) == {-1}
@@ -338,6 +339,7 @@ GOOD = {"boxes": [BOX]}
         ([[BOX]], [GOOD], TypeError, r"predictions\[0\]: .*give a dict with boxes, or None"),
         ([{}], [GOOD], ValueError, r"predictions\[0\]: boxes is missing"),
         ([GOOD | {"label": "cup"}], [GOOD], ValueError, r"predictions\[0\]: has the unknown field label"),
+        ([{"boxes": 5}], [GOOD], ValueError, r"predictions\[0\]: boxes has the shape \(\); give n boxes"),
         ([{"boxes": BOX}], [GOOD], ValueError, r"predictions\[0\]: boxes has the shape \(4,\); give n boxes"),
         ([GOOD, {"boxes": [BOX, [1, 2]]}], [GOOD, GOOD], TypeError, r"predictions\[1\]: boxes is .* equally long"),
         ([{"boxes": [["0", "0", "1", "1"]]}], [GOOD], TypeError, r"predictions\[0\]: boxes is .*give numbers"),

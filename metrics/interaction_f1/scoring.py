@@ -168,8 +168,8 @@ class FrameScore:
     pairs: tuple[Pair, ...]
     n_predicted: int
     n_reference: int
-    failed: bool = False
-    greedy_cost: int | None = None
+    failed: bool
+    greedy_cost: int | None
 
 
 def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: str = "greedy") -> FrameScore:

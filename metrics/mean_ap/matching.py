@@ -17,8 +17,6 @@ from .values import Bools, Floats, Ints
 AREAS = np.array([[0, 1e10], [0, 32**2], [32**2, 96**2], [96**2, 1e10]])
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 MAX_DETECTIONS = 100
-# A match needs this much at least, so that an IoU of 1 that was computed a little low counts at a threshold of 1.
-_ALMOST_ONE = 1 - 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +149,7 @@ def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools,
     pairs = grouped.pairs
     shape = (len(grouped.predicted), len(AREAS), len(thresholds))
     right, dismissed = np.zeros(shape, bool), np.zeros(shape, bool)
-    enough = pairs.iou[:, None] >= np.minimum(thresholds, _ALMOST_ONE)
+    enough = pairs.iou[:, None] >= thresholds
     alone = _is_alone(pairs, len(grouped.predicted), len(grouped.reference))
     # A pair of which neither side overlaps anything else needs no contest.
     matched, beside = enough[alone][:, None, :], ignored[pairs.reference[alone]][:, :, None]
@@ -225,7 +223,7 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     >>> best_assignment(pairs, 0.5, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
     ([0, 1], [0])
     """
-    pairs = pairs.only(pairs.iou >= min(threshold, _ALMOST_ONE))
+    pairs = pairs.only(pairs.iou >= threshold)
     alone = _is_alone(pairs, n_predicted, n_reference)
     options: dict[int, list[int]] = {}
     for predicted, reference in zip(pairs.predicted[~alone].tolist(), pairs.reference[~alone].tolist(), strict=True):

@@ -141,9 +141,9 @@ class TaskScore:
     reference: ReferenceTask
     recognised: NDArray[np.bool_]
     measures: _Floats
-    failed: bool = False
-    n_extra: int = 0
-    n_malformed: int = 0
+    failed: bool
+    n_extra: int
+    n_malformed: int
 
     @property
     def correct(self) -> bool:

@@ -150,8 +150,29 @@ def test_one_answer_without_confidences_makes_all_of_them_one() -> None:
     assert TASK.aggregate(mixed) == TASK.aggregate(samples_of(TRUTH, RANKED, scored=False))
 
 
+@pytest.mark.parametrize(
+    ("boxes", "written"),
+    [
+        (PIXELS, [99.6, 100.4, 300, 300]),
+        (BoxFormat("xyxy", 1000), [99.6, 100.4, 300, 300]),
+        (BoxFormat("xyxy", 1), [0.1, 0.1, 0.3, 0.3]),
+    ],
+)
+def test_fractions_are_kept_on_a_scale_of_1_and_rounded_on_any_other(boxes: BoxFormat, written: list[float]) -> None:
+    assert parsed({"bboxes": [written]}, boxes).value["boxes"] == [pytest.approx(list(map(float, BOX)))]
+
+
 def test_answers_without_boxes_need_no_confidences() -> None:
     truth = [*TRUTH, [BOX], [BOX]]
     samples = samples_of(TRUTH, RANKED)
     empty = [Scored(example(3, BOX), parsed({"bboxes": []})), Scored(example(4, BOX), None)]
     assert TASK.aggregate([*samples, *empty])["map"] == pytest.approx(cocoeval(truth, [*RANKED, [], []]), abs=1e-6)
+
+
+@pytest.mark.parametrize("times", [(1, 1, 1), (2, 0, 2)])
+@pytest.mark.parametrize("draws", [1, 2])
+def test_a_draw_weighs_samples_as_if_they_were_given_as_often(times: tuple[int, ...], draws: int) -> None:
+    samples = samples_of(TRUTH, RANKED)
+    drawn = TASK.statistics(samples).figures(np.array([times] * draws, dtype=float))
+    again = TASK.aggregate([sample for sample, count in zip(samples, times, strict=True) for _ in range(count)])
+    assert all(drawn[name].tolist() == [again[name]] * draws for name in ("map", "map_50", "f1@50", "mean_best_iou"))

@@ -36,6 +36,8 @@ CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettl
         ("\\[\\boxed{B}\\]\nIt is held.", "B", "It is held."),
         ("**Final Answer:**\n\n$$\\boxed{B}$$\nIt is held.", "B", "It is held."),
         ("## Answer\n<Answer>B</Answer>\nIt is held.", "B", "It is held."),
+        ("It is held.\nFinal answer:--------ANSWER: B", "B", "It is held."),
+        ("It is held.\nFinal answer:---------ANSWER: B", "B", "It is held.\nFinal answer:---------"),
         ("\\boxed{B. left hand}", "B", ""),
         ("<answer>B: left hand</answer>", "B", ""),
         ("B", "B", ""),

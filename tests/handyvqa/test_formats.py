@@ -13,7 +13,7 @@ from PIL import Image
 from barista_bench.benchmarks import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import BENCHMARK, RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs, read_png
-from barista_bench.core.task import Json
+from barista_bench.core.task import FrameRef, Json
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import decode_mask
 from tests.handyvqa.made import CUPS, HEIGHT, WIDTH, answered, record, rectangle, rle, target, write_lines
@@ -43,7 +43,8 @@ def test_one_file_an_item_in_category_folders(tmp_path: Path) -> None:
     assert [answer.example_id for answer in action.answers] == ["action_0002", "action_0010"]
     assert figures_of(action)["accuracy"] == 0.5
     assert figures_of(state)["coverage"] == 0.0
-    assert action.examples[0].frames[0].video_id == "action_0002_frames"
+    assert action.examples[0].frames == (FrameRef("action_0002_frames", 0),), "named, and never read"
+    assert {answer.run for answer in (*action.answers, *state.answers)} == {0}
 
 
 def test_one_file_of_lines(tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ def test_scores_of_objects_go_before_the_text(tmp_path: Path) -> None:
     errors = {answer.example_id: answer.error for answer in recorded.answers}
     assert errors["a"] is errors["b"] is None
     assert "4 inferred_scores for 5 options" in str(errors["c"])
+    assert {answer.run for answer in recorded.answers} == {0}
 
 
 def test_an_empty_output_is_unanswered_and_an_absent_one_is_no_sample(tmp_path: Path) -> None:
@@ -147,6 +149,7 @@ def test_an_absent_picture_is_an_empty_mask_and_an_absent_folder_no_sample(tmp_p
     figures = figures_of(recorded)
     assert (figures["J"], figures["n"], figures["frame_coverage"]) == (0.5, 1, 0.5)
     assert "no inference.masks and no folder of pictures" in str(recorded.answers[1].error)
+    assert [answer.run for answer in recorded.answers] == [0, 0]
 
 
 def test_a_picture_of_another_size_scores_nothing(tmp_path: Path) -> None:

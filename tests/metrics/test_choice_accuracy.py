@@ -142,7 +142,8 @@ def test_what_was_not_given_is_none():
     assert [result[name] for name in names] == [None] * 5
 
 
-def test_without_a_usable_answer_the_accuracy_on_parsed_is_none():
+@pytest.mark.filterwarnings("error")
+def test_without_a_usable_answer_the_accuracy_on_parsed_is_none_without_a_warning():
     result = choice_accuracy([None, None], ["A", "B"])
     assert (result["accuracy"], result["accuracy_on_parsed"], result["coverage"]) == (0, None, 0)
 

@@ -16,7 +16,7 @@ REPO = Path(__file__).resolve().parents[2]
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(REPO / "metrics"))
 from interaction_f1 import box_iou, hand_iou, interaction_f1, pool, score_frame, score_frames  # noqa: E402
-from interaction_f1.scoring import COUNTS, PAIR_MEANS, figures  # noqa: E402
+from interaction_f1.scoring import COUNTS, PAIR_MEANS, figures, frame_sums, tables  # noqa: E402
 
 MATCHINGS = ["greedy", "highest_first", "optimal"]
 CUP = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
@@ -218,10 +218,11 @@ def test_a_frame_is_scored_as_computed_by_hand():
     assert [pair[:2] for pair in score_frame([FAR, cup, lid], [CUP, LID]).pairs] == [(1, 2), (0, 1)]
 
 
-def test_an_iou_of_exactly_one_half_is_no_match():
+@pytest.mark.parametrize(("matching", "n_matched"), [("greedy", 0), ("highest_first", 1), ("optimal", 0)])
+def test_an_iou_of_exactly_one_half_is_a_match_of_the_paper_alone(matching, n_matched):
     whole = interaction([0, 0, 10, 10])
-    assert interaction_f1([[interaction([0, 0, 10, 5])]], [[whole]])["n_matched"] == 0
-    assert interaction_f1([[interaction([0, 0, 10, 5.001])]], [[whole]])["n_matched"] == 1
+    assert interaction_f1([[interaction([0, 0, 10, 5])]], [[whole]], matching=matching)["n_matched"] == n_matched
+    assert interaction_f1([[interaction([0, 0, 10, 5.001])]], [[whole]], matching=matching)["n_matched"] == 1
 
 
 def test_the_reference_with_the_best_iou_chooses_first_and_may_cost_a_match():
@@ -285,9 +286,23 @@ def test_what_is_a_mean_over_nothing_is_none_and_a_share_of_nothing_is_zero():
     ] * 4
 
 
+def test_a_prediction_without_hands_is_scored_and_its_hands_are_wrong():
+    result = interaction_f1([[CUP | {"hand_boxes": []}]], [[CUP]])
+    assert (result["n_matched"], result["hand_iou"]) == (1, 0)
+
+
 def test_a_box_with_swapped_corners_overlaps_nothing():
     assert box_iou((0, 0, 4, 4), (4, 4, 0, 0)) == box_iou((4, 4, 0, 0), (4, 4, 0, 0)) == 0
     assert box_iou((0, 0, 4, 4), (3, 0, 1, 4)) == box_iou((1, 1, 1, 1), (1, 1, 1, 1)) == 0
+
+
+def test_references_are_pooled_by_the_groups_that_they_are_said_to_be_of():
+    frames = score_frames([[CUP], []], [[CUP, LID], [LID]])
+    left, both = ("hand_type", "left"), ("hand_type", "both")
+    assert tables(frame_sums(frames, [[[left], [both]], [[both]]]))["per_hand_type"] == {
+        "both": {"recall": 0.0, "support": 2},
+        "left": {"recall": 1.0, "object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0, "support": 1},
+    }
 
 
 def test_pooling_frame_scores_of_a_selection_equals_scoring_the_selection():

@@ -90,7 +90,7 @@ BOX = [10, 10, 50, 50]
     ("predicted", "expected"),
     [
         ([BOX], {"map": 1, "map_50": 1, "mar_1": 1, "f1@50": 1, "mean_best_iou": 1}),
-        ([], {"map": 0, "mar_100": 0, "f1@50": 0, "mean_best_iou": 0}),
+        ([], {"map": 0, "mar_100": 0, "f1@50": 0, "precision@50": 0, "recall@50": 0, "mean_best_iou": 0}),
         ([[10, 10, 50, 30]], {"map": 0.1, "map_50": 1, "map_75": 0, "f1@50": 1, "f1@[.5:.95]": 0.1}),
         ([[10, 10, 50, 40]], {"map": 0.6, "map_50": 1, "map_75": 1, "f1@[.5:.95]": 0.6, "mean_best_iou": 0.75}),
         ([BOX, BOX], {"map": 1, "mar_1": 1, "f1@50": 2 / 3, "precision@50": 0.5, "mean_best_iou": 1}),
@@ -102,6 +102,9 @@ BOX = [10, 10, 50, 50]
 def test_an_image_with_one_reference_is_scored_as_computed_by_hand(predicted, expected):
     result = mean_ap([{"boxes": predicted}], [{"boxes": [BOX]}])
     assert {name: result[name] for name in expected} == pytest.approx(expected)
+    if predicted:  # of the only label
+        (of_label,) = result["per_category"].values()
+        assert [of_label[name] for name in ("f1@50", "f1@[.5:.95]")] == [result["f1@50"], result["f1@[.5:.95]"]]
 
 
 def test_sizes_follow_the_reference_and_both_ends_of_a_range_belong_to_it():
@@ -129,6 +132,7 @@ def test_a_failed_image_counts_as_one_without_predictions():
     assert failed["recall@50"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.filterwarnings("error")  # a share of nothing is no division
 def test_nothing_to_find_is_undefined_for_coco_and_perfect_for_f1_if_somebody_looked():
     looked, failed = mean_ap([{"boxes": []}], [{"boxes": []}]), mean_ap([None], [{"boxes": []}])
     assert set(twelve(looked)) == set(twelve(failed)) == {-1}
@@ -335,6 +339,7 @@ GOOD = {"boxes": [BOX]}
         ([[BOX]], [GOOD], TypeError, r"predictions\[0\]: .*give a dict with boxes, or None"),
         ([{}], [GOOD], ValueError, r"predictions\[0\]: boxes is missing"),
         ([GOOD | {"label": "cup"}], [GOOD], ValueError, r"predictions\[0\]: has the unknown field label"),
+        ([{"boxes": 5}], [GOOD], ValueError, r"predictions\[0\]: boxes has the shape \(\); give n boxes"),
         ([{"boxes": BOX}], [GOOD], ValueError, r"predictions\[0\]: boxes has the shape \(4,\); give n boxes"),
         ([GOOD, {"boxes": [BOX, [1, 2]]}], [GOOD, GOOD], TypeError, r"predictions\[1\]: boxes is .* equally long"),
         ([{"boxes": [["0", "0", "1", "1"]]}], [GOOD], TypeError, r"predictions\[0\]: boxes is .*give numbers"),

@@ -98,10 +98,11 @@ def test_the_spread_reaches_its_bounds_where_good_images_come_first_or_last():
     assert spread["map"]["min"] < spread["map"]["max"] == spread["map"]["upper"]
 
 
-def test_the_spread_depends_on_the_seed_alone():
+def test_the_spread_over_100_orders_or_as_many_as_asked_depends_on_the_seed_alone():
     cases = [GOOD, BAD] * 6, [GOOD] * 12
     assert tie_spread(*cases, orders=9, seed=3) == tie_spread(*cases, orders=9, seed=3)
     assert tie_spread(*cases, orders=9, seed=3) != tie_spread(*cases, orders=9, seed=4)
+    assert tie_spread(*cases)["orders"] == 100
     with pytest.raises(ValueError, match="orders is 0; give the number of orders"):
         tie_spread(*cases, orders=0)
 

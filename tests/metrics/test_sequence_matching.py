@@ -171,6 +171,13 @@ def test_standardisation_undoes_a_label_that_all_videos_like():
     assert score_set(LabelledScores.build(scores, [1, 0]), standardise="raw").predictions == [0, 0]
 
 
+def test_scores_go_through_a_softmax_unless_told_otherwise():
+    scores, labels = [[6, 6], [0, 4], [8, 7]], [0, 1, 0]
+    for told, predictions in (({}, [0, 1, 0]), ({"softmax": False}, [0, 1, 1])):
+        assert score_set(LabelledScores.build(scores, labels), **told).predictions == predictions
+        assert score([scores], [labels], **told)["per_set"][0]["predictions"] == predictions
+
+
 def test_macro_f1_counts_the_labels_of_the_truth_and_of_the_predictions_only():
     # Label 0: 2 tp, 1 fn -> 4/5. Label 1: 0. Label 3: predicted only, 0. Label 2 does not occur.
     assert macro_f1([0, 0, 0, 1], [0, 0, 3, 0]) == pytest.approx((4 / 6 + 0 + 0) / 3)
@@ -214,6 +221,7 @@ def test_a_set_without_scores_is_wrong_or_unscored():
     assert (wrong["macro_f1"], wrong["n_failed"], wrong["coverage"], wrong["n_unscored"]) == (0.5, 1, 0.5, 0)
     assert (dropped["macro_f1"], dropped["n_failed"], dropped["coverage"], dropped["n_unscored"]) == (1, 1, 0.5, 1)
     assert score([None], [[0, 1]], missing=-0.1)["macro_f1"] == 0
+    assert score([[None, None]], [[0, 1]], missing=-0.1)["macro_f1"] == 0
 
 
 def test_a_missing_score_is_left_out_of_the_softmax_and_of_the_statistics():
@@ -230,11 +238,15 @@ def test_an_unlabelled_video_takes_part_in_the_statistics_but_is_not_scored():
     assert score([scores], [[None, None, None]])["n_unscored"] == 1
 
 
-def test_means_over_sets_carry_the_interval_of_the_reference_code():
-    interval = mean_with_interval([0.2, 0.4, 0.9])
-    error = statistics.stdev([0.2, 0.4, 0.9]) / (math.sqrt(3) + 1e-6)
+@pytest.mark.parametrize("values", [[0.2, 0.9], [0.2, 0.4, 0.9]])
+def test_means_over_sets_carry_the_interval_of_the_reference_code(values):
+    interval = mean_with_interval(values)
+    error = statistics.stdev(values) / (math.sqrt(len(values)) + 1e-6)
     assert interval["error"] == pytest.approx(error, abs=1e-15)
     assert (interval["ci_high"] - interval["ci_low"]) == pytest.approx(2 * 1.96 * error, abs=1e-12)
+
+
+def test_the_mean_over_one_set_has_no_interval_and_that_over_none_is_none():
     assert mean_with_interval([0.5]) == {"mean": 0.5, "error": None, "ci_low": None, "ci_high": None}
     assert mean_with_interval([])["mean"] is None
 

@@ -230,6 +230,8 @@ def test_swapping_the_roles_swaps_precision_and_recall(cases):
 def test_a_perfect_prediction_scores_one(references):
     result = tuple_f1(references, references)
     assert all(result[name] == 1 for name in SHARES)
+    has_relations = any(references)
+    assert result["macro_f1"] == result["macro_value_f1"] == has_relations
 
 
 @patiently
@@ -298,6 +300,11 @@ def test_macro_f1_gives_every_group_with_a_reference_the_same_weight():
     assert result["macro_f1"] == pytest.approx((2 / 3 + 0) / 2), "`other` has no reference"
     assert result["macro_value_f1"] == pytest.approx((1 + 0) / 2)
     assert tuple_f1([[]], [[]])["macro_f1"] == 0.0
+
+
+def test_relations_of_two_types_between_the_same_objects_answer_for_each_other():
+    on, holds = (1, 2, "position", "on"), (1, 2, "human_actions", "holds")
+    assert tuple_confusion([[holds]], [[on]]) == {"position/on": {"human_actions/holds": 1}}
 
 
 def test_the_confusion_counts_every_relation_once():

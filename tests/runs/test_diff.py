@@ -337,14 +337,6 @@ def test_long_answers_are_shown_where_they_part(tmp_path: Path) -> None:
     assert len(line) < 250
 
 
-@given(st.text(), st.text(), st.dictionaries(st.text(), st.none() | st.floats() | st.text()), st.integers(0, 2**70))
-def test_a_key_is_the_same_however_its_settings_are_encoded(
-    example: str, fingerprint: str, values: dict[str, Any], run: int
-) -> None:
-    key = sample_keys({"name": values}, values)(example, fingerprint, run)
-    assert key == digest(example, fingerprint, {"name": values}, values, run)
-
-
 EXAMPLES = ("a", "b", "c", "d")
 ANSWERS = st.fixed_dictionaries(
     {

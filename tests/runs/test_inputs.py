@@ -5,13 +5,24 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.log import asked
-from barista_bench.runs.log.asked import INPUTS_FILE, UNREADABLE, AskedInput, claim_inputs, read_inputs
+from barista_bench.runs.log.asked import (
+    INPUTS_FILE,
+    UNREADABLE,
+    AskedInput,
+    claim_inputs,
+    digest,
+    read_inputs,
+    sample_keys,
+)
 
 
 def claim(folder: Path, **asked: str | None) -> list[AskedInput]:
@@ -102,3 +113,11 @@ def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken
 def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"inputs\.jsonl: missing.*Remedy: start the run again"):
         read_inputs(tmp_path)
+
+
+@given(st.text(), st.text(), st.dictionaries(st.text(), st.none() | st.floats() | st.text()), st.integers(0, 2**70))
+def test_a_key_is_the_same_however_its_settings_are_encoded(
+    example: str, fingerprint: str, values: dict[str, Any], run: int
+) -> None:
+    key = sample_keys({"name": values}, values)(example, fingerprint, run)
+    assert key == digest(example, fingerprint, {"name": values}, values, run)

@@ -98,15 +98,19 @@ def test_a_sample_whose_text_is_damaged_is_neither_finished_nor_read(tmp_path: P
 def test_many_damaged_lines_are_counted_instead_of_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "samples.jsonl").write_bytes(b"x\n" * 1000)
     assert not list(read_folder(tmp_path))
-    assert "1000 lines in all" in caplog.text
-    assert len(caplog.records) < 10
+    *named, counted = caplog.messages
+    assert [message.split()[2] for message in named] == ["1", "2", "3", "4", "5"]
+    assert "1000 lines in all" in counted
 
 
-def test_an_overlong_line_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlong_line_is_one_damaged_line_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(log_module, "MAX_LINE", 500)
     path = tmp_path / "samples.jsonl"
     write(path, record("a"), record("b", text="x" * 2000), record("c"))
     assert names(read_records(path)) == ["a", "c"]
+    assert [message.split()[1:3] for message in caplog.messages] == [["line", "2"]]
     assert names(read_folder(tmp_path)) == ["a", "c"]
 
 
@@ -280,6 +284,11 @@ def test_looking_for_runs_leaves_no_files_and_looks_at_no_foreign_locks(tmp_path
     with log_module.log_lock(tmp_path / "samples-x.jsonl"):
         assert running_elsewhere(tmp_path) == []
     assert not log_files(tmp_path)
+
+
+def test_a_log_whose_lock_is_held_and_that_says_no_launch_is_anothers(tmp_path: Path) -> None:
+    with log_module.log_lock(tmp_path / "samples.jsonl"):
+        assert running_elsewhere(tmp_path, launch="ours") == ["samples.jsonl"]
 
 
 def look(folder: str, go_on: object, answers: object) -> None:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.box_answers import box_failures, box_size
 from barista_bench.benchmarks.barista.relation_answers import relation_failures
 from barista_bench.core.task import AnswerFailure, Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
@@ -19,41 +18,6 @@ from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.conftest import TASKS
 
 Runs = dict[tuple[str, str], ScoredRun]
-CUP, POT = [10.0, 10.0, 30.0, 30.0], [60.0, 60.0, 90.0, 90.0]
-
-
-@pytest.mark.parametrize(
-    ("answered", "pairs", "expected"),
-    [
-        ([CUP, POT], [(0, 0), (1, 1)], []),
-        ([CUP], [(0, 0)], [AnswerFailure("missed", ("pot",))]),
-        ([CUP, [62, 62, 120, 120]], [(0, 0)], [AnswerFailure("loose_box", ("pot",))]),
-        ([CUP, POT, [200, 200, 210, 210]], [(0, 0), (1, 1)], [AnswerFailure("hallucinated")]),
-        ([CUP, POT, [10, 10, 30, 29]], [(0, 0), (1, 1)], [AnswerFailure("duplicate", ("cup",))]),
-        ([CUP, [200, 200, 210, 210]], [(0, 0)], [AnswerFailure("missed", ("pot",)), AnswerFailure("hallucinated")]),
-    ],
-)
-def test_boxes_that_do_not_match_are_told_apart(answered: list, pairs: list, expected: list) -> None:
-    assert box_failures([CUP, POT], answered, pairs, ["cup", "pot"]) == expected
-
-
-corner, side = st.integers(0, 40), st.integers(1, 40)
-boxes = st.lists(
-    st.tuples(corner, corner, side, side).map(lambda b: [b[0], b[1], b[0] + b[2], b[1] + b[3]]), max_size=4
-)
-
-
-@given(boxes, boxes)
-def test_each_true_box_and_each_answer_fails_once_at_the_most(truth: list, answered: list) -> None:
-    found = Counter(f.kind for f in box_failures(truth, answered, [], [str(i) for i in range(len(truth))]))
-    assert found["missed"] + found["loose_box"] == len(truth)
-    assert found["hallucinated"] + found["loose_box"] == len(answered)
-
-
-@pytest.mark.parametrize(("side", "size"), [(31, "small"), (32, "medium"), (95, "medium"), (96, "large")])
-def test_box_sizes_are_cocos(side: int, size: str) -> None:
-    assert box_size([0, 0, side, side]) == size
-
 
 LEFT, RIGHT, MUG, TABLE = 1, 2, 3, 4
 

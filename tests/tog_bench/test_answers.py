@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from barista_bench.benchmarks.clock_times import clock_seconds
 from barista_bench.benchmarks.tog_bench import TSTVG, answers
 from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
-from barista_bench.benchmarks.tog_bench.answers import MAX_BOXES, MAX_INTERVALS, MAX_NAME
+from barista_bench.benchmarks.tog_bench.answers import MAX_BOXES, MAX_INTERVALS, MAX_NAME, MAX_SPAN
 from barista_bench.benchmarks.tog_bench.columns import SNAP, read_time, snapped
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.core.boxes import BoxFormat
@@ -122,6 +122,26 @@ def test_an_object_may_have_several_intervals() -> None:
     assert objects(named(temporal_grounding=many))["sink"]["intervals"] == [[0, 1], [3, 4], [6, 7]]
 
 
+def test_an_interval_may_be_a_moment() -> None:
+    assert objects(named(temporal_grounding={"sink": [4, 4]}))["sink"]["intervals"] == [[4.0, 4.0]]
+
+
+@pytest.mark.parametrize(("depth", "intervals"), [(4, [[4.0, 8.5]]), (5, [])])
+def test_intervals_are_looked_for_in_lists_four_deep(depth: int, intervals: list[list[float]]) -> None:
+    nested: object = [4, 8.5]
+    for _ in range(depth):
+        nested = [nested]
+    found = objects(named(temporal_grounding={"sink": nested}))["sink"]
+    assert (found["intervals"], found["malformed"]) == (intervals, not intervals)
+
+
+@pytest.mark.parametrize(("length", "intervals"), [(MAX_SPAN, [[4.0, 8.5]]), (MAX_SPAN + 1, [])])
+def test_an_interval_is_read_out_of_a_text_of_bounded_length(length: int, intervals: list[list[float]]) -> None:
+    text = f"{'4'.ljust(MAX_SPAN // 2)}-{'8.5'.rjust(length - MAX_SPAN // 2 - 1)}"
+    found = objects(named(temporal_grounding={"sink": text}))["sink"]
+    assert (found["intervals"], found["malformed"]) == (intervals, not intervals)
+
+
 @pytest.mark.parametrize("broken", [[8, 4], "soon", {"start": 1}, ["x", 2], [[1, 2], [5, 4]], 3, float("inf")])
 def test_a_broken_interval_spoils_those_of_its_object_alone_and_is_told(broken: object) -> None:
     given = [
@@ -200,6 +220,11 @@ def test_boxes_are_read_as_the_model_declares_them(boxes: BoxFormat, written: li
 def test_a_time_may_have_several_boxes() -> None:
     given = named(spatial_tracking=[{"object": "sink", "time": 4, "boxes": [[0, 0, 10, 10], [20, 20, 30, 30]]}])
     assert [entry["timestamp"] for entry in objects(given)["sink"]["boxes"]] == [4.0, 4.0]
+
+
+def test_the_time_of_a_box_is_kept_in_milliseconds() -> None:
+    given = named(spatial_tracking=[{"object": "sink", "time": 5.12345, "box": [0, 0, 10, 10]}])
+    assert objects(given)["sink"]["boxes"][0]["timestamp"] == 5.123
 
 
 @pytest.mark.parametrize(

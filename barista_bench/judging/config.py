@@ -95,3 +95,12 @@ class QuestionConfig(ModelSettings):
     date: str | None = Field(
         None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="Recorded as the day of writing; today if left out."
     )
+
+
+class RewordConfig(ModelSettings):
+    """Who puts which generated items into other words. The descriptions are the help texts of the command line."""
+
+    model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
+    folder: Path = Field(description="Folder that `generate` wrote. It is not changed.")
+    out: Path = Field(Path("reworded"), description="Folder for review.jsonl, which `generate --review` takes.")
+    domain: Path | None = Field(None, description="Domain file that the items were generated with, if any.")

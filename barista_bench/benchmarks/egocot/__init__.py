@@ -3,7 +3,7 @@
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
 from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
-from barista_bench.benchmarks.egocot.paper import paper_tables
+from barista_bench.benchmarks.egocot.paper import paper_tables, set_tables
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import media_file
 from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
@@ -34,6 +34,7 @@ BENCHMARK = Benchmark(
     open_release=open_release,
     formats={"egocot_submission": recorded_submissions},
     paper_tables=paper_tables,
+    set_tables=set_tables,
     submission=lambda samples, path: write_submission(submission_lines(samples), path),
 )
 

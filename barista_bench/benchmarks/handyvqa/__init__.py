@@ -6,6 +6,7 @@ from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts
+from barista_bench.benchmarks.handyvqa.set_tables import set_tables
 from barista_bench.core.benchmark import Benchmark
 
 __all__ = [
@@ -42,4 +43,5 @@ BENCHMARK = Benchmark(
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,
     paper_tables=paper_tables,
+    set_tables=set_tables,
 )

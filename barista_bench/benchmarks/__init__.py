@@ -14,7 +14,7 @@ import msgspec
 
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt import PromptTexts, load_prompts, released_clone
+from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import ProtocolName, ProtocolRule, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import load_yaml
@@ -67,11 +67,15 @@ def get_task(
 
 
 def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
-    """The wording of a task that `--prompts` names: a file, a folder, or `release:FOLDER`, a clone of its release.
+    """The wording of a task that `--prompts` names: a file, a folder, `release:FOLDER`, a clone of its release, or
+    `domain:FILE`, ours in the words of a domain file.
 
     Raises:
         ConfigError: it cannot be read, or the benchmark's release has none.
     """
+    domain_file = named_domain(setting)
+    if domain_file is not None:
+        return packaged_prompts(task_class(benchmark, task).prompt_package, task, domain_file)
     clone = released_clone(setting)
     if clone is None:
         return load_prompts(setting, task)

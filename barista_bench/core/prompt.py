@@ -25,10 +25,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
 from pydantic import Field, ValidationError
 
 from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
+from barista_bench.scene_graph.domain import load_domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,7 @@ IMAGE_TEXT = "image"
 FROZEN_QUESTION = "frozen_question"
 """Name of the further text that a release freezes with every example; a wording without it uses ours."""
 _CLONE = "release:"
+_DOMAIN = "domain:"
 _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 
@@ -301,12 +304,50 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return places.sub(lambda place: values[place[0][1:-1]], template)
 
 
+def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -> PromptTexts:
+    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package, in the words of a domain file.
+
+    Args:
+        domain_file: coffee making's where it is None.
+
+    Raises:
+        ConfigError: the domain file cannot be read, or has no words for prompts.
+    """
+    return _packaged(package, task) if domain_file is None else _in_words_of(package, task, domain_file)
+
+
 @functools.cache
-def packaged_prompts(package: str, task: str) -> PromptTexts:
-    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package."""
+def _packaged(package: str, task: str) -> PromptTexts:
+    return _in_words_of(package, task, None)
+
+
+def _in_words_of(package: str, task: str, domain_file: Path | None) -> PromptTexts:
     path = resources.files(package).joinpath("prompts", f"{task}.yaml")
-    texts = _parse(path.read_bytes(), f"{package}/prompts/{task}.yaml")
-    return replace(texts, wording=f"ours v{texts.version}")
+    data = in_domain_words(path.read_bytes(), domain_file)
+    texts = _parse(data, f"{package}/prompts/{task}.yaml")
+    return replace(texts, wording=our_wording(texts.version, domain_file))
+
+
+def our_wording(version: int, domain_file: Path | None) -> str:
+    """What results call a packaged text: `ours v2`, `ours v2 for woodwork`."""
+    return f"ours v{version}" + (f" for {load_domain(domain_file).name}" if domain_file else "")
+
+
+def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
+    """A packaged file with its places `{domain.NAME}` filled from a domain file, coffee making's where it is None."""
+    if b"{domain." not in data:
+        return data
+    domain = load_domain(domain_file)
+    if domain.prompts is None:
+        raise ConfigError(f"{domain_file}: prompts: not there. Remedy: write it, the package's domain.yaml shows how")
+    words = {f"domain.{name}": text for name, text in msgspec.structs.asdict(domain.prompts).items()}
+    return fill(data.decode(), words).encode()
+
+
+def named_domain(path: str | Path) -> Path | None:
+    """The file of a setting `domain:FILE`, whose words our own wording takes; None for other paths."""
+    text = str(path)
+    return Path(text.removeprefix(_DOMAIN)).expanduser() if text.startswith(_DOMAIN) else None
 
 
 def released_clone(path: str | Path) -> Path | None:

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import Judged, Rationale
@@ -32,9 +33,9 @@ STEPS_SCHEMA: dict[str, object] = {
 }
 
 
-def judge_prompts(name: str) -> PromptTexts:
-    """Our wording for judges: `geval`, `steps`, `reasoning` or `questions`."""
-    return packaged_prompts("barista_bench.judging", name)
+def judge_prompts(name: str, domain_file: Path | None = None) -> PromptTexts:
+    """Our wording for judges and writers, `judging/prompts/<name>.yaml`, in the words of a domain file."""
+    return packaged_prompts("barista_bench.judging", name, domain_file)
 
 
 def form_prompts(

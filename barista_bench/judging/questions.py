@@ -43,7 +43,7 @@ from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.deriving import Candidate, Sampling
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, released_clone
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, named_domain, released_clone
 from barista_bench.core.task import ProtocolName
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_place, write_whole
@@ -175,6 +175,9 @@ def question_prompt(prompts: PromptTexts, category: Category, context: str, agai
 def _wording(config: QuestionConfig) -> PromptTexts:
     if config.prompts is None:
         return judge_prompts("questions")
+    domain_file = named_domain(config.prompts)
+    if domain_file is not None:
+        return judge_prompts("questions", domain_file)
     clone = released_clone(config.prompts)
     return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
 

@@ -339,7 +339,7 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
         return data
     domain = load_domain(domain_file)
     if domain.prompts is None:
-        raise ConfigError(f"{domain_file}: prompts: not there. Remedy: write it, the package's domain.yaml shows how")
+        raise ConfigError(f"{domain_file}: prompts: not there. Remedy: write it as the package's domain.yaml does")
     words = {f"domain.{name}": text for name, text in msgspec.structs.asdict(domain.prompts).items()}
     return fill(data.decode(), words).encode()
 

@@ -27,9 +27,9 @@ from barista_bench.benchmarks.barista.change_detection import (
     Change,
     ClipView,
     Keyframes,
+    changes_domain,
     clips,
     detect_changes,
-    domain_of,
 )
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
@@ -199,7 +199,7 @@ def _plan(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before:
         keyframes = {clip[0]: clip for clip in clips(video, sampling)}
         for candidate in group:
             view, category = ClipView(video, keyframes[candidate.item]), cast("Category", candidate.group)
-            changes = detect_changes(view, domain_of(sampling))[category]
+            changes = detect_changes(view, changes_domain(sampling))[category]
             questions.append(_PlannedQuestion(video_id, view.keyframes, category, changes, clip_text(view, changes)))
     return _QuestionPlan(video_ids, questions)
 

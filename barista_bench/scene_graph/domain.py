@@ -108,6 +108,20 @@ class PromptWords(DomainRecord, frozen=True):
     one_thing: PromptWord
 
 
+class PhraseRules(DomainRecord, frozen=True):
+    """Phrases of the task grounding: `white coffee cup held by left hand`.
+
+    Args:
+        as_source: value of a relation to words for its source, before the category of its target.
+        as_target: the same for its target. A value that is in neither is in no phrase.
+        no_color: values of `color` that tell nothing apart.
+    """
+
+    as_source: dict[str, str]
+    as_target: dict[str, str]
+    no_color: tuple[str, ...] = ()
+
+
 class Domain(DomainRecord, frozen=True, kw_only=True):
     """One domain file.
 
@@ -125,6 +139,8 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         ongoing: value of an attribute to the verbs of what goes on while something has it, whatever else is done.
         stratum: category and attribute type whose value a video is stratified by.
         prompts: what packaged prompts and rubrics say of the domain; None where they are never used.
+        phrases: how the task grounding names things; None where it is never asked.
+        uncounted: nouns that take neither article nor number.
         families: by name, what a family of questions needs to be told; the family says in which form.
     """
 
@@ -145,6 +161,8 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     ongoing: dict[str, tuple[str, ...]] = {}
     lengths: Lengths = Lengths()
     prompts: PromptWords | None = None
+    phrases: PhraseRules | None = None
+    uncounted: tuple[str, ...] = ()
     families: dict[str, dict[str, Any]] = {}
 
     def side(self, category: str) -> Side | None:

@@ -226,8 +226,9 @@ _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 class PromptTexts:
     """The wording of one task. `sha256` is of the file's bytes.
 
-    `wording` is its origin: `ours v<version>`, `file:<hash>` (also where a run does not name it), `release@<commit>`,
-    `clone:<hash>` of a clone that is not the release's, or another harness's own.
+    `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>` (also
+    where a run does not name it), `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or another
+    harness's own.
     """
 
     version: int
@@ -325,12 +326,12 @@ def _in_words_of(package: str, task: str, domain_file: Path | None) -> PromptTex
     path = resources.files(package).joinpath("prompts", f"{task}.yaml")
     data = in_domain_words(path.read_bytes(), domain_file)
     texts = _parse(data, f"{package}/prompts/{task}.yaml")
-    return replace(texts, wording=our_wording(texts.version, domain_file))
+    return replace(texts, wording=our_wording(texts.version, texts.sha256, domain_file))
 
 
-def our_wording(version: int, domain_file: Path | None) -> str:
-    """What results call a packaged text: `ours v2`, `ours v2 for woodwork`."""
-    return f"ours v{version}" + (f" for {load_domain(domain_file).name}" if domain_file else "")
+def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
+    """What results call a packaged text: `ours v2`, or `domain:<hash>` in the words of another domain."""
+    return by_hash("domain", sha256) if domain_file else f"ours v{version}"
 
 
 def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:

@@ -57,6 +57,7 @@ from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain
 
 REPLIES_FILE = "replies.jsonl"
 MEANINGS: Mapping[Category, str] = {
@@ -129,7 +130,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     task = TemporalVQA(protocol=config.protocol)
     given = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
     sampling = task.sampling.with_overrides(parse_pairs(given), task.sampling_uses - {"pairs"})
-    prompts, before = _wording(config), _read_provenance(config.out)
+    prompts, before, domain = _wording(config), _read_provenance(config.out), changes_domain(sampling)
     check_place(config.out)
     plan = _plan(task, sampling, config, before)
     writer = model or load_model(config, [])
@@ -148,7 +149,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
             schema=SCHEMA,
             prompt=lambda question: question_prompt(prompts, question.category, question.context, question.complaint),
             read=read_pair,
-            wrong_with=lambda question, pair: _wrong_with(question, pair, config.protocol),
+            wrong_with=lambda question, pair: _wrong_with(question, pair, config.protocol, domain),
             progress=config.progress,
         )
         _write_pairs(config.out, plan)
@@ -204,8 +205,8 @@ def _plan(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before:
     return _QuestionPlan(video_ids, questions)
 
 
-def _wrong_with(question: _PlannedQuestion, pair: QaPair, protocol: ProtocolName) -> str:
-    return wrong_with(pair, question.category, question.changes) if protocol == "paper" else too_short(pair)
+def _wrong_with(question: _PlannedQuestion, pair: QaPair, protocol: ProtocolName, domain: Domain | None) -> str:
+    return wrong_with(pair, question.category, question.changes, domain) if protocol == "paper" else too_short(pair)
 
 
 def _read_provenance(folder: Path) -> _Provenance | None:

@@ -150,7 +150,7 @@ def _in_words_of(package: str, task: str, domain_file: Path | None) -> Rubric:
         )
     words = load_domain(domain_file).categories if domain_file else None
     rubric = _read(in_domain_words(path.read_bytes(), domain_file), f"{package}/rubrics/{task}.yaml", package, words)
-    return rubric.model_copy(update={"wording": our_wording(rubric.version, domain_file)})
+    return rubric.model_copy(update={"wording": our_wording(rubric.version, rubric.sha256, domain_file)})
 
 
 def _read(data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None) -> Rubric:

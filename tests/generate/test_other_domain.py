@@ -11,12 +11,17 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
+from barista_bench.benchmarks.barista.released_sets import released_parameters
+from barista_bench.core.deriving import Sampling
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.generate.family import FAMILIES
 from barista_bench.generate.generator import generate
 from barista_bench.judging.forms import judge_prompts
+from barista_bench.judging.question_checks import invented
 from barista_bench.judging.rubric import load_rubric
+from barista_bench.runs.ask.runner import run
+from barista_bench.scene_graph.domain import load_domain
 from tests.conftest import MadeOnce
 
 SHIPPED = Path(__file__).parents[2] / "barista_bench" / "scene_graph" / "domain.yaml"
@@ -117,16 +122,36 @@ def test_prompts_and_rubrics_speak_of_the_workshop(domain_file: Path) -> None:
     for name in get_benchmark("barista").task_names:
         ours, prompts = get_task("barista", name).prompts, read_wording("barista", name, setting)
         assert coffee_words("\n".join((prompts.system, prompts.user, *prompts.extra.values()))) == []
-        assert (prompts.wording, prompts.version) == (f"{ours.wording} for timber making", ours.version)
+        assert (prompts.wording, prompts.version) == (f"domain:{prompts.sha256[:8]}", ours.version)
         assert "{domain." not in prompts.system
         assert prompts.sha256 != ours.sha256
     for name in ("referring", "temporal_vqa"):
         rubric = load_rubric(get_task("barista", name), setting)
         criteria = [text for c in rubric.criteria for text in (c.text, c.scale, *c.steps)]
         assert coffee_words("\n".join((rubric.introduction, *criteria, rubric.vocabulary_text))) == []
-        assert rubric.wording == "ours v1 for timber making"
+        assert rubric.wording == f"domain:{rubric.sha256[:8]}"
     writer = judge_prompts("questions", domain_file)
     assert coffee_words(f"{writer.system}\n{writer.user}") == []
+
+
+def test_a_run_asks_in_the_words_of_the_workshop(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
+    data = build(workshop, tmp_path / "data", configs=("relations",), sampling={"relations": {"limit": 2}}, cache=False)
+    setting = Path(f"domain:{domain_file}")
+    run(data.folder, tmp_path / "run", model="chance", runs=1, task="relations", prompts=setting)
+    described = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert described["prompts"]["wording"].startswith("domain:")
+
+
+def test_the_release_has_no_words_of_another_domain() -> None:
+    with pytest.raises(ConfigError, match="the release has no parameter for domain"):
+        released_parameters("temporal_vqa", Sampling(frames=6, domain="default"))
+
+
+def test_a_written_question_names_nothing_of_the_domain_that_does_not_change(domain_file: Path) -> None:
+    domain = load_domain(domain_file)
+    text = "Is the jar, or the timber machine, sanded? It is folded."
+    assert set(invented(text, [], domain)) == {"jar", "timber", "timber machine", "folded"}
+    assert "timber machine" not in invented(text, [])
 
 
 def test_a_domain_that_lacks_what_is_asked_of_it_says_so(domain_file: Path, workshop: Path, tmp_path: Path) -> None:

@@ -226,9 +226,9 @@ _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 class PromptTexts:
     """The wording of one task. `sha256` is of the file's bytes.
 
-    `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>` (also
-    where a run does not name it), `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or another
-    harness's own.
+    `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`
+    (also where a run does not name it), `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or
+    another harness's own.
     """
 
     version: int

@@ -3,10 +3,11 @@
 A text may be put together anew, and not say anything else:
 
 * its words stay, but for endings and those of `FREE`, which say nothing of a scene; so nothing is left out or invented;
-* names, values, sides, negations and words of order stay in their order, and so do verbs and words of place. Only of a
-  text that makes a single claim (a hand on a thing, a thing in a place) names may change places, since
+* names, sides, negations and words of order stay in their order, and so do verbs and words of place, numbers and times,
+  and values, which stay letter by letter. Only of a text that makes a single claim (a hand on a thing, a thing in a
+  place) names may change places, since
 * the claims that EgoCoT's checker reads in both (`claims_of`) must be the same: who does what to what;
-* numbers and times stay; a choice that is a bare name stays as it is;
+* a choice that is a bare name stays as it is;
 * no two choices are alike, and the right ones do not come to stand out by their length.
 
 Grammar and style are not checked. No complaint says which choice is right: the writer reads it.
@@ -117,10 +118,17 @@ class WordingChecker:
         if _said(claims) != _said(self._claims(new)):
             return f"another claim: {new!r} does not say who does what, or what is where, as {old!r} does"
         is_single = len(claims) == 1 and not ORDER.search(old)
-        for ordered in (self._verbs,) if is_single else (self._verbs, self._things):
-            if [word for word in words if word in ordered] != [word for word in template if word in ordered]:
-                return f"another order: {new!r} does not keep the order of {old!r}"
+        if self._ordered(new, is_single) != self._ordered(old, is_single):
+            return f"another order: {new!r} does not keep names, verbs, states and times of {old!r} as they stand"
         return ""
+
+    def _ordered(self, text: str, is_single: bool) -> tuple[list[str], ...]:
+        """What must stay in its order: verbs, numbers, values letter by letter (`filled` is not `being filled`), and
+        names, but for a single claim's."""
+        words = _words(text)
+        things = [] if is_single else [word for word in words if word in self._things]
+        numbers = [word for word in words if word[0].isdigit()]
+        return [word for word in words if word in self._verbs], numbers, self._values.findall(text.casefold()), things
 
     def _claims(self, text: str) -> list[Claim]:
         """But those that merely name a thing or a time, which are words that stay."""
@@ -145,6 +153,12 @@ class WordingChecker:
         for name, attribute in self.domain.attributes.items():
             terms |= {stems(value): ("state", value) for value in attribute.values if name != "type"}
         return terms
+
+    @cached_property
+    def _values(self) -> re.Pattern[str]:
+        """Values of attributes, the longest first."""
+        values = {value for name, words in self.domain.attributes.items() if name != "type" for value in words.values}
+        return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(values, key=lambda v: (-len(v), v))))})\b")
 
     @cached_property
     def _things(self) -> frozenset[str]:

@@ -79,6 +79,17 @@ def wordings(session: RewordSession) -> dict[str, dict[str, Any]]:
         ("First, they open the lid; then they wipe the jar.", "First, they wipe the lid; then they open the jar.", "a"),
         ("Pour milk from the carton into the cup.", "Pour milk into the carton from the cup.", "another"),
         ("Fasten the portafilter to the machine.", "Fasten the machine to the portafilter.", "another order"),
+        (
+            "It is being filled, and the left hand is on it.",
+            "It is filled, and the left hand is on it.",
+            "another order",
+        ),
+        ("The tray is emptying.", "The tray is empty.", "another"),
+        (
+            "What is so, first at 00:04 and later at 00:11?",
+            "What is so, first at 00:11 and later at 00:04?",
+            "another order",
+        ),
         ("Where is the cup?", "Where is the cup.", "punctuation"),
         ("Where is the cup?", "Where is the <b>cup</b>?", "characters: '/'"),
         ("Where is the cup?", "Where is it that the cup is, the cup that it is there?", "length"),

@@ -29,9 +29,10 @@ from barista_bench.interchange.importing import import_run
 from barista_bench.interchange.mask_formats import read_mask_tracks
 from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.interchange.submission_file import write_submission_file
-from barista_bench.judging.config import JudgeConfig, QuestionConfig
+from barista_bench.judging.config import JudgeConfig, QuestionConfig, RewordConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report
+from barista_bench.reporting.set_statistics import set_statistics
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.log_reader import compact
@@ -59,7 +60,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "generate": ([generate], set()),
     "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
-    "stats": ([SceneGraph, statistics, write_statistics], set()),
+    "stats": ([SceneGraph, statistics, write_statistics, set_statistics], set()),
     "build": ([build], set()),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
@@ -83,6 +84,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "judge": ([JudgeConfig], {"config"}),
     "judges": ([load_results], {"out", "human", "family", "option"}),
     "questions": ([QuestionConfig], {"config"}),
+    "reword": ([RewordConfig], {"config"}),
     "submission": ([write_submission_file], {"repetition"}),
     "submit": (
         [make_submission, Target, Destination],

@@ -27,7 +27,7 @@ from importlib import resources
 import msgspec
 
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt import PromptTexts, load_prompts, released_clone
+from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import ProtocolName, ProtocolRule
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml
@@ -134,6 +134,8 @@ class Benchmark:
         vocabulary: object categories with a description each, for judges.
         formats: by name, what reads the recorded outputs of other harnesses.
         paper_tables: the counterparts of the paper's tables and figures.
+        set_tables: of the paper's tables and figures, the counterparts of those that describe a set: from its examples,
+            by task. Without any for the tasks that are there, empty.
         compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
             otherwise each set has tables of its own.
         submission: writes the file that the benchmark's own leaderboard takes, of one run's samples, and returns its
@@ -161,6 +163,7 @@ class Benchmark:
     vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
+    set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[PaperTable | PaperChart]] | None = None
     compares_sets: bool = False
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
 
@@ -226,11 +229,15 @@ def get_task(
 
 
 def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
-    """The wording of a task that `--prompts` names: a file, a folder, or `release:FOLDER`, a clone of its release.
+    """The wording of a task that `--prompts` names: a file, a folder, `release:FOLDER`, a clone of its release, or
+    `domain:FILE`, ours in the words of a domain file.
 
     Raises:
         ConfigError: it cannot be read, or the benchmark's release has none.
     """
+    domain_file = named_domain(setting)
+    if domain_file is not None:
+        return packaged_prompts(task_class(benchmark, task).prompt_package, task, domain_file)
     clone = released_clone(setting)
     if clone is None:
         return load_prompts(setting, task)

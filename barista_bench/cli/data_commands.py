@@ -114,19 +114,26 @@ def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> No
 
 @app.command()
 def stats(
-    root: Annotated[Path, typer.Argument(help="Data root: one folder a video.")],
-    out: Annotated[Path, typer.Option(help="Folder for statistics.json, statistics.md and the plots.")] = Path(
-        "statistics"
-    ),
+    root: Annotated[Path, typer.Argument(help="Data root: one folder a video; of other benchmarks, a built dataset.")],
+    benchmark: Annotated[str, typer.Option(help="Whose data it is.")] = "barista",
+    out: Annotated[
+        Path, typer.Option(help="Folder for statistics.md, the plots, and of a data root statistics.json.")
+    ] = Path("statistics"),
     plots: Annotated[bool, typer.Option(help="Draw the plots; needs the extra viz.")] = True,
     progress: Progress = True,
 ) -> None:
-    """Count what a release holds: layers, distributions, durations, preparation types."""
+    """Count what a release holds: layers, distributions, durations, preparation types.
+
+    Of other benchmarks, what a dataset made by `build` holds, in the tables of the benchmark's paper.
+    """
     from barista_bench.files.writing import STATISTICS, check_target
     from barista_bench.scene_graph import SceneGraph
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
 
+    if benchmark != "barista":
+        _set_statistics(root, benchmark, out, plots)
+        return
     with explained():
         check_target(out, STATISTICS)
         counts = statistics(SceneGraph(root), progress=progress)
@@ -135,6 +142,18 @@ def stats(
         f"{counts.videos} videos, {counts.frames} frames, {counts.instances} instances, "
         f"{counts.relation_rows} relations, {counts.activity_segments} activity segments"
     )
+    echo(f"wrote {', '.join(str(file) for file in files)}")
+
+
+def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool) -> None:
+    from barista_bench.files.writing import STATISTICS, check_target
+    from barista_bench.reporting.set_statistics import as_markdown, set_statistics, write_set_statistics
+
+    with explained():
+        check_target(out, STATISTICS)
+        part = set_statistics(data, benchmark, plots=plots)
+        files = write_set_statistics(part, out)
+    echo(*as_markdown(part).removesuffix("\n").split("\n"))
     echo(f"wrote {', '.join(str(file) for file in files)}")
 
 

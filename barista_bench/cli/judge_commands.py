@@ -1,4 +1,4 @@
-"""Commands about judges: judge, judges, questions."""
+"""Commands about judges: judge, judges, questions, reword."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
-from barista_bench.judging.config import JudgeConfig, QuestionConfig
+from barista_bench.judging.config import JudgeConfig, QuestionConfig, RewordConfig
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, resolve
 
 if TYPE_CHECKING:
@@ -28,6 +28,12 @@ _QUESTIONS_HELP = """Have a model write the questions of temporal_vqa from the c
 
 Clips are drawn over all videos that have no questions yet, as released; what can be used is written as the release
 caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else."""
+
+
+_REWORD_HELP = """Have a model put generated items into other words: what is asked, and what is true, stay as they are.
+
+Each wording is checked against the template's and asked for once more where it is refused; then the template stays.
+What can be used stands in OUT/review.jsonl: look at it, and generate again with --review and the same arguments."""
 
 
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
@@ -104,6 +110,24 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
 
 
 app.command(help=_QUESTIONS_HELP)(with_flags(questions, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES))
+
+
+def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    from barista_bench.judging.rewording import reword as make
+
+    file = flags.pop("config")
+    with explained():
+        session = make(resolve(RewordConfig, given(flags), file=file, defaults={"progress": True}))
+    echo(
+        f"{session.revised} of {session.items} items reworded in {session.folder}, "
+        f"{session.asked} replies asked for, {session.already_done} were there before"
+    )
+    for reason, count in session.kept.items():
+        echo(f"  the template stays: {count} x {reason}", color="yellow", err=True)
+    exit_on_failures(session, "replies")
+
+
+app.command(help=_REWORD_HELP)(with_flags(reword, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES))
 
 
 def judged_line(results: JudgedResults) -> str:

@@ -54,8 +54,8 @@ class Sampling:
         max_frames: frames of one example at the most, evenly thinned; None for as many as `rate` gives.
         spacing: frames between two frames of one example.
         seconds: what a clip lasts, from its first frame to its last, at any frame rate; None keeps to `spacing`.
-        domain: file of values that exclude each other (`default`: coffee making), any two of which make a change; None
-            keeps to the changes that the release names.
+        domain: file of a domain's words and values (`default`: coffee making), any two of which that exclude each
+            other make a change; None keeps to coffee's words and to the changes that the release names.
         choices: options of a multiple-choice question; None for all classes.
         same_verb: options that share the verb of the right one, where there are as many.
         box_scale: true boxes are integers from 0 to this, which a full side of the frame maps to.

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+import msgspec
 from pydantic import Field, ValidationError
 
 from barista_bench.errors import ConfigError
@@ -76,6 +77,7 @@ IMAGE_TEXT = "image"
 FROZEN_QUESTION = "frozen_question"
 """Name of the further text that a release freezes with every example; a wording without it uses ours."""
 _CLONE = "release:"
+_DOMAIN = "domain:"
 _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 
@@ -83,8 +85,9 @@ _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 class PromptTexts:
     """The wording of one task. `sha256` is of the file's bytes.
 
-    `wording` is its origin: `ours v<version>`, `file:<hash>` (also where a run does not name it), `release@<commit>`,
-    `clone:<hash>` of a clone that is not the release's, or another harness's own.
+    `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`
+    (also where a run does not name it), `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or
+    another harness's own.
     """
 
     version: int
@@ -161,12 +164,52 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return places.sub(lambda place: values[place[0][1:-1]], template)
 
 
+def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -> PromptTexts:
+    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package, in the words of a domain file.
+
+    Args:
+        domain_file: coffee making's where it is None.
+
+    Raises:
+        ConfigError: the domain file cannot be read, or has no words for prompts.
+    """
+    return _packaged(package, task) if domain_file is None else _in_words_of(package, task, domain_file)
+
+
 @functools.cache
-def packaged_prompts(package: str, task: str) -> PromptTexts:
-    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package."""
+def _packaged(package: str, task: str) -> PromptTexts:
+    return _in_words_of(package, task, None)
+
+
+def _in_words_of(package: str, task: str, domain_file: Path | None) -> PromptTexts:
     path = resources.files(package).joinpath("prompts", f"{task}.yaml")
-    texts = _parse(path.read_bytes(), f"{package}/prompts/{task}.yaml")
-    return replace(texts, wording=f"ours v{texts.version}")
+    data = in_domain_words(path.read_bytes(), domain_file)
+    texts = _parse(data, f"{package}/prompts/{task}.yaml")
+    return replace(texts, wording=our_wording(texts.version, texts.sha256, domain_file))
+
+
+def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
+    """What results call a packaged text: `ours v2`, or `domain:<hash>` in the words of another domain."""
+    return by_hash("domain", sha256) if domain_file else f"ours v{version}"
+
+
+def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
+    """A packaged file with its places `{domain.NAME}` filled from a domain file, coffee making's where it is None."""
+    if b"{domain." not in data:
+        return data
+    from barista_bench.scene_graph.domain import load_domain  # here: models need prompts, and no graph
+
+    domain = load_domain(domain_file)
+    if domain.prompts is None:
+        raise ConfigError(f"{domain_file}: prompts: not there. Remedy: write it as the package's domain.yaml does")
+    words = {f"domain.{name}": text for name, text in msgspec.structs.asdict(domain.prompts).items()}
+    return fill(data.decode(), words).encode()
+
+
+def named_domain(path: str | Path) -> Path | None:
+    """The file of a setting `domain:FILE`, whose words our own wording takes; None for other paths."""
+    text = str(path)
+    return Path(text.removeprefix(_DOMAIN)).expanduser() if text.startswith(_DOMAIN) else None
 
 
 def released_clone(path: str | Path) -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -38,6 +38,8 @@ class Family(ABC):
     subtasks: ClassVar[tuple[str, ...]]
     choice_subtasks: ClassVar[tuple[str, ...]] = ()
     """Those whose choices a model is shown, and could guess from."""
+    has_own_texts: ClassVar[bool] = True
+    """Whether each item is asked in texts of its own, rather than in labels that a whole set shares."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -98,10 +100,10 @@ FAMILIES: Mapping[str, str] = {
 """Where each is, by the name of its benchmark: imported when it is asked for."""
 
 
-def family_class(name: str) -> Callable[[Domain], Family]:
+def family_class(name: str) -> type[Family]:
     """The class of a family. Raises ConfigError for a name that is none."""
     if name not in FAMILIES:
         raise ConfigError(f"families: {name!r} is none. Remedy: name some of {', '.join(FAMILIES)}")
     module, _, attribute = FAMILIES[name].partition(":")
-    made: Callable[[Domain], Family] = getattr(import_module(module), attribute)
+    made: type[Family] = getattr(import_module(module), attribute)
     return made

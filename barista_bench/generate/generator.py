@@ -131,6 +131,7 @@ def generate(
             offered = [candidate for offer in offers for candidate in offer.candidates.get(name, ())]
             drawn = family.items(offered, per_subtask, seed, ceiling)
             to_review = unreviewed(name, drawn.items, [_item_line(item) for item in drawn.items])
+            _check_revisable(family, to_review, verdicts)
             items = reviewed(drawn.items, to_review, verdicts)
             counts = retention(to_review, verdicts) if review else []
             reports.append(_report(family, drawn._replace(items=items), offers, per_subtask, seed, counts))
@@ -140,6 +141,16 @@ def generate(
             rows += [verdicts.get(row.item, row) for row in to_review]
         write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
+
+
+def _check_revisable(family: Family, rows: Sequence[ReviewedItem], verdicts: Mapping[str, ReviewedItem]) -> None:
+    """Raise DataError for a revision of a text that is not the item's own."""
+    revised = [row.item for row in rows if row.item in verdicts and verdicts[row.item].verdict == "revise"]
+    if revised and not family.has_own_texts:
+        raise DataError(
+            f"{revised[0]}: is revised, but its whole set shares its texts. Remedy: reject it, or change the words of "
+            f"families.{family.name} in the domain file"
+        )
 
 
 def _write_family(family: Family, items: Sequence[Item], report: FamilyReport, graph: SceneGraph, folder: Path) -> None:

@@ -38,6 +38,7 @@ class ViSTaFamily(Family):
     """A candidate is a video of a set; its right choice the description that fits, its wrong ones the set's others."""
 
     name: ClassVar[str] = "vista"
+    has_own_texts: ClassVar[bool] = False
     subtasks: ClassVar[tuple[str, ...]] = (
         *FOUNDATION,
         *(f"level_{level}_{kind}" for level in LEVELS for kind in ("remix", "permutation")),

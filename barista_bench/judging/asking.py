@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
@@ -52,6 +53,32 @@ def draw_keys(
     return {draw: digest("judge", item, dict(identity), dict(generation), draw) for draw in draws}
 
 
+Content = TypeVar("Content")
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft(Generic[Content]):
+    """Something that a model is to write, asked for again while its replies are refused.
+
+    Args:
+        attempt: how often it was asked for.
+        complaint: why the last reply cannot be used; empty where it can.
+        content: what the model wrote, as soon as it can be used.
+    """
+
+    attempt: int = 0
+    complaint: str = ""
+    content: Content | None = None
+
+    @property
+    def item(self) -> str:
+        """Identity of what is written, in requests and in the log."""
+        raise NotImplementedError
+
+
+DraftKind = TypeVar("DraftKind", bound=Draft[Any])
+
+
 def ask(
     model: Model,
     config: GenerationConfig,
@@ -92,6 +119,52 @@ def ask(
                 counts.count(record)
             bar.update(len(draws))
     return records
+
+
+def ask_in_rounds(
+    model: Model,
+    config: GenerationConfig,
+    drafts: Sequence[DraftKind],
+    log: SampleLog,
+    counts: AskCounts,
+    *,
+    tries: int,
+    identity: Mapping[str, object],
+    schema: Mapping[str, object],
+    prompt: Callable[[DraftKind], Prompt],
+    read: Callable[[str], Content | Unusable],
+    wrong_with: Callable[[DraftKind, Content], str],
+    progress: bool = False,
+) -> None:
+    """Ask for each draft until what comes can be used, `tries` times at the most, each under another seed.
+
+    A reply that failed is no attempt: it is asked for again at the next start.
+
+    Args:
+        drafts: get their contents or complaints.
+        identity: what else makes up the keys of replies in the log.
+        prompt: what is asked; says the draft's complaint, if there is one.
+        wrong_with: why a reply that can be read cannot be used; empty where it can.
+    """
+    for attempt in range(tries):
+        waiting = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
+        asked = [
+            RepeatedPrompt(
+                draft.item, prompt(draft), draw_keys(draft.item, identity, asdict(config), [attempt]), schema
+            )
+            for draft in waiting
+        ]
+        records = ask(model, config, asked, log, read, counts, progress=progress) if waiting else {}
+        for draft, sent in zip(waiting, asked, strict=True):
+            record = records[sent.keys[attempt]]
+            if not record.finished:
+                continue
+            draft.attempt += 1
+            is_ok = record.status is Status.OK
+            content = read(record.text) if is_ok and record.text else Unusable(str(record.error))
+            draft.complaint = content.why if isinstance(content, Unusable) else wrong_with(draft, content)
+            if not isinstance(content, Unusable) and not draft.complaint:
+                draft.content = content
 
 
 def _record(

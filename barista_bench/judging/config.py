@@ -30,7 +30,9 @@ class JudgeConfig(ModelSettings):
     )
     draws: Count = Field(3, description="Verdicts on each answer and criterion; their spread is reported.")
     rubric: Path | None = Field(
-        None, description="Rubric file, or release:FOLDER (your clone of the released repository), instead of ours."
+        None,
+        description="Rubric file, release:FOLDER (your clone of the released repository), or domain:FILE (ours in a "
+        "domain file's words), instead of ours.",
     )
     steps: Literal["given", "generate"] = Field(
         "given",
@@ -86,7 +88,9 @@ class QuestionConfig(ModelSettings):
         "and nothing else.",
     )
     prompts: Path | None = Field(
-        None, description="Prompt file, or release:FOLDER (your clone of the released repository), instead of ours."
+        None,
+        description="Prompt file, release:FOLDER (your clone of the released repository), or domain:FILE (ours in a "
+        "domain file's words), instead of ours.",
     )
     attempts: Count = Field(3, description="Tries at one question before it is left out; for protocol=paper.")
     sampling: Texts = Field(
@@ -95,3 +99,12 @@ class QuestionConfig(ModelSettings):
     date: str | None = Field(
         None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="Recorded as the day of writing; today if left out."
     )
+
+
+class RewordConfig(ModelSettings):
+    """Who puts which generated items into other words. The descriptions are the help texts of the command line."""
+
+    model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
+    folder: Path = Field(description="Folder that `generate` wrote. It is not changed.")
+    out: Path = Field(Path("reworded"), description="Folder for review.jsonl, which `generate --review` takes.")
+    domain: Path | None = Field(None, description="Domain file that the items were generated with, if any.")

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
@@ -28,9 +29,9 @@ MOST_STEPS = 12
 STEPS_SCHEMA = object_schema({"steps": {"type": "array", "items": {"type": "string"}}})
 
 
-def judge_prompts(name: str) -> PromptTexts:
-    """Our wording for judges: `geval`, `steps`, `reasoning` or `questions`."""
-    return packaged_prompts("barista_bench.judging", name)
+def judge_prompts(name: str, domain_file: Path | None = None) -> PromptTexts:
+    """Our wording for judges and writers, `judging/prompts/<name>.yaml`, in the words of a domain file."""
+    return packaged_prompts("barista_bench.judging", name, domain_file)
 
 
 def form_prompts(

@@ -19,6 +19,7 @@ from barista_bench.benchmarks.barista.lexical import domain_vocabulary, stem
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, QaPair
 from barista_bench.benchmarks.parsing import is_text, object_schema
 from barista_bench.judging.verdicts import MAX_REPLY, Unusable
+from barista_bench.scene_graph.domain import Domain
 
 SCHEMA = object_schema({name: {"type": "string"} for name in QaPair.__annotations__})
 COLOURS = tuple(
@@ -88,15 +89,19 @@ def too_short(pair: QaPair) -> str:
     return f"the answer has {words} words, fewer than {FEWEST_WORDS}" if words < FEWEST_WORDS else ""
 
 
-def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change]) -> str:
-    """What a pair says that the changes do not hold, or does not say; empty where nothing is wrong."""
+def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change], domain: Domain | None = None) -> str:
+    """What a pair says that the changes do not hold, or does not say; empty where nothing is wrong.
+
+    Args:
+        domain: whose categories and values must not be named in vain; None: coffee's, and the release's states.
+    """
     if pair["category"] != category:
         return f"the category is {pair['category']!r}, not {category!r}"
     if not pair["question"].endswith("?"):
         return "the question does not end with a question mark"
     if missing := unmentioned(pair["answer"], changes):
         return f"the answer does not mention {missing[0]}"
-    if foreign := invented(f"{pair['question']} {pair['answer']}", changes):
+    if foreign := invented(f"{pair['question']} {pair['answer']}", changes, domain):
         return f"it speaks of {foreign[0]!r}, which is no part of the changes"
     return ""
 
@@ -114,12 +119,13 @@ def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def invented(text: str, changes: Sequence[Change]) -> list[str]:
-    """Object categories, colours and states in a text that are no part of the changes."""
+def invented(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
+    """Object categories, colours and states in a text that are no part of the changes; of a domain, all its values."""
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
     known = {word for part in texts for word in roots(part)}
     words = roots(text)
-    names = (*domain_vocabulary(), *COLOURS, *STATES)
+    values = (value for attribute in domain.attributes.values() for value in attribute.values) if domain else ()
+    names = (*domain.categories, *values) if domain else (*domain_vocabulary(), *COLOURS, *STATES)
     return [name for name in names if not set(roots(name)) <= known and _contains(words, roots(name))]
 
 

@@ -27,9 +27,9 @@ from barista_bench.benchmarks.barista.change_detection import (
     Change,
     ClipView,
     Keyframes,
+    changes_domain,
     clips,
     detect_changes,
-    domain_of,
 )
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
@@ -43,22 +43,22 @@ from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.deriving import Candidate, Sampling
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, released_clone
-from barista_bench.core.task import Status
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, named_domain, released_clone
+from barista_bench.core.task import ProtocolName
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_place, write_whole
-from barista_bench.judging.asking import RepeatedPrompt, ask, draw_keys
+from barista_bench.judging.asking import Draft, ask_in_rounds
 from barista_bench.judging.config import QuestionConfig
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.judge_folder import plain_json
 from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, wrong_with
-from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Model
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.log.asked import digest
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
+from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain
 
 REPLIES_FILE = "replies.jsonl"
 MEANINGS: Mapping[Category, str] = {
@@ -80,17 +80,14 @@ class QuestionSession(AskCounts):
 
 
 @dataclass(slots=True)
-class _PlannedQuestion:
-    """A question to be written: its clip and changes, how often it was asked for, why the last reply was refused."""
+class _PlannedQuestion(Draft[QaPair]):
+    """A question to be written: its clip and changes."""
 
     video_id: str
     keyframes: Keyframes
     category: Category
     changes: list[Change]
     context: str
-    attempt: int = 0
-    complaint: str = ""
-    pair: QaPair | None = None
 
     @property
     def name(self) -> str:
@@ -134,7 +131,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     task = TemporalVQA(protocol=config.protocol)
     given = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
     sampling = task.sampling.with_overrides(parse_pairs(given), task.sampling_uses - {"pairs"})
-    prompts, before = _wording(config), _read_provenance(config.out)
+    prompts, before, domain = _wording(config), _read_provenance(config.out), changes_domain(sampling)
     check_place(config.out)
     plan = _plan(task, sampling, config, before)
     writer = model or load_model(config, [])
@@ -142,12 +139,25 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     session = QuestionSession(config.out, wanted=len(plan.questions))
     with SampleLog(config.out / REPLIES_FILE) as log:
         provenance = _claim(config, writer, prompts, sampling, before, plan.video_ids)
-        _ask_all(plan.questions, writer, config, prompts, provenance.identity, log, session)
+        ask_in_rounds(
+            writer,
+            config.generation,
+            plan.questions,
+            log,
+            session,
+            tries=config.attempts if config.protocol == "paper" else 1,
+            identity=provenance.identity,
+            schema=SCHEMA,
+            prompt=lambda question: question_prompt(prompts, question.category, question.context, question.complaint),
+            read=read_pair,
+            wrong_with=lambda question, pair: _wrong_with(question, pair, config.protocol, domain),
+            progress=config.progress,
+        )
         _write_pairs(config.out, plan)
         if not session.failed:
             provenance.open = []
             _write_provenance(config.out, provenance)
-    session.written = sum(question.pair is not None for question in plan.questions)
+    session.written = sum(question.content is not None for question in plan.questions)
     session.refused = [f"{question.name}: {question.complaint}" for question in plan.questions if question.complaint]
     return session
 
@@ -167,6 +177,9 @@ def question_prompt(prompts: PromptTexts, category: Category, context: str, agai
 def _wording(config: QuestionConfig) -> PromptTexts:
     if config.prompts is None:
         return judge_prompts("questions")
+    domain_file = named_domain(config.prompts)
+    if domain_file is not None:
+        return judge_prompts("questions", domain_file)
     clone = released_clone(config.prompts)
     return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
 
@@ -188,47 +201,13 @@ def _plan(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before:
         keyframes = {clip[0]: clip for clip in clips(video, sampling)}
         for candidate in group:
             view, category = ClipView(video, keyframes[candidate.item]), cast("Category", candidate.group)
-            changes = detect_changes(view, domain_of(sampling))[category]
+            changes = detect_changes(view, changes_domain(sampling))[category]
             questions.append(_PlannedQuestion(video_id, view.keyframes, category, changes, clip_text(view, changes)))
     return _QuestionPlan(video_ids, questions)
 
 
-def _ask_all(
-    questions: Sequence[_PlannedQuestion],
-    model: Model,
-    config: QuestionConfig,
-    prompts: PromptTexts,
-    identity: Mapping[str, object],
-    log: SampleLog,
-    session: QuestionSession,
-) -> None:
-    """Round by round: what was refused is asked for again in the next one."""
-    for attempt in range(config.attempts if config.protocol == "paper" else 1):
-        waiting = [question for question in questions if question.pair is None and question.attempt == attempt]
-        if not waiting:
-            return
-        asked = []
-        for question in waiting:
-            prompt = question_prompt(prompts, question.category, question.context, question.complaint)
-            keys = draw_keys(question.item, identity, asdict(config.generation), [attempt])
-            asked.append(RepeatedPrompt(question.item, prompt, keys, SCHEMA))
-        records = ask(model, config.generation, asked, log, read_pair, session, progress=config.progress)
-        for question, sent in zip(waiting, asked, strict=True):
-            _take(question, records[sent.keys[attempt]], config)
-
-
-def _take(question: _PlannedQuestion, record: SampleRecord, config: QuestionConfig) -> None:
-    """Use a reply, or note why not. One that failed is no attempt: it is asked for again at the next start."""
-    if not record.finished:
-        return
-    question.attempt += 1
-    pair = read_pair(record.text) if record.status is Status.OK and record.text else Unusable(str(record.error))
-    if isinstance(pair, Unusable):
-        question.complaint = pair.why
-        return
-    paper = config.protocol == "paper"
-    question.complaint = wrong_with(pair, question.category, question.changes) if paper else too_short(pair)
-    question.pair = None if question.complaint else pair
+def _wrong_with(question: _PlannedQuestion, pair: QaPair, protocol: ProtocolName, domain: Domain | None) -> str:
+    return wrong_with(pair, question.category, question.changes, domain) if protocol == "paper" else too_short(pair)
 
 
 def _read_provenance(folder: Path) -> _Provenance | None:
@@ -285,7 +264,7 @@ def _write_pairs(folder: Path, plan: _QuestionPlan) -> None:
     for (video_id, keyframes), group in groupby(
         plan.questions, key=lambda question: (question.video_id, question.keyframes)
     ):
-        pairs = [question.pair for question in group if question.pair is not None]
+        pairs = [question.content for question in group if question.content is not None]
         if pairs:
             clip = ClipPairs(clip_index=keyframes[0], frame_indices=list(keyframes), qa_pairs=pairs)
             lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")

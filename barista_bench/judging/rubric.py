@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Self
@@ -16,10 +17,11 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.prompt import by_hash, released_clone
+from barista_bench.core.prompt import by_hash, in_domain_words, named_domain, our_wording, released_clone
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml, read_bounded
+from barista_bench.scene_graph.domain import load_domain
 
 TOP_SCORE = 10
 
@@ -106,13 +108,17 @@ class Rubric(_RubricFile):
 
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
-    """The rubric of a task: ours, a user's file, or with `release:FOLDER` that of a clone of the release.
+    """The rubric of a task: ours, with `domain:FILE` in the words of a domain file, a user's file, or with
+    `release:FOLDER` that of a clone of the release.
 
     Raises:
         ConfigError: no judge scores this task, or the file is no rubric; names file and field.
     """
     if path is None:
         return _packaged(task.prompt_package, task.name)
+    domain_file = named_domain(path)
+    if domain_file is not None:
+        return _in_words_of(task.prompt_package, task.name, domain_file)
     clone = released_clone(path)
     if clone is not None:
         return _released(task, clone)
@@ -133,21 +139,27 @@ def _released(task: Task, clone: Path) -> Rubric:
 
 @functools.cache
 def _packaged(package: str, task: str) -> Rubric:
+    return _in_words_of(package, task, None)
+
+
+def _in_words_of(package: str, task: str, domain_file: Path | None) -> Rubric:
     path = resources.files(package).joinpath("rubrics", f"{task}.yaml") if package else None
     if path is None or not path.is_file():
         raise ConfigError(
             f"no judge scores the task {task}. Remedy: give a rubric file with --rubric, or judge another"
         )
-    rubric = _read(path.read_bytes(), f"{package}/rubrics/{task}.yaml", package)
-    return rubric.model_copy(update={"wording": f"ours v{rubric.version}"})
+    words = load_domain(domain_file).categories if domain_file else None
+    rubric = _read(in_domain_words(path.read_bytes(), domain_file), f"{package}/rubrics/{task}.yaml", package, words)
+    return rubric.model_copy(update={"wording": our_wording(rubric.version, rubric.sha256, domain_file)})
 
 
-def _read(data: bytes, name: str, package: str) -> Rubric:
+def _read(data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None) -> Rubric:
+    """`categories` stand in for the benchmark's own, where the rubric shows them."""
     content = _checked(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
     hashed = hashlib.sha256(data)
     words: dict[str, str] = {}
     if content.vocabulary:
-        words = _vocabulary(package, name)
+        words = dict(categories) if categories is not None else _vocabulary(package, name)
         hashed.update(json.dumps(words).encode())
     sha256 = hashed.hexdigest()
     return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=by_hash("file", sha256))

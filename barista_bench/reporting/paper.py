@@ -52,6 +52,13 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
         parts = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
     except BaristaError as error:
         return PaperPart(heading, left_out=f"The tables of {heading}: {error}")
+    return rendered(benchmark, heading, parts, drawing=drawing)
+
+
+def rendered(
+    benchmark: Benchmark, heading: str, parts: Sequence[PaperTable | PaperChart], *, drawing: bool
+) -> PaperPart:
+    """Tables and charts as pages show them."""
     tables, figures = list[Table](), list[DrawnFigure]()
     for part in parts:
         if isinstance(part, PaperTable):
@@ -103,7 +110,7 @@ def _point(point: Point | None) -> Cell:
     if point is None or not math.isfinite(point.y):
         return Cell(NOTHING)
     if point.low is None or point.high is None:
-        return Cell(number(float(point.y)))
+        return Cell(number(point.y))
     return _cell(Ranged(point.y, point.low, point.high))
 
 

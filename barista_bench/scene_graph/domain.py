@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -79,6 +79,50 @@ class Lengths(DomainRecord, frozen=True):
     action_max: float = 4.0
 
 
+PromptWord: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-\x9f{}]+\Z", max_length=500)]
+"""One line without braces, which mark places."""
+
+
+class PromptWords(DomainRecord, frozen=True):
+    """What packaged prompts and rubrics say of a domain, at their places `{domain.NAME}`.
+
+    Args:
+        do, doing: what the people filmed do: "make coffee", "making coffee".
+        lifted, carried, steadied: things with their article, in made-up pictures of two hands.
+        uses_tool: what the right hand does with a tool meanwhile: "stirs with a spoon".
+        part, whole: a thing that belongs to another one, in an example.
+        other_name: which name may stand for another one.
+        vague_name: a name that is too vague, and for what.
+        one_thing: a sentence on names that mean one thing.
+    """
+
+    do: PromptWord
+    doing: PromptWord
+    lifted: PromptWord
+    carried: PromptWord
+    steadied: PromptWord
+    uses_tool: PromptWord
+    part: PromptWord
+    whole: PromptWord
+    other_name: PromptWord
+    vague_name: PromptWord
+    one_thing: PromptWord
+
+
+class PhraseRules(DomainRecord, frozen=True):
+    """Phrases of the task grounding: `white coffee cup held by left hand`.
+
+    Args:
+        as_source: value of a relation to words for its source, before the category of its target.
+        as_target: the same for its target. A value that is in neither is in no phrase.
+        no_color: values of `color` that tell nothing apart.
+    """
+
+    as_source: dict[str, str]
+    as_target: dict[str, str]
+    no_color: tuple[str, ...] = ()
+
+
 class Domain(DomainRecord, frozen=True, kw_only=True):
     """One domain file.
 
@@ -95,6 +139,9 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         nouns: groups of names that can mean one thing.
         ongoing: value of an attribute to the verbs of what goes on while something has it, whatever else is done.
         stratum: category and attribute type whose value a video is stratified by.
+        prompts: what packaged prompts and rubrics say of the domain; None where they are never used.
+        phrases: how the task grounding names things; None where it is never asked.
+        uncounted: nouns that take neither article nor number.
         families: by name, what a family of questions needs to be told; the family says in which form.
     """
 
@@ -114,6 +161,9 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     opposites: tuple[tuple[str, str], ...] = ()
     ongoing: dict[str, tuple[str, ...]] = {}
     lengths: Lengths = Lengths()
+    prompts: PromptWords | None = None
+    phrases: PhraseRules | None = None
+    uncounted: tuple[str, ...] = ()
     families: dict[str, dict[str, Any]] = {}
 
     def side(self, category: str) -> Side | None:

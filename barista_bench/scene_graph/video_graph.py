@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
 from barista_bench.scene_graph.reading import ReadRelease
 from barista_bench.scene_graph.release import (
@@ -178,13 +179,14 @@ class VideoGraph:
     @property
     def preparation(self) -> str:
         """`type` of the coffee machine that is seen first (upstream's rule), or `unknown` where there is none."""
-        machines = [i for i, item in enumerate(self.objects) if item.category == "coffee machine"]
+        category, attribute = load_domain().stratum
+        machines = [i for i, item in enumerate(self.objects) if item.category == category]
         seen = [(self.frames_of(i)[0], i) for i in machines if len(self.frames_of(i))]
         for _, index in sorted(seen):
             table = self.attributes_table
             for position in np.flatnonzero(table.source == index).tolist():
                 kind, value = table.labels[table.label[position]]
-                if kind == "type":
+                if kind == attribute:
                     return value
         return "unknown"
 

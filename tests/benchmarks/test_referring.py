@@ -51,7 +51,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
 
 def test_published_sampling_is_the_default() -> None:
     assert TASK.sampling == Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
-    uses = {"in_activities", "frame_step", "per_frame", "per_class"}
+    uses = {"in_activities", "frame_step", "per_frame", "per_class", "domain"}
     assert (TASK.upstream_name, TASK.sampling_uses) == ("referring", uses)
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from barista_bench.benchmarks.egocot import Cot
 from barista_bench.benchmarks.egocot.items import BY_CODE, OF_GROUP, SUBTASKS
-from barista_bench.benchmarks.egocot.paper import judge_and_evidence, paper_tables
+from barista_bench.benchmarks.egocot.paper import judge_and_evidence, paper_tables, set_tables
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, sample_name
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
@@ -134,3 +134,15 @@ def test_agreement_is_undefined_where_one_of_them_always_says_the_same(dev: list
     scores = {sample_name(dev[0].example_id, 0): 0.0, sample_name(dev[1].example_id, 0): 5.0}
     found = judge_and_evidence(ModelSamples("m", TASK, (run,), {"judge": scores}), "judge")
     assert (found.n, found.judge, found.evidence, found.phi, found.kappa) == (2, 1, 0, None, None)
+
+
+def test_figure_2_counts_questions_by_subtask_and_videos_by_source(dev: list[Example]) -> None:
+    counted = {"AOG": 3, "HOTR": 2, "GOT": 1}
+    examples = [of_subtask(dev[0], code, number) for code, count in counted.items() for number in range(count)]
+    other = replace(dev[0], frames=tuple(replace(frame, video_id="other") for frame in dev[0].frames))
+    other = replace(other, metadata={**other.metadata, "subtask": "GOT", "source": "elsewhere"})
+    questions, videos = set_tables({"cot": [*examples, other]})
+    bars = {point.x: (series.name, point.y) for series in questions.series for point in series.points}
+    assert bars == {"AOG": ("EGP", 3), "HOTR": ("STR", 2), "GOT": ("HGR", 2)}
+    assert {point.x: point.y for point in videos.series[0].points} == {"coffee making": 1, "elsewhere": 1}
+    assert set_tables({}) == []

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.change_detection import ClipView, clips, detect_changes, domain_of, state_changes
+from barista_bench.benchmarks.barista.change_detection import (
+    ClipView,
+    changes_domain,
+    clips,
+    detect_changes,
+    state_changes,
+)
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -115,7 +121,7 @@ def test_real_clips_give_questions_about_changes_that_the_release_has_no_name_fo
     for video in SceneGraph(real_release):
         for name, sampling in (("released", task.sampling), ("domain", asked)):
             for keyframes in clips(video, sampling):
-                changes = detect_changes(ClipView(video, keyframes), domain_of(sampling))
+                changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling))
                 kinds[name] += [change.kind for change in changes.get("state_change", ())]
     assert kinds["released"] == []
     assert len(kinds["domain"]) >= 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from barista_bench.errors import DataError
 from barista_bench.generate.drawing import Item, with_choices
+from barista_bench.generate.generator import generate
 from barista_bench.generate.review import ReviewedItem, read_review, retention, review_bytes, reviewed, unreviewed
 from tests.generate.test_drawing import STATES, candidate
 
@@ -92,3 +94,13 @@ def test_retention_counts_what_was_looked_at_with_the_reasons() -> None:
     assert row.reasons == {"unclear": 2}
     assert row.rate == pytest.approx(2 / 3)
     assert retention(ROWS, {})[0].rate is None
+
+
+def test_texts_that_a_whole_set_shares_cannot_be_revised(
+    small_kitchen: Path, generated: Callable[[str], Path], tmp_path: Path
+) -> None:
+    rows = list(read_review(generated("vista").parent / "review.jsonl").values())
+    revised = msgspec.structs.replace(rows[0], question="Really?", verdict="revise", reason="unclear", reviewer="ada")
+    (tmp_path / "review.jsonl").write_bytes(review_bytes([revised]))
+    with pytest.raises(DataError, match=r"its whole set shares its texts\. Remedy: reject it"):
+        generate(small_kitchen, tmp_path / "again", ["vista"], per_subtask=4, review=tmp_path / "review.jsonl")

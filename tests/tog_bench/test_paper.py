@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
-from barista_bench.benchmarks.tog_bench.paper import SWEEP, paper_tables
+from barista_bench.benchmarks.tog_bench.paper import SWEEP, paper_tables, set_tables
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
 from barista_bench.core.task import Prediction, Scored
@@ -128,3 +128,24 @@ def test_the_sweep_shows_what_other_thresholds_recognise(tmp_path: Path) -> None
         strict = TSTVG(options={"encoder": folder, "threshold": 1.0})
         assert values[-1] == pytest.approx(strict.aggregate(run)[name])
     assert "Recognition by the threshold of similarity" not in charts(), "exact names have no threshold"
+
+
+def test_a_set_by_itself_is_counted_and_each_scene_has_its_key_objects() -> None:
+    rng = random.Random(0)
+    examples = [made.made_example(made.random_truth(rng), number=number) for number in range(6)]
+    for number, example in enumerate(examples):
+        takes = ["lamp", *(f"object {place}" for place in range(12))] if number % 2 else ["cup"]
+        example.metadata.update(scene="Office" if number % 2 else "Kitchen", categories=[*takes, takes[0]])
+    *_, key_objects = set_tables({"t_stvg": examples})
+    assert isinstance(key_objects, PaperTable)
+    assert [row[0] for row in key_objects.rows] == ["Kitchen", "Office"]
+    assert key_objects.rows[0][1] == "cup (3)", "a task counts once"
+    assert str(key_objects.rows[1][1]).startswith("lamp (3), object 0 (3), object 1 (3), object 10 (3)")
+    assert str(key_objects.rows[1][1]).count(",") == 11
+    assert [item.title[:8] for item in set_tables({"t_stvg": examples})] == [
+        "Figure 3",
+        "Figure 4",
+        "Figure 6",
+        "Table 7:",
+    ]
+    assert set_tables({}) == []

@@ -16,17 +16,17 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from itertools import groupby, pairwise
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.benchmarks.barista.common import domain_of
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.scene_graph.domain import Domain, load_domain
+from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
 
 Category = Literal["state_change", "action_transition", "relation_change", "activity_progression"]
@@ -187,11 +187,9 @@ class ClipView:
         return list(dict.fromkeys(self.video.objects[index].id for index in objects))
 
 
-def domain_of(sampling: Sampling) -> Domain | None:
+def changes_domain(sampling: Sampling) -> Domain | None:
     """Whose values' changes are asked about; None: the release's. Raises ConfigError for a file that is none."""
-    if sampling.domain is None:
-        return None
-    return load_domain(None if sampling.domain == "default" else Path(sampling.domain))
+    return None if sampling.domain is None else domain_of(sampling)
 
 
 def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Category, list[Change]]:

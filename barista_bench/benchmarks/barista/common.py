@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -28,10 +29,16 @@ from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
 from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.domain import Domain, load_domain
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
 WORDING = "release@4086ce5"
 """What the release's own wording is called: its commit."""
+
+
+def domain_of(sampling: Sampling) -> Domain:
+    """The domain that a sampling names; coffee making's where it names none. Raises ConfigError for no such file."""
+    return load_domain(None if sampling.domain in (None, "default") else Path(sampling.domain))
 
 
 class FrameMetadata(TypedFields):

@@ -46,6 +46,7 @@ from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseR
 from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
+from barista_bench.scene_graph.domain import load_domain
 
 UNSTATED = "unknown"
 """Stands for what a released line leaves out and analysis groups by."""
@@ -234,7 +235,7 @@ def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
         target=ReferringTarget(
             category=described.category,
             reference=data.structured,
-            sentence=one_sentence(facts, 0),
+            sentence=one_sentence(facts, 0, load_domain()),
             facts=listed_facts(facts, 0),
             attributes=described.attributes,
             relations=described.relations,

@@ -43,6 +43,7 @@ from barista_bench.benchmarks.barista.common import (
     FrameMetadata,
     Frames,
     any_row,
+    domain_of,
     remembered,
     thinned,
 )
@@ -80,8 +81,10 @@ from barista_bench.core.task import (
     Scored,
     evidence_objects,
 )
+from barista_bench.errors import ConfigError
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.domain import PhraseRules
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 Boxes = list[PixelBox]
@@ -134,7 +137,7 @@ class Grounding(GraphTask):
     sample_score = "mean_best_iou"
     sampling = Sampling(limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0)
     sampling_uses = frozenset(
-        {"in_activities", "with_relations", "fraction", "frame_step", "min_area", "box_scale", "draw_seed"}
+        {"in_activities", "with_relations", "fraction", "frame_step", "min_area", "box_scale", "draw_seed", "domain"}
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
@@ -276,11 +279,20 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     return {name: usual_boxes(answers) for name, answers in by_category.items()}
 
 
+def phrase_rules(sampling: Sampling) -> PhraseRules:
+    """Of the domain that the sampling names. Raises ConfigError where its file has none."""
+    rules = domain_of(sampling).phrases
+    if rules is None:
+        raise ConfigError(f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does")
+    return rules
+
+
 class _View:
     """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate."""
 
     def __init__(self, video: VideoGraph, sampling: Sampling) -> None:
         self.video, self.index = video, FrameArrays(video, sampling.box_scale)
+        self.rules = phrase_rules(sampling)
         attributes = video.attributes_table
         self.relations = self.index.relations(range(len(video.relations_table.start)))
         kinds = [i for i, (kind, _) in enumerate(attributes.labels) if kind == "color"]
@@ -299,7 +311,7 @@ class _View:
         """(objects, frames) how many keys an object has."""
         counts = np.zeros((len(self.video.objects), self.video.frame_count), dtype=np.int32)
         for position, frames in enumerate(self.relations):
-            for number, _ in range_keys(self.video, position):
+            for number, _ in range_keys(self.video, position, self.rules):
                 counts[number] += frames
         return counts
 
@@ -309,7 +321,7 @@ class _View:
         for position, frames in zip(self.color_ranges, self.colored, strict=True):
             number = int(self.video.attributes_table.source[position])
             value = self.video.attributes_table.entry(position)[1]
-            if is_color(value, self.video.objects[number].category):
+            if is_color(value, self.video.objects[number].category, self.rules):
                 stated[number, value] = stated.get((number, value), np.False_) | frames
         counts = np.zeros((len(self.video.objects), self.video.frame_count), dtype=np.int32)
         for (number, _), frames in stated.items():
@@ -319,8 +331,9 @@ class _View:
     def phrase(self, candidate: Candidate) -> Phrase:
         """The phrase of a candidate that has been drawn."""
         frame, category = candidate.frame, candidate.group
-        keys = keys_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
-        colors = colors_of(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
+        keys = keys_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist(), self.rules)
+        colored = [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()]
+        colors = colors_of(self.video, colored, self.rules)
         numbers = self.video.instances_table.object
         group = [
             Described(self.video.objects[number], position, colors.get(number, {}), keys.get(number, ()))

@@ -1,7 +1,7 @@
 """Phrases that single out objects of one category on one frame: colours, category, one relation.
 
 For example `white coffee cup held by left hand`. Which phrase is built, and which objects it then means, is the
-release's rule (docs/upstream/barista.md, "Grounding").
+release's rule (docs/upstream/barista.md, "Grounding"); which relations it may name, and how, stands in the domain file.
 """
 
 from __future__ import annotations
@@ -12,51 +12,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from barista_bench.scene_graph import SceneObject, VideoGraph
+from barista_bench.scene_graph.domain import PhraseRules
 from barista_bench.scene_graph.video_graph import UNNAMED
-
-NO_COLOR = "skin"
-"""A `color` value that is no colour: it does not distinguish hands."""
-
-AS_SOURCE = {
-    "under": "under",
-    "on": "on",
-    "inside": "inside",
-    "contains": "containing",
-    "attached to": "attached to",
-    "part of": "part of",
-    "pulls": "pulling",
-    "pushes": "pushing",
-    "presses": "pressing",
-    "holds": "holding",
-    "touches": "touching",
-    "turns": "turning",
-}
-"""Relation value to words for its source, followed by the category of the target."""
-AS_TARGET = {
-    "inside": "containing",
-    "contains": "inside",
-    "pulls": "pulled by",
-    "pushes": "pushed by",
-    "presses": "pressed by",
-    "holds": "held by",
-    "touches": "touched by",
-    "turns": "turned by",
-}
-"""The same for its target. under, on, attached to and part of are named from the source's side only."""
 
 
 class Key(NamedTuple):
-    """A relation that a phrase may name: `value` in lower case; `row` is its place in the file."""
+    """A relation that a phrase may name: `value` in lower case; `words` as in `held by left hand`; `row` is its place
+    in the file."""
 
     value: str
     other: SceneObject
-    as_source: bool
+    words: str
     row: int
-
-    @property
-    def words(self) -> str:
-        """For example `held by left hand`."""
-        return f"{(AS_SOURCE if self.as_source else AS_TARGET)[self.value]} {self.other.category}"
 
     def fits(self, other: Key) -> bool:
         """Whether an object with this key is meant by a phrase that uses the other one; direction does not count."""
@@ -114,43 +81,44 @@ def described_in(keys: Sequence[int], colors: Sequence[int]) -> int:
     return max(range(len(keys)), key=lambda number: (keys[number] > 0, colors[number]))
 
 
-def is_color(value: str, category: str) -> bool:
+def is_color(value: str, category: str, rules: PhraseRules) -> bool:
     """Whether a phrase may name this colour: `skin` says nothing, and `milk` of a milk carton says it twice.
 
-    >>> is_color("red", "button"), is_color("skin", "left hand"), is_color("Milk", "milk carton")
-    (True, False, False)
+    >>> rules = PhraseRules({}, {}, no_color=("skin",))
+    >>> [is_color(*pair, rules) for pair in (("red", "button"), ("skin", "left hand"), ("Milk", "milk carton"))]
+    [True, False, False]
     """
-    return value != NO_COLOR and value.lower() not in category.lower()
+    return value not in rules.no_color and value.lower() not in category.lower()
 
 
-def range_keys(video: VideoGraph, position: int) -> Iterator[tuple[int, Key]]:
+def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator[tuple[int, Key]]:
     """What a relation range adds to the keys of its ends: object index and key, the source first."""
     table = video.relations_table
     source, target = int(table.source[position]), int(table.target[position])
     _, stated, _, _, row = table.entry(position)
     value = " ".join(stated.lower().split())
-    if value in AS_SOURCE and video.objects[target].category != UNNAMED:
-        yield source, Key(value, video.objects[target], True, row)
-    if value in AS_TARGET and video.objects[source].category != UNNAMED:
-        yield target, Key(value, video.objects[source], False, row)
+    ends = ((source, target, rules.as_source), (target, source, rules.as_target))
+    for number, other, words in ends:
+        if value in words and video.objects[other].category != UNNAMED:
+            yield number, Key(value, video.objects[other], f"{words[value]} {video.objects[other].category}", row)
 
 
-def keys_of(video: VideoGraph, positions: Sequence[int]) -> dict[int, list[Key]]:
+def keys_of(video: VideoGraph, positions: Sequence[int], rules: PhraseRules) -> dict[int, list[Key]]:
     """Object index to its keys, of the relation ranges at `positions`, in their order."""
     keys: dict[int, list[Key]] = defaultdict(list)
     for position in positions:
-        for number, key in range_keys(video, position):
+        for number, key in range_keys(video, position, rules):
             keys[number].append(key)
     return keys
 
 
-def colors_of(video: VideoGraph, positions: Sequence[int]) -> dict[int, dict[str, int]]:
+def colors_of(video: VideoGraph, positions: Sequence[int], rules: PhraseRules) -> dict[int, dict[str, int]]:
     """Object index to its usable colours, and the row that states each first."""
     table = video.attributes_table
     colors: dict[int, dict[str, int]] = defaultdict(dict)
     for position in positions:
         _, value, _, _, row = table.entry(position)
         source = int(table.source[position])
-        if is_color(value, video.objects[source].category):
+        if is_color(value, video.objects[source].category, rules):
             colors[source].setdefault(value, row)
     return colors

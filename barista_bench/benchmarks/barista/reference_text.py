@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from barista_bench.benchmarks.barista.common import FrameArrays
 from barista_bench.benchmarks.barista.lexical import stem
 from barista_bench.scene_graph import SceneObject
+from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 CONVERSE = {"inside": "contains", "contains": "inside", "on": "under", "under": "on"}
-UNCOUNTED = frozenset({"coffee", "milk", "sugar", "sugar syrup", "water"})
 LEFT_OUT_FOR_TARGETS = frozenset({"part of", "attached to"})
 
 
@@ -150,11 +150,11 @@ def structured_reference(facts: FrameFacts, index: int, *, every_context: bool =
     return "\n".join(lines)
 
 
-def one_sentence(facts: FrameFacts, index: int) -> str:
+def one_sentence(facts: FrameFacts, index: int, domain: Domain) -> str:
     """The object with its attributes and its direct relations as the single sentence that a model is asked for.
 
-    `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.` The colour `skin`
-    is left unsaid, as in the release's phrases.
+    `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.` Colours
+    that tell nothing apart (`skin`) are left unsaid, as in the release's phrases.
     """
     listed = facts.properties.get(index, [])
     noun = facts.category(index)
@@ -162,10 +162,11 @@ def one_sentence(facts: FrameFacts, index: int) -> str:
         if item.type == "type":
             noun = item.value if noun in item.value else f"{item.value} {noun}"
     before = [item.value for item in listed if item.type not in ("type", "state", "color")]
-    before += [item.value for item in listed if item.type == "color" and item.value != "skin"]
+    unsaid = domain.phrases.no_color if domain.phrases else ()
+    before += [item.value for item in listed if item.type == "color" and item.value not in unsaid]
     clauses = [f"that is {item.value}" for item in listed if item.type == "state"]
-    clauses += [_clause(entry) for entry in readable_statements(facts, index)]
-    sentence = f"{with_article(' '.join([*before, noun]))} {listing(clauses)}".strip()
+    clauses += [_clause(entry, domain.uncounted) for entry in readable_statements(facts, index)]
+    sentence = f"{with_article(' '.join([*before, noun]), domain.uncounted)} {listing(clauses)}".strip()
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
@@ -178,14 +179,14 @@ def is_place(value: str) -> bool:
     return not value.split(" ")[0].endswith("s")
 
 
-def with_article(noun: str) -> str:
+def with_article(noun: str, uncounted: tuple[str, ...]) -> str:
     """
-    >>> with_article("empty glass"), with_article("left hand"), with_article("brown coffee")
-    ('an empty glass', 'the left hand', 'brown coffee')
+    >>> [with_article(noun, ("coffee",)) for noun in ("empty glass", "left hand", "brown coffee")]
+    ['an empty glass', 'the left hand', 'brown coffee']
     """
     if noun.endswith((" hand", "hands")):
         return f"the {noun}"
-    if noun.endswith(tuple(UNCOUNTED)):
+    if noun.endswith(uncounted):
         return noun
     return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
 
@@ -231,10 +232,10 @@ def _context(facts: FrameFacts, index: int, described: int) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _clause(entry: RelationClause) -> str:
+def _clause(entry: RelationClause, uncounted: tuple[str, ...]) -> str:
     """`that is under a coffee machine`, `that holds 2 lids`, or for a target `that a right hand holds`."""
     many = len(entry.others) > 1
-    other = plural(entry.other, len(entry.others)) if many else with_article(entry.other)
+    other = plural(entry.other, len(entry.others)) if many else with_article(entry.other, uncounted)
     if entry.as_source:
         return f"that {'is ' if is_place(entry.value) else ''}{entry.value} {other}"
     if is_place(entry.value):

@@ -30,6 +30,7 @@ from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
     FrameMetadata,
+    domain_of,
     frame_metadata,
     frozen_sentence,
     remembered,
@@ -67,6 +68,7 @@ from barista_bench.core.task import (
     evidence_objects,
 )
 from barista_bench.scene_graph import Rle, VideoGraph
+from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 SMALL_SHARE = 0.05
@@ -140,7 +142,7 @@ class Referring(LexicalTask):
     version = 2
     answer_field = "description"
     sampling = Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
-    sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class"})
+    sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class", "domain"})
     row_note = "a frame and a box, and what a description of that object must say"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
@@ -174,8 +176,10 @@ class Referring(LexicalTask):
     ) -> Iterator[Example]:
         frames = sorted({candidate.frame for candidate in candidates})
         facts = dict(zip(frames, frame_facts(FrameArrays(video), np.array(frames, dtype=np.int64)), strict=True))
+        domain = domain_of(sampling)
         for candidate in candidates:
-            yield self.stamped(_example(video, candidate, facts[candidate.frame], every_context=self.follows_paper))
+            shown = facts[candidate.frame]
+            yield self.stamped(_example(video, candidate, shown, domain, every_context=self.follows_paper))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         asked = ReferringInputs.read(example.inputs)
@@ -294,7 +298,9 @@ def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
     return listed + [ListedFact("relation", str(entry)) for entry in readable_statements(facts, index)]
 
 
-def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, every_context: bool) -> Example:
+def _example(
+    video: VideoGraph, candidate: Candidate, facts: FrameFacts, domain: Domain, *, every_context: bool
+) -> Example:
     frame, width, height = candidate.frame, video.video.width, video.video.height
     instance = video.instance(candidate.item)
     target, index = instance.object, int(video.instances_table.object[candidate.item])
@@ -313,7 +319,7 @@ def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, ever
         target=ReferringTarget(
             category=target.category,
             reference=structured_reference(facts, index, every_context=every_context),
-            sentence=one_sentence(facts, index),
+            sentence=one_sentence(facts, index, domain),
             facts=listed_facts(facts, index),
             attributes=[StatedAttribute(entry.type, entry.value) for entry in properties],
             relations=[

@@ -270,7 +270,8 @@ def released_parameters(task: str, sampling: Sampling) -> Fields:
     Raises:
         ConfigError: the sampling uses what the release has no parameter for.
     """
-    ours = {"frame_range", "preparations", "splits"} | ({"frame_step"} - set(PARAMETERS[task].values()))
+    of_ours = {"frame_range", "preparations", "splits", "domain", "seconds"}
+    ours = of_ours | ({"frame_step"} - set(PARAMETERS[task].values()))
     default = Sampling()
     used = sorted(name for name in ours if getattr(sampling, name) != getattr(default, name))
     if used or len(sampling.videos or ()) > 1:

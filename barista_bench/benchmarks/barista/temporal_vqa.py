@@ -28,9 +28,9 @@ from barista_bench.benchmarks.barista.change_detection import (
     Category,
     Change,
     ClipView,
+    changes_domain,
     clips,
     detect_changes,
-    domain_of,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, remembered
 from barista_bench.benchmarks.barista.lexical import (
@@ -133,7 +133,7 @@ class TemporalVQA(LexicalTask):
             return
         for keyframes in clips(video, sampling):
             first = _selected(keyframes, sampling.max_frames)[0]
-            changes = detect_changes(ClipView(video, keyframes), domain_of(sampling))
+            changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling))
             numbers = {category: number for number, category in enumerate(sorted(changes))}
             for category in changes:
                 yield Candidate(video.video_id, first, category, keyframes[0], (numbers[category],))
@@ -171,7 +171,7 @@ class TemporalVQA(LexicalTask):
         for candidate in candidates:
             item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
             if item not in changes:
-                changes[item] = detect_changes(ClipView(video, frames[item]), domain_of(sampling))
+                changes[item] = detect_changes(ClipView(video, frames[item]), changes_domain(sampling))
             about = changes[item].get(category, [])
             pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][number]
             metadata: Fields = {

@@ -8,7 +8,7 @@ from barista_bench.benchmarks.egocot.evidence import graph_evidence as graph_evi
 from barista_bench.benchmarks.egocot.evidence_check import Checked as Checked
 from barista_bench.benchmarks.egocot.evidence_check import Finding as Finding
 from barista_bench.benchmarks.egocot.evidence_check import check_rationale as check_rationale
-from barista_bench.benchmarks.egocot.paper import paper_tables
+from barista_bench.benchmarks.egocot.paper import paper_tables, set_tables
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence as question_evidence
 from barista_bench.benchmarks.egocot.records import media_file
 from barista_bench.benchmarks.egocot.release import EgocotRelease as EgocotRelease
@@ -36,5 +36,6 @@ BENCHMARK = Benchmark(
     open_release=open_release,
     formats={"egocot_submission": recorded_submissions},
     paper_tables=paper_tables,
+    set_tables=set_tables,
     submission=lambda samples, path: write_submission(submission_lines(samples), path),
 )

@@ -1,10 +1,12 @@
-"""The counterparts of the two leaderboards of EgoCoT-Bench's page, and what checking the evidence adds to them.
+"""The counterparts of the two leaderboards of EgoCoT-Bench's page, what checking the evidence adds to them, and what a
+set of questions holds (the paper's figure 2).
 
 Figures are means over runs. Accuracy and shares run from 0 to 1; R from 0 to 5, as published.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -21,7 +23,7 @@ from barista_bench.core.paper_tables import (
     run_mean,
     sample_name,
 )
-from barista_bench.core.task import Json, Scored
+from barista_bench.core.task import Example, Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
 
@@ -58,6 +60,24 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChar
     if judged:
         tables += [_reasoning(judged), _agreements(judged)]
     return tables
+
+
+def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[PaperChart]:
+    """Figure 2: questions by group and subtask, and the videos by the dataset they come from."""
+    shown = [(example.video_id, CotMetadata.read(example.metadata)) for example in examples.get(Cot.name, ())]
+    if not shown:
+        return []
+    asked = Counter(metadata.subtask for _, metadata in shown)
+    videos = Counter({video_id: metadata.source for video_id, metadata in shown}.values())
+    groups = tuple(
+        Series(group, tuple(Point(subtask.code, asked[subtask.code]) for subtask in subtasks if asked[subtask.code]))
+        for group, subtasks in OF_GROUP.items()
+    )
+    sources = tuple(Point(source, count) for source, count in sorted(videos.items(), key=lambda row: (-row[1], row[0])))
+    return [
+        PaperChart("Figure 2: questions", "subtask", "questions", groups, "bar", f"{len(shown)} questions."),
+        PaperChart("Figure 2: videos", "source", "videos", (Series("videos", sources),), "bar"),
+    ]
 
 
 def _accuracy(figures: RunsByModel) -> PaperTable:

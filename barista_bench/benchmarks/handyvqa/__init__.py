@@ -13,6 +13,7 @@ from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease as Handyvq
 from barista_bench.benchmarks.handyvqa.release import open_release as open_release
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects as RvosObjects
 from barista_bench.benchmarks.handyvqa.segmentation import RvosParts as RvosParts
+from barista_bench.benchmarks.handyvqa.set_tables import set_tables
 
 BENCHMARK = Benchmark(
     name="handyvqa",
@@ -33,4 +34,5 @@ BENCHMARK = Benchmark(
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,
     paper_tables=paper_tables,
+    set_tables=set_tables,
 )

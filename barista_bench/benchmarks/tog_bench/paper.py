@@ -5,7 +5,7 @@ Each figure is the mean over a model's runs; bootstrapped intervals stand in the
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +21,8 @@ LEVELS = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", 
 SWEEP = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CATEGORIES = 40
 """Bars of the distribution of categories (the paper's main figure has as many)."""
+KEY_OBJECTS = 12
+"""Of a scene, at the most (table 7 has as many)."""
 
 PublishedFigures: TypeAlias = Mapping[str, Any]
 """What the statistics of one run publish: figures, and tables by group."""
@@ -132,12 +134,31 @@ def _of_the_set(examples: Sequence[Example]) -> list[PaperTable | PaperChart]:
     columns = ("tasks", "1 object", "2 objects", "3+ objects", "all")
     videos = {example.video_id: InstructionMetadata.read(example.metadata).duration_bin for example in examples}
     durations = Counter(videos.values())
-    bars = tuple(Point(name, float(durations[name])) for name in sorted(durations, key=group_order))
+    bars = tuple(Point(name, durations[name]) for name in sorted(durations, key=group_order))
     return [
         PaperTable("Figure 3: instructions", columns, tuple(rows), note),
         PaperChart("Figure 4: durations of the videos", "duration", "videos", (Series("videos", bars),), "bar"),
         _categories(examples),
     ]
+
+
+def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[PaperTable | PaperChart]:
+    """Figures 3, 4 and 6 and table 7 of a set of tasks."""
+    tasks = examples.get(TSTVG.name, ())
+    return [*_of_the_set(tasks), _key_objects(tasks)] if tasks else []
+
+
+def _key_objects(examples: Sequence[Example]) -> PaperTable:
+    by_scene: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for example in examples:
+        metadata = InstructionMetadata.read(example.metadata)
+        by_scene[metadata.scene].update(set(metadata.categories))
+    rows = []
+    for scene, counts in sorted(by_scene.items()):
+        usual = sorted(counts, key=lambda name: (-counts[name], name))[:KEY_OBJECTS]
+        rows.append((scene, ", ".join(f"{name} ({counts[name]})" for name in usual)))
+    note = f"The {KEY_OBJECTS} objects at the most that most tasks take, with the number of these tasks."
+    return PaperTable("Table 7: key objects by scene", ("scene", "key objects"), tuple(rows), note)
 
 
 def _categories(examples: Sequence[Example]) -> PaperChart:
@@ -148,7 +169,7 @@ def _categories(examples: Sequence[Example]) -> PaperChart:
     both = sum(by_kind.values(), Counter())
     usual = sorted(both, key=lambda name: (-both[name], name))[:CATEGORIES]
     series = tuple(
-        Series(f"{kind} tasks", tuple(Point(name, float(counter[name])) for name in usual))
+        Series(f"{kind} tasks", tuple(Point(name, counter[name]) for name in usual))
         for kind, counter in by_kind.items()
     )
     note = f"The {len(usual)} most frequent of {len(both)} categories."

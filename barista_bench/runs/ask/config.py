@@ -123,8 +123,8 @@ class RunConfig(ModelSettings):
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
         None,
-        description="Prompt file, folder of <task>.yaml, or release:FOLDER (your clone of the released repository), "
-        "instead of our wording.",
+        description="Prompt file, folder of <task>.yaml, release:FOLDER (your clone of the released repository), or "
+        "domain:FILE (ours in a domain file's words), instead of our wording.",
     )
     protocol: Literal["release", "paper"] = Field(
         "release", description="Whose rules: the released code's, or the paper's where they differ."

@@ -1,0 +1,230 @@
+"""Generated items put into other words by a language model, as a review that `generate --review` applies.
+
+    <out>/review.jsonl      all items; `revise` where the new wording says the same, without a verdict otherwise
+    <out>/wordings.jsonl    of each item asked about: its facts, who was asked, how often, and why a reply was refused
+    <out>/replies.jsonl     one line a reply: log, cache and resume
+    <out>/provenance.json   the model, prompt, settings, items and domain; nobody else writes here
+
+A reply is checked (`wording_checks.py`) and, where it is refused, asked for once more with the reason; then the
+template's texts stay. Killed at any moment, the same command goes on, and ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart
+from barista_bench.core.task import content_seed
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.writing import check_place, refuse_inside, write_whole
+from barista_bench.generate.family import family_class
+from barista_bench.generate.generator import REVIEW_FILE
+from barista_bench.generate.review import ReviewedItem, read_review, review_bytes
+from barista_bench.judging.asking import Draft, ask_in_rounds, draw_keys
+from barista_bench.judging.config import RewordConfig
+from barista_bench.judging.forms import fenced, judge_prompts
+from barista_bench.judging.judge_folder import plain_json
+from barista_bench.judging.verdicts import Unusable, read_object
+from barista_bench.judging.wording_checks import CHECKS_VERSION, ItemTexts, WordingChecker
+from barista_bench.models import Model, ModelIdentity
+from barista_bench.runs.ask.asking import AskCounts
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.scene_graph.domain import load_domain
+
+REPLIES_FILE, WORDINGS_FILE, PROVENANCE_FILE = "replies.jsonl", "wordings.jsonl", "provenance.json"
+TRIES = 2
+"""The first wording, and one repair."""
+REASON = "wording"
+"""Of a revision, as tables of retention count it."""
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}},
+    "required": ["question", "choices"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(slots=True)
+class RewordSession(AskCounts):
+    """One start. `kept` counts the items whose template stays, by the reason."""
+
+    folder: Path
+    items: int = 0
+    revised: int = 0
+    kept: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Rewording(Draft[ItemTexts]):
+    """One item, its template's texts, and what of them must stay."""
+
+    row: ReviewedItem
+    texts: ItemTexts
+    keep: list[str]
+
+    @property
+    def item(self) -> str:
+        return f"{self.row.item}:{self.row.proof[:16]}"
+
+
+class ItemWording(msgspec.Struct, frozen=True):
+    """One line of `wordings.jsonl`.
+
+    Args:
+        item, proof: as in the review file.
+        facts: texts of the template, and what of them must stay.
+        model: who was asked.
+        prompt: SHA-256 of the prompt file.
+        seeds, replies: of each attempt, its seed and its key in `replies.jsonl`, which holds the hash of what was sent.
+        checks: version of the checks.
+        revised: whether the last reply was used.
+        reason: why not, otherwise.
+    """
+
+    item: str
+    proof: str
+    facts: dict[str, Any]
+    model: dict[str, Any]
+    prompt: str
+    seeds: tuple[int, ...]
+    replies: tuple[str, ...]
+    checks: int
+    revised: bool
+    reason: str
+
+
+def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
+    """Have the items of a generated folder reworded that nobody has judged yet. Start again to go on.
+
+    Items of families whose texts are shared by whole sets (ViSTa) stay as they are.
+
+    Args:
+        model: the writer, instead of the one that `config.model` names.
+
+    Raises:
+        ConfigError: a setting cannot be used, or the folder holds the wordings of another writer or of other items.
+        DataError, ModelError: the items or the model cannot be used.
+    """
+    source = config.folder / REVIEW_FILE
+    if not source.is_file():
+        raise DataError(f"{source}: not there. Remedy: name a folder that `barista-bench generate` wrote")
+    rows = read_review(source)
+    domain, prompts = load_domain(config.domain), judge_prompts("rewording")
+    checker = WordingChecker(domain)
+    drafts = [_rewording(row, checker) for row in rows.values() if not row.verdict and _has_own_texts(row)]
+    refuse_inside(config.out, config.folder)
+    check_place(config.out)
+    writer = model or load_model(config, [])
+    config.out.mkdir(parents=True, exist_ok=True)
+    session = RewordSession(config.out, items=len(drafts))
+    identity = plain_json(
+        {
+            "model": asdict(writer.identity),
+            "generation": asdict(config.generation),
+            "prompt": prompts.sha256,
+            "checks": CHECKS_VERSION,
+            "items": hashlib.sha256(review_bytes(rows.values())).hexdigest(),
+            "domain": hashlib.sha256(msgspec.json.encode(domain)).hexdigest(),
+        }
+    )
+    with SampleLog(config.out / REPLIES_FILE) as log:
+        _claim(config.out, identity)
+        ask_in_rounds(
+            writer,
+            config.generation,
+            drafts,
+            log,
+            session,
+            tries=TRIES,
+            identity=identity,
+            schema=SCHEMA,
+            prompt=lambda draft: rewording_prompt(prompts, draft.texts, draft.keep, draft.complaint),
+            read=read_texts,
+            wrong_with=lambda draft, texts: checker.wrong_with(texts, draft.texts, draft.row.correct),
+            progress=config.progress,
+        )
+        revised = {draft.row.item: _revised(draft, writer.identity) for draft in drafts if draft.content is not None}
+        write_whole(config.out / REVIEW_FILE, review_bytes(revised.get(row.item, row) for row in rows.values()))
+        lines = (msgspec.json.encode(_provenance(draft, identity, config)) + b"\n" for draft in drafts)
+        write_whole(config.out / WORDINGS_FILE, b"".join(lines))
+    session.revised = len(revised)
+    reasons = Counter(draft.complaint.partition(":")[0] or "no reply" for draft in drafts if draft.content is None)
+    session.kept = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
+    return session
+
+
+def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, keep: Sequence[str], refused: str = "") -> Prompt:
+    """What the writer is asked; `refused` is why its last reply could not be used."""
+    choices = {f"choice {number}": choice for number, choice in enumerate(texts.choices, start=1)}
+    shown = {"question": texts.question, **choices, "must stay": "; ".join(keep), "refused": refused}
+    fence, data = fenced(shown)
+    system, user = prompts.fill(fence=fence, data=data)
+    return Prompt(system, (TextPart(user),))
+
+
+def read_texts(text: str) -> ItemTexts | Unusable:
+    """The texts in a reply, blanks made one.
+
+    >>> read_texts('{"question": "Which  cup?", "choices": ["The red one."]}')
+    ItemTexts(question='Which cup?', choices=('The red one.',))
+    """
+    reply = read_object(text)
+    if isinstance(reply, Unusable):
+        return reply
+    question, choices = reply.get("question"), reply.get("choices")
+    if set(reply) != {"question", "choices"} or not isinstance(question, str) or not isinstance(choices, list):
+        return Unusable("no question with choices: write these two fields alone")
+    texts = [" ".join(choice.split()) for choice in (question, *choices) if isinstance(choice, str)]
+    if len(texts) < 1 + len(choices) or not all(texts):
+        return Unusable("no text: the question or a choice is empty, or none")
+    return ItemTexts(texts[0], tuple(texts[1:]))
+
+
+def _has_own_texts(row: ReviewedItem) -> bool:
+    return family_class(row.item.partition("/")[0]).has_own_texts
+
+
+def _rewording(row: ReviewedItem, checker: WordingChecker) -> _Rewording:
+    texts = ItemTexts(row.question, row.choices)
+    return _Rewording(row, texts, checker.kept(texts))
+
+
+def _claim(folder: Path, identity: dict[str, Any]) -> None:
+    """Record who writes here, or check that it is the same writer about the same items."""
+    path, content = folder / PROVENANCE_FILE, json.dumps(identity, indent=1, sort_keys=True) + "\n"
+    if path.exists() and path.read_bytes() != content.encode():
+        raise ConfigError(f"{folder}: holds wordings of another writer, or of other items. Remedy: use another --out")
+    write_whole(path, content)
+
+
+def _revised(draft: _Rewording, writer: ModelIdentity) -> ReviewedItem:
+    assert draft.content is not None, "only what can be used comes here"
+    name = f"{writer.name} ({writer.revision})" if writer.revision else writer.name
+    texts = {"question": draft.content.question, "choices": draft.content.choices}
+    return msgspec.structs.replace(draft.row, **texts, verdict="revise", reason=REASON, reviewer=name)
+
+
+def _provenance(draft: _Rewording, identity: Mapping[str, Any], config: RewordConfig) -> ItemWording:
+    attempts = range(draft.attempt)
+    keys = draw_keys(draft.item, identity, asdict(config.generation), attempts)
+    return ItemWording(
+        item=draft.row.item,
+        proof=draft.row.proof,
+        facts={"question": draft.texts.question, "choices": draft.texts.choices, "must_stay": draft.keep},
+        model=identity["model"],
+        prompt=identity["prompt"],
+        seeds=tuple(content_seed("judge", draft.item, attempt) for attempt in attempts),
+        replies=tuple(keys.values()),
+        checks=CHECKS_VERSION,
+        revised=draft.content is not None,
+        reason=draft.complaint,
+    )

@@ -1,0 +1,211 @@
+"""Whether reworded texts of an item say what its own texts say.
+
+A text may be put together anew, and not say anything else:
+
+* its words stay, but for endings and those of `FREE`, which say nothing of a scene; so nothing is left out or invented;
+* names, sides, negations and words of order stay in their order, and so do verbs and words of place, numbers and times,
+  and values, which stay letter by letter. Only of a text that makes a single claim (a hand on a thing, a thing in a
+  place) names may change places, since
+* the claims that EgoCoT's checker reads in both (`claims_of`) must be the same: who does what to what;
+* a choice that is a bare name stays as it is;
+* no two choices are alike, and the right ones do not come to stand out by their length.
+
+Grammar and style are not checked. No complaint says which choice is right: the writer reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from barista_bench.benchmarks.egocot.claims import Claim, claims_of
+from barista_bench.benchmarks.egocot.evidence import Terms, Vocabulary, canonical_name, vocabulary_of
+from barista_bench.benchmarks.egocot.lexicon import GRAPH_WORDS, NEGATIONS, ORDER, PieceKind, stems
+from barista_bench.benchmarks.egocot.phrases import ANY, clauses
+from barista_bench.generate.candidates import alike
+from barista_bench.judging.question_checks import root
+from barista_bench.scene_graph.domain import Domain
+
+CHECKS_VERSION = 1
+"""Goes up with every change of what is refused here."""
+FREE = frozenset(
+    """a an the this that these those which what who is are was were be being do does did it its there of at to by and
+    person someone somebody they their them he she his her moment time video clip""".split()  # noqa: SIM905
+)
+"""Words that may come and go."""
+SIDES = frozenset({"left", "right", "upper", "lower", "hand"})
+DIRECTIONS = frozenset({"into", "onto", "from", "with", "over"})
+EXTRA_WORDS = 6
+"""Words that a text may have beyond its template's."""
+_TOKEN = re.compile(r"\d+(?:[:.]\d+)*|[^\W\d_]+")
+_STOPS = ".?!"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTexts:
+    """What an item says: its question or instruction, and its choices in the order asked."""
+
+    question: str
+    choices: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (self.question, *self.choices)
+
+
+@dataclass(frozen=True)
+class WordingChecker:
+    """Checks texts about one domain."""
+
+    domain: Domain
+
+    def wrong_with(self, new: ItemTexts, old: ItemTexts, correct: Sequence[int]) -> str:
+        """Why a new wording cannot be used, what kind of fault before a colon; empty where it can.
+
+        Args:
+            old: the template's texts.
+            correct: indices of the right choices.
+        """
+        if len(new.choices) != len(old.choices):
+            return f"number of choices: {len(new.choices)}, not {len(old.choices)}"
+        if new == old:
+            return "nothing reworded"
+        faults = (self._fault(text, template) for text, template in zip(new.all, old.all, strict=True))
+        fault = next(filter(None, faults), "")
+        if fault:
+            return fault
+        if any(alike(first, second) for first, second in combinations(new.choices, 2)):
+            return "choices alike: two of them say the same"
+        stands_out = _stands_out(new.choices, correct)
+        if stands_out and stands_out != _stands_out(old.choices, correct):
+            return "choices of unlike length: one stands out"
+        return ""
+
+    def kept(self, texts: ItemTexts) -> list[str]:
+        """Names, numbers and times in the texts, which must stay, as written; each once, in order."""
+        names = [
+            text[piece.start : piece.end]
+            for text in texts.all
+            for clause in clauses(text, self._vocabulary, terms=self._terms)
+            for piece in clause.pieces
+            if piece.kind == "name" and piece.names not in (ANY, {"hand"})
+        ]
+        numbers = [token for text in texts.all for token in _TOKEN.findall(text) if token[0].isdigit()]
+        return list(dict.fromkeys([*names, *numbers]))
+
+    def _fault(self, new: str, old: str) -> str:
+        if new == old:
+            return ""
+        if old[-1:] not in _STOPS:
+            return f"a name changed: {old!r} must stay as it is"
+        if new[-1:] != old[-1:]:
+            return f"punctuation: {new!r} does not end with {old[-1]!r}"
+        odd = sorted(character for character in set(new) - set(old) if not _is_plain(character))
+        if odd:
+            return f"characters: {odd[0]!r} in {new!r}"
+        words, template = _words(new), _words(old)
+        if len(_TOKEN.findall(new)) > len(_TOKEN.findall(old)) + EXTRA_WORDS:
+            return f"length: {new!r} has far more words than {old!r}"
+        if added := Counter(words) - Counter(template):
+            return f"a word added: {_written(added, new)!r} in {new!r}"
+        if missing := Counter(template) - Counter(words):
+            return f"a word left out: {_written(missing, old)!r} in {new!r}"
+        claims = self._claims(old)
+        if _said(claims) != _said(self._claims(new)):
+            return f"another claim: {new!r} does not say who does what, or what is where, as {old!r} does"
+        is_single = len(claims) == 1 and not ORDER.search(old)
+        if self._ordered(new, is_single) != self._ordered(old, is_single):
+            return f"another order: {new!r} does not keep names, verbs, states and times of {old!r} as they stand"
+        return ""
+
+    def _ordered(self, text: str, is_single: bool) -> tuple[list[str], ...]:
+        """What must stay in its order: verbs, numbers, values letter by letter (`filled` is not `being filled`), and
+        names, but for a single claim's."""
+        words = _words(text)
+        things = [] if is_single else [word for word in words if word in self._things]
+        numbers = [word for word in words if word[0].isdigit()]
+        return [word for word in words if word in self._verbs], numbers, self._values.findall(text.casefold()), things
+
+    def _claims(self, text: str) -> list[Claim]:
+        """But those that merely name a thing or a time, which are words that stay."""
+        claims = claims_of(text, self._vocabulary, terms=self._terms)
+        return [claim for claim in claims if claim.kind not in ("object", "time")]
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Categories and whatever else things are called."""
+        kinds = self.domain.attributes.get("type")
+        nouns = (noun for group in self.domain.nouns for noun in group)
+        return frozenset((*self.domain.categories, *nouns, *(kinds.values if kinds else ())))
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return vocabulary_of(canonical_name(name) for name in self._names)
+
+    @cached_property
+    def _terms(self) -> Terms:
+        words = ((kind, name, text) for name, texts in GRAPH_WORDS.items() for kind, text in texts)
+        terms: dict[tuple[str, ...], tuple[PieceKind, str]] = {stems(text): (kind, name) for kind, name, text in words}
+        for name, attribute in self.domain.attributes.items():
+            terms |= {stems(value): ("state", value) for value in attribute.values if name != "type"}
+        return terms
+
+    @cached_property
+    def _values(self) -> re.Pattern[str]:
+        """Values of attributes, the longest first."""
+        values = {value for name, words in self.domain.attributes.items() if name != "type" for value in words.values}
+        return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(values, key=lambda v: (-len(v), v))))})\b")
+
+    @cached_property
+    def _things(self) -> frozenset[str]:
+        """Roots of words whose order says what is said of what."""
+        values = (value for attribute in self.domain.attributes.values() for value in attribute.values)
+        words = (word for text in (*self._names, *values) for word in _words(text))
+        return frozenset((*words, *SIDES, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
+
+    @cached_property
+    def _verbs(self) -> frozenset[str]:
+        contacts = (words.do for words in self.domain.contacts.values())
+        places = (place.words for place in self.domain.places.values())
+        verbs = (verb for group in self.domain.verbs for verb in group)
+        words = (word for text in (*contacts, *places, *verbs) for word in _words(text))
+        return frozenset((*words, *DIRECTIONS)) - self._things
+
+
+_ORDER_WORDS = "first second third then later after before finally last next once until earlier previously".split()  # noqa: SIM905
+
+
+def _words(text: str) -> list[str]:
+    """Roots of the words that must stay, and numbers, in order.
+
+    >>> _words("At 00:12.00, which object is the right hand touching?")
+    ['00:12.00', 'object', 'right', 'hand', 'touch']
+    """
+    return [root(token) for token in _TOKEN.findall(text.casefold()) if token not in FREE]
+
+
+def _written(roots: Counter[str], text: str) -> str:
+    """The first word of a text that has one of these roots."""
+    return next(token for token in _TOKEN.findall(text) if root(token.casefold()) in roots)
+
+
+def _said(claims: Sequence[Claim]) -> set[tuple[Hashable, ...]]:
+    return {claim.content for claim in claims}
+
+
+def _is_plain(character: str) -> bool:
+    return character.isascii() and (character.isalnum() or character in " ,;")
+
+
+def _stands_out(choices: Sequence[str], correct: Sequence[int]) -> str:
+    """Whether the right choices are all longer or all shorter than the others, in words."""
+    lengths = [len(choice.split()) for choice in choices]
+    right = [length for at, length in enumerate(lengths) if at in correct]
+    wrong = [length for at, length in enumerate(lengths) if at not in correct]
+    if not right or not wrong:
+        return ""
+    return "longest" if min(right) > max(wrong) else "shortest" if max(right) < min(wrong) else ""

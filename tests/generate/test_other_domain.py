@@ -1,0 +1,169 @@
+"""A domain of another kind: the kitchen as a workshop, in graph and domain file alike, and nowhere a word of coffee."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmarks import get_benchmark, get_task, read_wording
+from barista_bench.benchmarks.barista.released_sets import released_parameters
+from barista_bench.core.deriving import Sampling
+from barista_bench.data.folder import build
+from barista_bench.errors import ConfigError
+from barista_bench.generate.family import FAMILIES
+from barista_bench.generate.generator import generate
+from barista_bench.judging.forms import judge_prompts
+from barista_bench.judging.question_checks import invented
+from barista_bench.judging.rubric import load_rubric
+from barista_bench.runs.ask.runner import run
+from barista_bench.scene_graph.domain import load_domain
+from tests.conftest import MadeOnce
+
+SHIPPED = Path(__file__).parents[2] / "barista_bench" / "scene_graph" / "domain.yaml"
+WORKSHOP = {
+    "coffee": "timber", "cup": "crate", "mug": "keg", "milk": "paint", "pitcher": "bucket", "saucer": "mat",
+    "portafilter": "chisel", "espresso": "plank", "lungo": "beam", "capsule": "peg", "kitchen": "workshop",
+    "tamper": "mallet", "tamp": "hammer", "tamping": "hammering", "mill": "lathe", "frother": "sander",
+    "froth": "sand", "frothing": "sanding", "frothed": "sanded", "spoon": "scraper", "sugar": "sawdust",
+    "syrup": "varnish", "bean": "nail", "ground": "shaved", "grind": "shave", "grinding": "shaving",
+    "grinder": "shaver", "brew": "plane", "brewed": "planed", "brewing": "planing", "steam": "char",
+    "steaming": "charring", "café": "shop", "tea": "tar", "teaspoon": "small scraper", "puck": "disc",
+    "tablespoon": "large scraper", "whiten": "brighten", "jug": "pail", "food": "filler", "drink": "piece",
+    "tray": "rack", "bowl": "basin",
+}  # fmt: skip
+"""Words of coffee making, and what a workshop has instead."""
+NAMED = {"categories": "name", "attributes": "value", "activities": "display_name", "process_steps": "display_name"}
+"""Tables of an annotation file, and where their rows have a name."""
+_WORD = re.compile(rf"\b({'|'.join(sorted(WORKSHOP, key=len, reverse=True))})(s?)\b", re.IGNORECASE)
+
+
+def in_workshop(text: str) -> str:
+    def other(match: re.Match[str]) -> str:
+        word = WORKSHOP[match[1].lower()] + match[2]
+        return word.capitalize() if match[1][0].isupper() else word
+
+    return _WORD.sub(other, text)
+
+
+@pytest.fixture(scope="session")
+def domain_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("domain") / "workshop.yaml"
+    path.write_text(in_workshop(SHIPPED.read_text(encoding="utf-8")), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def workshop(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    """The small kitchen with other names for categories, values, activities and steps."""
+
+    def make(root: Path) -> None:
+        shutil.copytree(small_kitchen, root, dirs_exist_ok=True)
+        for file in root.glob("*/coco_annotation.json"):
+            content = json.loads(file.read_text(encoding="utf-8"))
+            for table, key in NAMED.items():
+                for row in content[table]:
+                    row[key] = in_workshop(row[key])
+            file.write_text(json.dumps(content), encoding="utf-8")
+
+    return made_once("workshop", make)
+
+
+def coffee_words(text: str) -> list[str]:
+    return sorted({match[0] for match in _WORD.finditer(text)})
+
+
+def texts_below(folder: Path) -> Iterator[str]:
+    for file in folder.rglob("*"):
+        if file.suffix in (".json", ".jsonl", ".yaml", ".csv"):
+            yield re.sub(r'"counts":\s*"[^"]*"|[0-9a-f]{8}-[0-9a-f-]{27}', "", file.read_text(encoding="utf-8"))
+
+
+def test_all_families_speak_of_the_workshop(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
+    reports = generate(workshop, tmp_path / "made", list(FAMILIES), per_subtask=4, domain=domain_file)
+    assert all(report.drawn for report in reports)
+    texts = "\n".join(texts_below(tmp_path / "made")).replace("mini_", "")
+    for video_id in ("capsule_01", "portafilter_01", "fully_automatic_01"):
+        texts = texts.replace(video_id, "")
+    assert coffee_words(texts) == []
+    assert "timber machine" in texts
+
+
+def test_sets_of_the_graph_speak_of_the_workshop(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
+    configs = ("grounding", "referring", "temporal_vqa")
+    sampling = {name: {"domain": str(domain_file), "limit": 30} for name in configs}
+    built = build(workshop, tmp_path / "made", configs=configs, sampling=sampling, cache=False, frames="linked")
+    for config in built.configs:
+        lines = (tmp_path / "made" / "frozen" / f"{config.name}.jsonl").read_text(encoding="utf-8").splitlines()
+        assert lines
+        data = [json.loads(line)["task_data"] for line in lines]
+        assert coffee_words(json.dumps([[row["inputs"], row["target"]] for row in data], ensure_ascii=False)) == []
+
+
+def test_mass_nouns_and_phrases_are_those_of_the_domain(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
+    text = domain_file.read_text(encoding="utf-8")
+    changed = tmp_path / "changed.yaml"
+    text = text.replace("holds: held by", "holds: gripped by").replace("no_color: [skin]", "no_color: [white]")
+    changed.write_text(text, encoding="utf-8")
+    sampling = {"grounding": {"domain": str(changed)}}
+    build(workshop, tmp_path / "made", configs=("grounding",), sampling=sampling, cache=False, frames="linked")
+    asked = (tmp_path / "made" / "frozen" / "grounding.jsonl").read_text(encoding="utf-8")
+    phrases = [json.loads(line)["task_data"]["inputs"]["phrase"] for line in asked.splitlines()]
+    assert any("gripped by" in phrase for phrase in phrases)
+    assert not any("held by" in phrase or "white" in phrase for phrase in phrases)
+
+
+def test_prompts_and_rubrics_speak_of_the_workshop(domain_file: Path) -> None:
+    setting = f"domain:{domain_file}"
+    for name in get_benchmark("barista").task_names:
+        ours, prompts = get_task("barista", name).prompts, read_wording("barista", name, setting)
+        assert coffee_words("\n".join((prompts.system, prompts.user, *prompts.extra.values()))) == []
+        assert (prompts.wording, prompts.version) == (f"domain:{prompts.sha256[:8]}", ours.version)
+        assert "{domain." not in prompts.system
+        assert prompts.sha256 != ours.sha256
+    for name in ("referring", "temporal_vqa"):
+        rubric = load_rubric(get_task("barista", name), setting)
+        criteria = [text for c in rubric.criteria for text in (c.text, c.scale, *c.steps)]
+        assert coffee_words("\n".join((rubric.introduction, *criteria, rubric.vocabulary_text))) == []
+        assert rubric.wording == f"domain:{rubric.sha256[:8]}"
+    writer = judge_prompts("questions", domain_file)
+    assert coffee_words(f"{writer.system}\n{writer.user}") == []
+
+
+def test_a_run_asks_in_the_words_of_the_workshop(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
+    data = build(workshop, tmp_path / "data", configs=("relations",), sampling={"relations": {"limit": 2}}, cache=False)
+    setting = Path(f"domain:{domain_file}")
+    run(data.folder, tmp_path / "run", model="chance", runs=1, task="relations", prompts=setting)
+    described = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert described["prompts"]["wording"].startswith("domain:")
+
+
+def test_the_release_has_no_words_of_another_domain() -> None:
+    with pytest.raises(ConfigError, match="the release has no parameter for domain"):
+        released_parameters("temporal_vqa", Sampling(frames=6, domain="default"))
+
+
+def test_a_written_question_names_nothing_of_the_domain_that_does_not_change(domain_file: Path) -> None:
+    domain = load_domain(domain_file)
+    text = "Is the jar, or the timber machine, sanded? It is folded."
+    assert set(invented(text, [], domain)) == {"jar", "timber", "timber machine", "folded"}
+    assert "timber machine" not in invented(text, [])
+
+
+def test_a_domain_that_lacks_what_is_asked_of_it_says_so(domain_file: Path, workshop: Path, tmp_path: Path) -> None:
+    text = domain_file.read_text(encoding="utf-8")
+    bare = tmp_path / "bare.yaml"
+    without = re.sub(r"(?m)^(prompts|phrases):\n(?:  .*\n)+", "", text)
+    bare.write_text(without, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"bare\.yaml: prompts: not there\. Remedy"):
+        read_wording("barista", "relations", f"domain:{bare}")
+    settings = {"configs": ("grounding",), "sampling": {"grounding": {"domain": str(bare)}}, "cache": False}
+    with pytest.raises(ConfigError, match=r"bare\.yaml: phrases: not there\. Remedy"):
+        build(workshop, tmp_path / "made", **settings)
+    bare.write_text(text.replace("doing: making timber", 'doing: "making\\ntimber"'), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"prompts\.doing"):
+        read_wording("barista", "relations", f"domain:{bare}")

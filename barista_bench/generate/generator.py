@@ -13,7 +13,7 @@ from tqdm import tqdm
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
-from barista_bench.generate.candidates import QuestionCandidate, Tally
+from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.family import DrawnItems, Family, family_class
 from barista_bench.generate.review import (
@@ -201,11 +201,11 @@ def _report(
     for subtask in family.subtasks:
         reasons = tally.reasons(subtask)
         count = sum(item.candidate.subtask == subtask for item in drawn.items)
-        refused = {reason: number for reason, number in reasons.items() if reason != "decided"}
+        refused = {reason: number for reason, number in reasons.items() if reason != DECIDED}
         given_away = drawn.guessable.get(subtask, 0)
         if given_away:
             refused["its texts give the answer away"] = given_away
-        unbalanced = reasons.get("decided", 0) - count - given_away
+        unbalanced = reasons.get(DECIDED, 0) - count - given_away
         if unbalanced > 0 and count + given_away < per_subtask:
             refused[UNBALANCED] = unbalanced
         rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), refused))

@@ -15,8 +15,8 @@ import msgspec
 
 from barista_bench.core.task import content_seed
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally
-from barista_bench.generate.drawing import Item
+from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
+from barista_bench.generate.drawing import Item, once_an_event, thin
 from barista_bench.generate.family import Family
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_foundation import foundation_candidates
@@ -76,7 +76,8 @@ class ViSTaFamily(Family):
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
-        texts = [self.words.sequence([sequences.clips[at].name for at in order]) for order in orders]
+        names = [[scene.in_words(sequences.clips[at].name) for at in order] for order in orders]
+        texts = [self.words.sequence(row) for row in names]
         base = orders[0]
         breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
         starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
@@ -107,14 +108,23 @@ class ViSTaFamily(Family):
             )
 
     def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
-        """Whole sets, of each subtask until `most` is reached."""
-        sets: dict[tuple[str, str], list[QuestionCandidate]] = defaultdict(list)
+        """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions, of each
+        subtask until `most` is reached."""
+        clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
         for candidate in self.decided(scene, tally):
-            sets[candidate.subtask, candidate.extra["set"]].append(candidate)
+            if candidate.subtask in FOUNDATION:
+                clips.append(candidate)
+            else:
+                sets[candidate.subtask, candidate.extra["set"]].append(candidate)
+        kept = thin(once_an_event(clips, seed, tally), most, seed)
         taken: Counter[str] = Counter()
-        kept = []
+        described: set[tuple[str, ...]] = set()
         for (subtask, _), members in sorted(sets.items(), key=lambda row: content_seed("vista", seed, *row[0])):
-            if taken[subtask] < most:
+            texts = subtask, *sorted(member.right_text for member in members)
+            if texts in described:
+                tally.move(subtask, DECIDED, REPEATED, len(members))
+            elif taken[subtask] < most:
+                described.add(texts)
                 taken[subtask] += len(members)
                 kept += members
         return kept
@@ -168,17 +178,7 @@ def _one_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandid
         if clips and all(kept.values()):
             chosen = {**kept, text: clips}
     each = min(OF_A_LABEL, *(len(clips) for clips in chosen.values())) if chosen else 0
-    return [clip for clips in chosen.values() for clip in _by_video(clips)[:each]] if len(chosen) > 1 else []
-
-
-def _by_video(clips: Sequence[QuestionCandidate]) -> list[QuestionCandidate]:
-    """One clip of each video, then the second of each, and so on."""
-    turn: Counter[str] = Counter()
-    ranked = []
-    for at, clip in enumerate(clips):
-        ranked.append((turn[clip.video_id], at, clip))
-        turn[clip.video_id] += 1
-    return [clip for _, _, clip in sorted(ranked, key=lambda row: row[:2])]
+    return [clip for clips in chosen.values() for clip in clips[:each]] if len(chosen) > 1 else []
 
 
 def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[QuestionCandidate]]) -> bool:

@@ -60,7 +60,11 @@ class Family(ABC):
 
     def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
-        return thin(once_an_event(self.decided(scene, tally), seed, tally), most, seed)
+        return self.thinned(once_an_event(self.decided(scene, tally), seed, tally), most, seed)
+
+    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+        """Of each subtask about `most`; the order of `candidates` does not matter."""
+        return thin(candidates, most, seed)
 
     def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         """At most `size` items a subtask, drawn by balance, with their choices in place."""

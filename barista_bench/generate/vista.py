@@ -7,7 +7,7 @@ could have happened: in general sets they share beginnings with a base, in permu
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -61,12 +61,8 @@ class ViSTaFamily(Family):
         for level in LEVELS:
             for base in sequences.runs(level):
                 yield from self._set_of(sequences, f"level_{level}_remix", sequences.general_set(base))
-            seen: set[frozenset[int]] = set()
-            for base in (*sequences.runs(level), *sequences.broken_runs(level)):
-                if frozenset(base) not in seen:
-                    orders = sequences.permutation_set(base)
-                    seen.add(frozenset(base))
-                    yield from self._set_of(sequences, f"level_{level}_permutation", orders)
+            for orders in sequences.permutation_sets(level):
+                yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
     def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
         for refusal in Sequences(scene).refused:
@@ -108,23 +104,26 @@ class ViSTaFamily(Family):
             )
 
     def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
-        """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions, of each
-        subtask until `most` is reached."""
-        clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
-        for candidate in self.decided(scene, tally):
-            if candidate.subtask in FOUNDATION:
-                clips.append(candidate)
-            else:
-                sets[candidate.subtask, candidate.extra["set"]].append(candidate)
-        kept = thin(once_an_event(clips, seed, tally), most, seed)
-        taken: Counter[str] = Counter()
+        """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
+        clips, sets = _clips_and_sets(self.decided(scene, tally))
+        kept = once_an_event(clips, seed, tally)
         described: set[tuple[str, ...]] = set()
-        for (subtask, _), members in sorted(sets.items(), key=lambda row: content_seed("vista", seed, *row[0])):
+        for (subtask, _), members in sorted(sets.items(), key=lambda row: _set_key(row[0], seed)):
             texts = subtask, *sorted(member.right_text for member in members)
             if texts in described:
                 tally.move(subtask, DECIDED, REPEATED, len(members))
-            elif taken[subtask] < most:
+            else:
                 described.add(texts)
+                kept += members
+        return self.thinned(kept, most, seed)
+
+    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+        """Whole sets above level 1, of each subtask until `most` is reached."""
+        clips, sets = _clips_and_sets(candidates)
+        taken: Counter[str] = Counter()
+        kept = thin(clips, most, seed)
+        for (subtask, _), members in sorted(sets.items(), key=lambda row: _set_key(row[0], seed)):
+            if taken[subtask] < most:
                 taken[subtask] += len(members)
                 kept += members
         return kept
@@ -139,6 +138,21 @@ class ViSTaFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
+
+
+def _clips_and_sets(
+    candidates: Iterable[QuestionCandidate],
+) -> tuple[list[QuestionCandidate], dict[tuple[str, str], list[QuestionCandidate]]]:
+    """Candidates of level 1, and those above it by subtask and set."""
+    clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
+    for candidate in candidates:
+        is_clip = candidate.subtask in FOUNDATION
+        (clips if is_clip else sets[candidate.subtask, candidate.extra["set"]]).append(candidate)
+    return clips, sets
+
+
+def _set_key(subtask_and_set: tuple[str, str], seed: int) -> int:
+    return content_seed("vista", seed, *subtask_and_set)
 
 
 def _sequence_sets(candidates: Sequence[QuestionCandidate]) -> dict[str, list[QuestionCandidate]]:

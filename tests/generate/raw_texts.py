@@ -50,10 +50,14 @@ def is_action(video: RawVideo, words: str, name: str) -> bool:
     phrases = {verb, FAMILIES["vista"]["phrases"].get(verb, verb), FAMILIES["egocot"]["verbs"].get(verb, verb)}
     things = {label for item, kind in video.category.items() if kind == noun for label in video.labels(item)}
     nouns = {noun, FAMILIES["vista"]["nouns"].get(noun, noun), *things}
-    said = re.sub(r"\b(the|an?) ", "", words.lower())
+    said = without_articles(words.lower())
     participle = FAMILIES["handyvqa"]["doing"].get(verb, "")
     heads = {form for phrase in phrases for form in forms(phrase)} | {participle}
-    return said in {f"{head} {noun}".strip() for head in heads for noun in nouns}
+    return said in {without_articles(f"{head} {noun}".strip()) for head in heads for noun in nouns}
+
+
+def without_articles(words: str) -> str:
+    return re.sub(r"\b(the|an?) ", "", words)
 
 
 def forms(phrase: str) -> set[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import QuestionCandidate, Tally
-from barista_bench.generate.generator import generate
+from barista_bench.generate.generator import SPARE, generate, offers_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench import ToGBenchFamily
 from barista_bench.generate.tog_statements import stretches
@@ -178,6 +179,14 @@ def test_one_and_two_processes_give_the_same_bytes(generated: Path, small_kitche
     for path in generated.rglob("*"):
         if path.is_file():
             assert (tmp_path / "again" / path.relative_to(generated)).read_bytes() == path.read_bytes(), path
+
+
+def test_what_is_held_of_many_videos_does_not_grow_with_them(small_kitchen: Path) -> None:
+    graph = SceneGraph(small_kitchen)
+    assert len(graph.video_ids) >= 3  # each of which may offer `SPARE`
+    held = offers_of(graph, {"tog_bench": ToGBenchFamily(load_domain())}, None, per_subtask=1, seed=0)
+    counts = Counter(candidate.subtask for candidate in held.candidates["tog_bench"])
+    assert 0 < max(counts.values()) <= 2 * SPARE
 
 
 def test_real_clips_have_tasks_of_both_kinds(real_release: Path, tmp_path: Path) -> None:

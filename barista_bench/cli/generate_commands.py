@@ -85,8 +85,8 @@ def _print_report(report: FamilyReport) -> None:
 
 @app.command()
 def audit(
-    data: Annotated[str, typer.Argument(help="Dataset folder made by `build`.")],
-    benchmark: Annotated[str, typer.Option(help="Whose tasks it holds.")] = "barista",
+    data: Annotated[str, typer.Argument(help="Dataset folder made by `build`, or folder made by `generate`.")],
+    benchmark: Annotated[str, typer.Option(help="Whose tasks a dataset holds.")] = "barista",
     split: Annotated[str, typer.Option(help="Split; all by default.")] = "all",
     runs: Annotated[
         list[Path] | None, typer.Option(help="Scored run folder, e.g. of text_only:MODEL; may be given several times.")
@@ -95,11 +95,11 @@ def audit(
 ) -> None:
     """Look for what gives answers away: balance, places, alike choices, and guessers that see no video."""
     from barista_bench.files.writing import write_whole
-    from barista_bench.generate.audit import audit_sets, choice_sets
+    from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
     from barista_bench.reporting.audit_page import audit_page, verdict
 
     with explained():
-        audits = audit_sets(choice_sets(data, benchmark, split))
+        audits = audit_sets(generated_sets(Path(data)) or choice_sets(data, benchmark, split))
         write_whole(out, audit_page(data, audits, _ablated(runs or [])))
     for row in audits:
         guesses = ", ".join(

@@ -6,18 +6,26 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from scipy.stats import chisquare
 
 from barista_bench.benchmarks import get_task
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import DataError
+from barista_bench.files.bounded import read_json_lines
 from barista_bench.generate.candidates import alike
+from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess
+from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
+MAX_BYTES = 2**30
+"""Of a file of items."""
+_REMEDY = "generate the folder again"
 MOST_SHOWN = 10
 """Answers and alike choices that are named."""
 
@@ -81,6 +89,42 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
     if not sets:
         raise DataError(f"{data}: no task of it gives choices. Remedy: name a dataset with multiple choice")
     return sets
+
+
+def generated_sets(folder: Path) -> dict[str, list[AskedChoices]]:
+    """The questions with choices in a folder that `generate` wrote, by family and subtask; empty where it is none.
+
+    Raises:
+        DataError: a file of items cannot be read.
+    """
+    sets: dict[str, list[AskedChoices]] = {}
+    for family in FAMILIES:
+        path = folder / f"{family}.items.jsonl"
+        subtasks = family_class(family)(load_domain()).choice_subtasks
+        rows = read_json_lines(path, MAX_BYTES, _DECODER.decode, what="is no file of items", remedy=_REMEDY)
+        for _, item in rows if path.is_file() else ():
+            if item.subtask in subtasks:
+                texts = tuple(choice.text for choice in item.choices)
+                asked = AskedChoices(item.video_id, item.question, texts, item.correct)
+                sets.setdefault(f"{family} {item.subtask}", []).append(asked)
+    return sets
+
+
+class _ItemText(msgspec.Struct):
+    text: str
+
+
+class _ItemLine(msgspec.Struct):
+    """What an audit reads of a line of `<family>.items.jsonl`."""
+
+    subtask: str
+    video_id: str
+    question: str
+    choices: tuple[_ItemText, ...]
+    correct: tuple[int, ...]
+
+
+_DECODER = msgspec.json.Decoder(_ItemLine)
 
 
 def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:

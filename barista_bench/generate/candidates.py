@@ -18,6 +18,11 @@ Fields = dict[str, Any]
 ALIKE = 0.9
 """Similarity of two texts, letter by letter, from which on they are no two choices."""
 
+DECIDED = "decided"
+"""In a tally: what can be asked."""
+REPEATED = "asks about what another question asks about"
+"""Why what can be asked is not."""
+
 
 class Choice(NamedTuple):
     """One answer, and what it says of the scene."""
@@ -40,6 +45,8 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         frames: moments that the question is about.
         objects: ids of what it is about.
         answer: what the answer is, for the balance of the set; by default the text of the right ones.
+        event: what happens that is asked about: of one event a subtask asks once. By default what is said of `objects`
+            by the right answers.
         extra: what the family writes beside, JSON values.
     """
 
@@ -53,11 +60,21 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     frames: tuple[int, ...]
     objects: tuple[str, ...] = ()
     answer: str = ""
+    event: str = ""
     extra: Fields = {}
 
     @property
     def answer_class(self) -> str:
-        return self.answer or "; ".join(choice.text for choice in self.right)
+        return self.answer or self.right_text
+
+    @property
+    def right_text(self) -> str:
+        return "; ".join(choice.text for choice in self.right)
+
+    @property
+    def event_key(self) -> tuple[str, ...]:
+        """The same for two candidates of one video that ask about one event."""
+        return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
 
 class Decided(NamedTuple):
@@ -118,6 +135,11 @@ class Tally:
 
     def add(self, subtask: str, reason: str) -> None:
         self.counts[subtask, reason] += 1
+
+    def move(self, subtask: str, before: str, after: str, count: int) -> None:
+        """Count some of its candidates under another reason."""
+        self.counts[subtask, before] -= count
+        self.counts[subtask, after] += count
 
     def merge(self, other: Tally) -> None:
         self.counts.update(other.counts)

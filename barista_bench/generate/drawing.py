@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from barista_bench.core.task import content_seed
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +25,18 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     candidate: QuestionCandidate
     choices: tuple[Choice, ...] = ()
     correct: tuple[int, ...] = ()
+
+
+def once_an_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
+    """Of one video's candidates that ask about the same event one, by seed; the others are counted as `REPEATED`."""
+    by_event: dict[tuple[str, ...], QuestionCandidate] = {}
+    for candidate in candidates:
+        other = by_event.get(candidate.event_key)
+        if other is not None:
+            tally.move(candidate.subtask, DECIDED, REPEATED, 1)
+        if other is None or _key(candidate, seed) < _key(other, seed):
+            by_event[candidate.event_key] = candidate
+    return list(by_event.values())
 
 
 def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:

@@ -14,6 +14,7 @@ from barista_bench.core.task import Json
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.egocot_moments import EgoCoTWords
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
+from barista_bench.generate.naming import third_person
 from barista_bench.generate.scene import ActionSpan, Scene
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph.domain import Side
@@ -117,11 +118,11 @@ class EvidenceMaker:
         return StatedFact(
             "operator",
             "does",
-            self.words.said(name),
+            self._said(name),
             frame,
             start,
             end,
-            f"the person {self.words.third_person(name)}",
+            f"the person {third_person(self._said(name))}",
             atom,
         )
 
@@ -131,17 +132,17 @@ class EvidenceMaker:
         changes += [self._state(cause.object, cause.type, cause.after, end)]
         yield from changes
         result = changes[1].text
-        text = f"the person {self.words.third_person(cause.action)}"
+        text = f"the person {third_person(self._said(cause.action))}"
         for action in self.scene.actions:
             if action.name == cause.action and action.start <= end and action.end > start:
                 frame = (max(action.start, start) + min(action.end - 1, end)) // 2
                 span = action.start, action.end - 1
                 yield StatedFact(
-                    "operator", "does", self.words.said(action.name), frame, *span, text, Does(action.name, frame)
+                    "operator", "does", self._said(action.name), frame, *span, text, Does(action.name, frame)
                 )
         outcome = result.removeprefix("the ")
         yield StatedFact(
-            self.words.said(cause.action), "causes", outcome, start, start, end, f"{text}, so that {result}", cause
+            self._said(cause.action), "causes", outcome, start, start, end, f"{text}, so that {result}", cause
         )
 
     def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
@@ -197,6 +198,9 @@ class EvidenceMaker:
             "holds": holds,
             "text": fact.text,
         }
+
+    def _said(self, action: str) -> str:
+        return self.words.said(self.scene.in_words(action))
 
     def _name(self, object_id: str) -> str:
         return self.scene.things[object_id].name

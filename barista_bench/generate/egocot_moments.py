@@ -51,20 +51,6 @@ class EgoCoTWords(DomainRecord, frozen=True):
             text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
         return " ".join(text)
 
-    def third_person(self, name: str) -> str:
-        """What somebody does.
-
-        >>> words = EgoCoTWords()
-        >>> words.third_person("Press button"), words.third_person("Carry cup"), words.third_person("Clean up")
-        ('presses the button', 'carries the cup', 'cleans up')
-        """
-        verb, _, rest = self.said(name).partition(" ")
-        if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
-            verb = f"{verb[:-1]}ies"
-        else:
-            verb += "es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s"
-        return f"{verb} {rest}".strip()
-
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
 _NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
@@ -89,6 +75,10 @@ class Moments:
 
     def time(self, frame: int) -> str:
         return clock(frame / self.scene.fps)
+
+    def said(self, action: str) -> str:
+        """What an action or a step is called, with articles."""
+        return self.words.said(self.scene.in_words(action))
 
     def between(self, start: int, end: int) -> str:
         return f"Between {self.time(start)} and {self.time(end)}."
@@ -156,12 +146,14 @@ class Moments:
         things: Sequence[Thing] = (),
         *,
         answer: str = "",
+        event: str = "",
         given: Sequence[Statement] = (),
     ) -> QuestionCandidate:
         """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
 
         Args:
             choices: may hold the right one.
+            event: as `QuestionCandidate` has it.
         """
         asked = tuple(dict.fromkeys(frames))
         seen = (Seen(thing.id, frame) for thing in things for frame in asked)
@@ -176,6 +168,7 @@ class Moments:
             frames=asked,
             objects=tuple(thing.id for thing in things),
             answer=answer,
+            event=event,
         )
 
     def is_state(self, span: ValueSpan, value: str | None = None) -> str:

@@ -98,8 +98,8 @@ def when_it_changed(at: Moments) -> Iterator[QuestionCandidate]:
         question = f"Looking back, when did the {before.thing.name} go from {first} to {last}?"
         for row, number in at.intervals(after.start):
             choices = [_changes(at, before, after, *interval) for interval in row]
-            answer = f"interval {number}"
-            yield at.question("SR", question, choices[number], choices, row[number], [before.thing], answer=answer)
+            asked = "SR", question, choices[number], choices, row[number], [before.thing]
+            yield at.question(*asked, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
 
 
 def _changes(at: Moments, before: ValueSpan, after: ValueSpan, start: int, end: int) -> Choice:
@@ -143,7 +143,8 @@ def order_of_contacts(at: Moments) -> Iterator[QuestionCandidate]:
                 right = next(choice for choice in choices if choice.statement.truth(at.scene) is not False)
                 candidate = at.question("HOTR", question, right, choices, frames, answer=f"way {choices.index(right)}")
                 named = tuple(Unique(thing.id, (frame,)) for thing, frame in zip(things, frames, strict=True))
-                yield msgspec.structs.replace(candidate, given=named, objects=tuple(thing.id for thing in things))
+                ids = tuple(thing.id for thing in things)
+                yield msgspec.structs.replace(candidate, given=named, objects=ids, event=" ".join(ids))
 
 
 def _in_order(until: int, one: tuple[Thing, Thing], other: tuple[Thing, Thing]) -> Choice:

@@ -10,6 +10,7 @@ from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.egocot_moments import Moments, sentence, touching
 from barista_bench.generate.egocot_questions import in_quarter, quarters
 from barista_bench.generate.egocot_statements import BringsAbout, InStep, NextAction, NextState, causes_of, quarter_of
+from barista_bench.generate.naming import third_person
 from barista_bench.generate.scene import HandUse, Thing, ValueSpan
 from barista_bench.generate.statements import AllOf, Seen, Touches
 
@@ -27,7 +28,8 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
             things = at.visible(at.by_use, frame, moments[1])
             choices = [choice(span) for span in states if span.thing in things]
             question = f"After {at.time(frame)}, which of these comes to be the case next?"
-            yield at.question("NSA", question, choice(after), choices, [frame, moments[1]], [after.thing])
+            asked = "NSA", question, choice(after), choices, [frame, moments[1]], [after.thing]
+            yield at.question(*asked, event=f"{after.thing.id} from {after.start}")
         since = after.start
 
 
@@ -60,11 +62,12 @@ def next_action(at: Moments) -> Iterator[QuestionCandidate]:
         hands = [Seen(hand, until) for use in at.contacts(until)[:1] if (hand := at.scene.hand_id(use.side))]
         question = f"After {at.time(frame)}, what does the person do next?"
         right = _done_next(at, following.name, frame, until)
-        yield at.question("NAA", question, right, choices, [frame, until], given=hands)
+        event = f"{following.name} from {following.start}"
+        yield at.question("NAA", question, right, choices, [frame, until], event=event, given=hands)
 
 
 def _done_next(at: Moments, name: str, frame: int, until: int) -> Choice:
-    return Choice(sentence(at.words.said(name)), NextAction(name, frame, until))
+    return Choice(sentence(at.said(name)), NextAction(name, frame, until))
 
 
 def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
@@ -81,13 +84,14 @@ def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
         choice = partial(_brings_about, at, *moments)
         choices = [choice(*other) for other in outcomes if at.scene.unique(other[2].thing, moments)]
         question = f"Between {at.time(moments[0])} and {at.time(moments[1])}, which action has which result?"
-        yield at.question("LCOI", question, choice(name, before, after), choices, moments, [after.thing])
+        event = f"{after.thing.id} from {after.start}"
+        yield at.question("LCOI", question, choice(name, before, after), choices, moments, [after.thing], event=event)
 
 
 def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
     verbs = at.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
-    text = f"The person {at.words.third_person(name)}, so that {at.is_state(after)}."
+    text = f"The person {third_person(at.said(name))}, so that {at.is_state(after)}."
     return Choice(text, BringsAbout(name, after.thing.id, *values, start, end + 1, verbs))
 
 
@@ -100,15 +104,16 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
             question = f"Which step of the work is under way at {at.time(frame)}?"
             yield at.question("PR", question, _under_way(at, name, frame), choices, [frame])
     for first, second in pairwise(at.scene.steps):
-        steps = [f'the step "{at.words.said(step.name)}"' for step in (first, second)]
+        steps = [f'the step "{at.said(step.name)}"' for step in (first, second)]
         question = f"When did the work pass from {steps[0]} to {steps[1]}?"
         for row, number in at.intervals(second.start):
             choices = [_passes(at, first.name, second.name, *interval) for interval in row]
-            yield at.question("PR", question, choices[number], choices, row[number], answer=f"interval {number}")
+            asked = "PR", question, choices[number], choices, row[number]
+            yield at.question(*asked, answer=f"interval {number}", event=f"step from {second.start}")
 
 
 def _under_way(at: Moments, name: str, frame: int) -> Choice:
-    return Choice(sentence(at.words.said(name)), InStep(name, frame))
+    return Choice(sentence(at.said(name)), InStep(name, frame))
 
 
 def _passes(at: Moments, first: str, second: str, start: int, end: int) -> Choice:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import QuestionCandidate, Tally, decide
-from barista_bench.generate.drawing import Item, draw, thin, with_choices
+from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, decide
+from barista_bench.generate.drawing import Item, draw, once_an_event, thin, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.scene_graph import SceneGraph
@@ -56,13 +56,17 @@ class Family(ABC):
         """The candidates that the graph decides; the others are counted by their reason."""
         for candidate in self.candidates(scene):
             verdict = decide(candidate, scene, self.wrong_needed(candidate))
-            tally.add(candidate.subtask, verdict.reason or "decided")
+            tally.add(candidate.subtask, verdict.reason or DECIDED)
             if verdict.candidate is not None:
                 yield verdict.candidate
 
     def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
-        """The decided candidates that a video offers: of each subtask about `most`."""
-        return thin(self.decided(scene, tally), most, seed)
+        """The decided candidates that a video offers: one an event, of each subtask about `most`."""
+        return self.thinned(once_an_event(self.decided(scene, tally), seed, tally), most, seed)
+
+    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+        """Of each subtask about `most`; the order of `candidates` does not matter."""
+        return thin(candidates, most, seed)
 
     def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         """At most `size` items a subtask, drawn by balance, with their choices in place."""

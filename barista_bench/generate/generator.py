@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from tqdm import tqdm
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
-from barista_bench.generate.candidates import QuestionCandidate, Tally
+from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.family import DrawnItems, Family, family_class
 from barista_bench.generate.review import (
@@ -31,9 +32,7 @@ from barista_bench.scene_graph.domain import load_domain
 
 REVIEW_FILE = "review.jsonl"
 SPARE = 4
-"""How many times the share of the set that falls to a video it may offer: what balance needs to choose from."""
-
-
+"""How many times what is asked for is kept to choose from: of a video times its share of the set, of all the set."""
 UNBALANCED = "left out, so that the set stays in balance"
 """Why what could be asked is not, though there is room for it."""
 
@@ -80,6 +79,14 @@ class _VideoOffer(NamedTuple):
     problem: str = ""
 
 
+class Offers(NamedTuple):
+    """What all videos offer and refuse, by family, and why videos were lost, by id."""
+
+    candidates: dict[str, list[QuestionCandidate]]
+    tallies: dict[str, Tally]
+    lost_videos: dict[str, str]
+
+
 def generate(
     source: str | Path,
     out: str | Path,
@@ -124,12 +131,11 @@ def generate(
     refuse_inside(out, graph.root)
     check_target(out)
     verdicts = read_review(Path(review)) if review else {}
-    offers = _candidates(graph, tuple(makers), domain, per_subtask, seed, num_proc, progress)
+    offers = offers_of(graph, makers, domain, per_subtask, seed, num_proc, progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in makers.items():
-            offered = [candidate for offer in offers for candidate in offer.candidates.get(name, ())]
-            drawn = family.items(offered, per_subtask, seed, ceiling)
+            drawn = family.items(offers.candidates[name], per_subtask, seed, ceiling)
             to_review = unreviewed(name, drawn.items, [_item_line(item) for item in drawn.items])
             _check_revisable(family, to_review, verdicts)
             items = reviewed(drawn.items, to_review, verdicts)
@@ -161,23 +167,34 @@ def _write_family(family: Family, items: Sequence[Item], report: FamilyReport, g
     write_whole(folder / f"{family.name}.report.json", msgspec.json.encode(report) + b"\n")
 
 
-def _candidates(
+def offers_of(
     graph: SceneGraph,
-    families: tuple[str, ...],
+    families: Mapping[str, Family],
     domain: str | Path | None,
     per_subtask: int,
     seed: int,
-    num_proc: int,
-    progress: bool,
-) -> list[_VideoOffer]:
-    """What each video offers, in the order of their ids."""
+    num_proc: int = 1,
+    progress: bool = False,
+) -> Offers:
+    """What all videos offer, of each subtask up to about `SPARE` times twice what is asked for: what is held at once
+    does not grow with the number of videos."""
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    jobs = [
-        _Job(str(graph.root), video_id, families, str(domain) if domain else None, most, seed) for video_id in video_ids
-    ]
+    path = str(domain) if domain else None
+    jobs = [_Job(str(graph.root), video_id, tuple(families), path, most, seed) for video_id in video_ids]
+    offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {})
     results = map_in_processes(_of_video, jobs, num_proc)
-    return list(tqdm(results, total=len(jobs), desc="reading graphs", unit="video", disable=not progress))
+    for result in tqdm(results, total=len(jobs), desc="reading graphs", unit="video", disable=not progress):
+        if result.problem:
+            offers.lost_videos[result.video_id] = result.problem
+            continue
+        for name, family in families.items():
+            offers.tallies[name].merge(result.tallies[name])
+            held = offers.candidates[name] + result.candidates[name]
+            if max(Counter(candidate.subtask for candidate in held).values(), default=0) > 2 * SPARE * per_subtask:
+                held = family.thinned(held, SPARE * per_subtask, seed)
+            offers.candidates[name] = held
+    return offers
 
 
 def _of_video(job: _Job) -> _VideoOffer:
@@ -202,26 +219,22 @@ def _families(names: tuple[str, ...], domain: str | None) -> Mapping[str, Family
 
 
 def _report(
-    family: Family, drawn: DrawnItems, offers: Sequence[_VideoOffer], per_subtask: int, seed: int, kept: list[Retention]
+    family: Family, drawn: DrawnItems, offers: Offers, per_subtask: int, seed: int, kept: list[Retention]
 ) -> FamilyReport:
-    tally = Tally()
-    for offer in offers:
-        if family.name in offer.tallies:
-            tally.merge(offer.tallies[family.name])
+    tally = offers.tallies[family.name]
     rows = []
     for subtask in family.subtasks:
         reasons = tally.reasons(subtask)
         count = sum(item.candidate.subtask == subtask for item in drawn.items)
-        refused = {reason: number for reason, number in reasons.items() if reason != "decided"}
+        refused = {reason: number for reason, number in reasons.items() if reason != DECIDED}
         given_away = drawn.guessable.get(subtask, 0)
         if given_away:
             refused["its texts give the answer away"] = given_away
-        unbalanced = reasons.get("decided", 0) - count - given_away
+        unbalanced = reasons.get(DECIDED, 0) - count - given_away
         if unbalanced > 0 and count + given_away < per_subtask:
             refused[UNBALANCED] = unbalanced
         rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), refused))
-    lost = {offer.video_id: offer.problem for offer in offers if offer.problem}
-    return FamilyReport(family.name, seed, tuple(rows), lost, tuple(kept))
+    return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(kept))
 
 
 def _reasons(report: FamilyReport) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any
 
+import msgspec
 from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
@@ -93,7 +94,7 @@ class Questions:
 
     def _doing(self, action: str) -> str:
         """A sentence about an activity; empty where its verb has no participle."""
-        verb, _, noun = action.lower().partition(" ")
+        verb, _, noun = self.scene.in_words(action).lower().partition(" ")
         return f"The person is {self.words.doing[verb]} the {noun}." if verb in self.words.doing else ""
 
     # Process
@@ -201,7 +202,10 @@ class Questions:
             joined = {other for item in touched for other in self._joined(item, clip)}
             others = [item for item in scene.things if item not in joined and self._is_clear(item, clip)]
             right = tuple(self._object(item, clip) for item in counted)
-            given = (*self._clear(tuple(counted), clip), NothingElseTouched(tuple(counted), clip.start, clip.stop))
+            given = (
+                *self._clear(tuple(counted), clip),
+                NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown),
+            )
             wrong = [self._object(item, clip) for item in others]
             yield self._asked("objects", OBJECTS, clip, right, wrong, given, tuple(counted))
             yield self._asked_masks("rvos_objects", OBJECTS, clip, right, wrong, given, counted, uses)
@@ -268,9 +272,11 @@ class Questions:
                 choices = {values: self._course(thing, values, clip) for values in courses}
                 right = choices.pop(course)
                 question, given = STATE.format(name=thing.name), self._clear((thing.id,), clip)
-                yield self._asked(
+                asked = self._asked(
                     "state", question, clip, right, choices.values(), given, (thing.id,), {ABOUT: thing.name}
                 )
+                changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
+                yield msgspec.structs.replace(asked, event=f"{thing.id} {course} {changes}")
 
     def _course(self, thing: Thing, values: tuple[str, ...], clip: Clip) -> Choice:
         said = [self.words.states.get(value, value) for value in values]

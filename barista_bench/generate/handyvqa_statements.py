@@ -103,19 +103,35 @@ class TouchedInClip(Statement, frozen=True):
 
 
 class NothingElseTouched(Statement, frozen=True):
-    """No hand is recorded on anything in [start, end) but on these objects, what they are parts of, and their parts."""
+    """No hand is recorded on anything in [start, end) but on these objects, what they are parts of, and their parts;
+    nor is one in front of or at anything else on half of the frames `shown` or more, as if it touched that, unless it
+    is recorded as in, on or at one of the objects."""
 
-    unmet: ClassVar[str] = "hands touch something else near the clip"
+    unmet: ClassVar[str] = "hands touch something else near the clip, or seem to"
     objects: tuple[str, ...]
     start: int
     end: int
+    shown: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
         near = (
             use for use in scene.uses if use.start < self.end + scene.margin and use.end > self.start - scene.margin
         )
-        others = {use.thing.id for use in near} - set(self.objects)
-        return all(any(scene.is_part_of_other(other, item) for item in self.objects) for other in others)
+        touched = {use.thing.id for use in near}
+        others = [item for item in scene.things if not self._is_among(scene, item)]
+        places = [span for span in scene.places if span.start < self.end and span.end > self.start]
+        pairs = [{span.thing.id, span.other.id} for span in places]
+        joined = {item for pair in pairs if pair & set(self.objects) for item in pair}
+        return not any(item in touched or (item not in joined and self._seems_touched(scene, item)) for item in others)
+
+    def _is_among(self, scene: Scene, item: str) -> bool:
+        return item in self.objects or any(scene.is_part_of_other(item, other) for other in self.objects)
+
+    def _seems_touched(self, scene: Scene, item: str) -> bool:
+        hands = [hand for side in SIDES if (hand := scene.hand_id(side))]
+        pairs = [(hand, frame) for frame in self.shown if scene.annotated(item, frame) for hand in hands]
+        near = {frame for hand, frame in pairs if scene.annotated(hand, frame) and not scene.apart(hand, item, frame)}
+        return 2 * len(near) >= len(self.shown)
 
 
 class Masked(Statement, frozen=True):
@@ -230,7 +246,7 @@ class Course(Statement, frozen=True):
     Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the
     frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
     is said to stay does not. A course that only leaves some value out is neither, nor one whose last value somebody
-    goes on to bring about (`goes_on`).
+    goes on to bring about (`goes_on`), nor any where a change by degrees is near the beginning or the end.
     """
 
     object: str
@@ -264,6 +280,8 @@ def recorded_course(
     spans.sort(key=lambda span: span.start)
     dimensions = scene.domain.attributes[kind].dimensions if kind in scene.domain.attributes else ()
     if not any(all(_is_listed(span.value, dimension) for span in spans) for dimension in dimensions):
+        return None
+    if not all(scene.is_settled(object_id, kind, frame) for frame in (start, end - 1)):
         return None
     if not spans or spans[0].start - start > gap or end - spans[-1].end > gap:
         return None

@@ -33,7 +33,7 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
     plain: dict[SceneObject, str] = {}
     for item in video.objects:
         kind, category = kinds.get(item.id, ""), item.category.lower()
-        is_better = category in domain.vague or kind.lower().endswith(f" {category}")
+        is_better = category in domain.vague or domain.same_noun(kind, category)
         name = kind.lower() if kind and is_better else category
         if name != "unknown" and domain.side(item.category) is None:
             plain[item] = name
@@ -65,3 +65,17 @@ def _shared(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
     """Those whose name another has too."""
     times = Counter(names.values())
     return [(item, name) for item, name in names.items() if times[name] > 1]
+
+
+def third_person(phrase: str) -> str:
+    """A phrase that begins with a verb, said of a person.
+
+    >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
+    ('presses the button', 'carries the cup', 'cleans up')
+    """
+    verb, _, rest = phrase.partition(" ")
+    if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
+        verb = f"{verb[:-1]}ies"
+    else:
+        verb += "es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s"
+    return f"{verb} {rest}".strip()

@@ -371,6 +371,20 @@ class Scene:
         return tuple(sorted(pairs, key=lambda pair: (pair[1].start, pair[1].thing.id)))
 
     @cached_property
+    def _gradual_changes(self) -> dict[tuple[str, str], list[int]]:
+        """Of attributes, by thing and type, the frames from which on they have a value that they come to by degrees."""
+        frames: dict[tuple[str, str], list[int]] = {}
+        for _, after in self.changes:
+            if after.value in self.domain.gradual.get(after.type, ()):
+                frames.setdefault((after.thing.id, after.type), []).append(after.start)
+        return frames
+
+    def is_settled(self, object_id: str, attribute_type: str, frame: int) -> bool:
+        """Whether an attribute does not come to a value by degrees within the domain's length `gradual` of a frame."""
+        blur = self.frames(self.domain.lengths.gradual)
+        return all(abs(frame - at) > blur for at in self._gradual_changes.get((object_id, attribute_type), ()))
+
+    @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:
         """Where things with a name are, by time."""
         table: Ranges = self.video.relations_table
@@ -396,6 +410,12 @@ class Scene:
             ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.activities()
         ]
         return tuple(sorted((row for row in rows if row.noun), key=lambda row: (row.start, row.end, row.name)))
+
+    def in_words(self, action: str) -> str:
+        """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called."""
+        verb, _, noun = action.partition(" ")
+        names = [thing.noun for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
+        return f"{verb} {names[0]}" if len(names) == 1 else action
 
     @cached_property
     def steps(self) -> tuple[ActionSpan, ...]:

@@ -142,7 +142,8 @@ class TouchedDuring(Statement, frozen=True):
 
 class HasValue(Statement, frozen=True):
     """An attribute has a value. False: it has one then that excludes it, and nobody does what goes on with the value:
-    while an "Empty container" is recorded, a container that is empty may be taken for one that is being emptied."""
+    while an "Empty container" is recorded, a container that is empty may be taken for one that is being emptied.
+    Neither near a change by degrees: when a tray has become empty nobody can tell."""
 
     object: str
     type: str
@@ -150,6 +151,8 @@ class HasValue(Statement, frozen=True):
     frame: int
 
     def truth(self, scene: Scene) -> Truth:
+        if not scene.is_settled(self.object, self.type, self.frame):
+            return None
         low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
         spans = [
             span

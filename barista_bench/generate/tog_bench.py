@@ -32,6 +32,7 @@ from barista_bench.generate.scene import Scene, Thing
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
 from barista_bench.generate.tog_statements import (
     Fillable,
+    Handled,
     NoneInView,
     NotParts,
     Trackable,
@@ -68,12 +69,14 @@ class TogWords(DomainRecord, frozen=True):
 
     Args:
         scene: kind of room.
+        handled: a sentence that leaves, of things of which there may be several, only those that hands touch.
         places: predicate to the instruction that brings {a} into this relation to {b}.
         states: value of the attribute `state` to the instruction that brings {a} into it.
         synonyms: name or category to further names that are right.
     """
 
     scene: str
+    handled: str
     explicit: tuple[Instruction, ...]
     implicit: tuple[Instruction, ...]
     places: dict[str, str]
@@ -184,6 +187,9 @@ class ToGBenchFamily(Family):
         text = say
         for letter, thing in named.items():
             text = text.replace(letter, thing.name)
+        handled = [thing for thing in things if not self._is_singular(thing)]
+        if handled:
+            text = f"{text} {self.words.handled}"
         kinds: list[Kind] = [
             "explicit" if letter in named else "implicit" for letter, _ in zip(LETTERS, things, strict=False)
         ]
@@ -197,14 +203,19 @@ class ToGBenchFamily(Family):
                 *evidence,
                 NotParts(ids),
                 *(Unmistakable(thing.id) for thing in named.values()),
+                *(Handled(thing.id) for thing in handled),
                 *(Trackable(object_id) for object_id in ids),
             ),
             span=(0, scene.frame_count),
             frames=(),
             objects=ids,
             answer="; ".join(sorted(thing.category for thing in things)),
+            event=text,
             extra={"kinds": kinds},
         )
+
+    def _is_singular(self, thing: Thing) -> bool:
+        return thing.noun in self.domain.singular or thing.category.lower() in self.domain.singular
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         videos, tasks = [], []
@@ -227,9 +238,10 @@ class ToGBenchFamily(Family):
         return TaskRecord(item.id, candidate.video_id, candidate.question, kind, objects)
 
     def _record(self, scene: Scene, thing: Thing, kind: Kind) -> ObjectRecord:
-        is_vague = thing.category.lower() in self.domain.vague
-        name = thing.name if is_vague else thing.category
-        synonyms = [word for word in self.words.synonyms.get(name, ()) if word != name]
+        category = thing.category.lower()
+        kinds = [thing.noun, *([] if category in self.domain.vague else [category])]
+        further = [word for kind in kinds for word in (kind, *self.words.synonyms.get(kind, ()))]
+        synonyms = [word for word in dict.fromkeys(further) if word != thing.name]
         spans = stretches(scene, thing.id)
         intervals = [(round(start / scene.fps, 3), round(end / scene.fps, 3)) for start, end in spans]
         boxes = [
@@ -237,7 +249,7 @@ class ToGBenchFamily(Family):
             for second, frame in whole_seconds(scene)
             if any(start <= frame < end for start, end in spans) and scene.visible(thing.id, frame)
         ]
-        return ObjectRecord(name, intervals, boxes, kind, synonyms, thing.id)
+        return ObjectRecord(thing.name, intervals, boxes, kind, synonyms, thing.id)
 
 
 def _own_names(things: Sequence[Thing]) -> Slots:

@@ -47,6 +47,24 @@ class Unmistakable(Statement, frozen=True):
         return scene.unique(scene.things[self.object], sorted(frames))
 
 
+class Handled(Statement, frozen=True):
+    """A hand is on an object or on a part of it, at some time, for longer than the domain's `margin`: of what hands are
+    on an annotation leaves nothing out."""
+
+    unmet: ClassVar[str] = "no hand touches it, and its name could mean a thing that is not annotated"
+
+    object: str
+
+    def truth(self, scene: Scene) -> Truth:
+        is_touched = any(
+            end - start > scene.margin
+            for use in scene.uses
+            if use.thing.id == self.object or self.object in scene.wholes.get(use.thing.id, ())
+            for _, start, end in use.contacts
+        )
+        return is_touched or None
+
+
 class NotParts(Statement, frozen=True):
     """None of the objects is a part of another."""
 

@@ -7,7 +7,7 @@ could have happened: in general sets they share beginnings with a base, in permu
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,8 +15,8 @@ import msgspec
 
 from barista_bench.core.task import content_seed
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally
-from barista_bench.generate.drawing import Item
+from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
+from barista_bench.generate.drawing import Item, once_an_event, thin
 from barista_bench.generate.family import Family
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_foundation import foundation_candidates
@@ -62,12 +62,8 @@ class ViSTaFamily(Family):
         for level in LEVELS:
             for base in sequences.runs(level):
                 yield from self._set_of(sequences, f"level_{level}_remix", sequences.general_set(base))
-            seen: set[frozenset[int]] = set()
-            for base in (*sequences.runs(level), *sequences.broken_runs(level)):
-                if frozenset(base) not in seen:
-                    orders = sequences.permutation_set(base)
-                    seen.add(frozenset(base))
-                    yield from self._set_of(sequences, f"level_{level}_permutation", orders)
+            for orders in sequences.permutation_sets(level):
+                yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
     def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
         for refusal in Sequences(scene).refused:
@@ -77,7 +73,8 @@ class ViSTaFamily(Family):
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
-        texts = [self.words.sequence([sequences.clips[at].name for at in order]) for order in orders]
+        names = [[scene.in_words(sequences.clips[at].name) for at in order] for order in orders]
+        texts = [self.words.sequence(row) for row in names]
         base = orders[0]
         breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
         starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
@@ -108,13 +105,25 @@ class ViSTaFamily(Family):
             )
 
     def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
-        """Whole sets, of each subtask until `most` is reached."""
-        sets: dict[tuple[str, str], list[QuestionCandidate]] = defaultdict(list)
-        for candidate in self.decided(scene, tally):
-            sets[candidate.subtask, candidate.extra["set"]].append(candidate)
+        """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
+        clips, sets = _clips_and_sets(self.decided(scene, tally))
+        kept = once_an_event(clips, seed, tally)
+        described: set[tuple[str, ...]] = set()
+        for (subtask, _), members in sorted(sets.items(), key=lambda row: _set_key(row[0], seed)):
+            texts = subtask, *sorted(member.right_text for member in members)
+            if texts in described:
+                tally.move(subtask, DECIDED, REPEATED, len(members))
+            else:
+                described.add(texts)
+                kept += members
+        return self.thinned(kept, most, seed)
+
+    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+        """Whole sets above level 1, of each subtask until `most` is reached."""
+        clips, sets = _clips_and_sets(candidates)
         taken: Counter[str] = Counter()
-        kept = []
-        for (subtask, _), members in sorted(sets.items(), key=lambda row: content_seed("vista", seed, *row[0])):
+        kept = thin(clips, most, seed)
+        for (subtask, _), members in sorted(sets.items(), key=lambda row: _set_key(row[0], seed)):
             if taken[subtask] < most:
                 taken[subtask] += len(members)
                 kept += members
@@ -130,6 +139,21 @@ class ViSTaFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
+
+
+def _clips_and_sets(
+    candidates: Iterable[QuestionCandidate],
+) -> tuple[list[QuestionCandidate], dict[tuple[str, str], list[QuestionCandidate]]]:
+    """Candidates of level 1, and those above it by subtask and set."""
+    clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
+    for candidate in candidates:
+        is_clip = candidate.subtask in FOUNDATION
+        (clips if is_clip else sets[candidate.subtask, candidate.extra["set"]]).append(candidate)
+    return clips, sets
+
+
+def _set_key(subtask_and_set: tuple[str, str], seed: int) -> int:
+    return content_seed("vista", seed, *subtask_and_set)
 
 
 def _sequence_sets(candidates: Sequence[QuestionCandidate]) -> dict[str, list[QuestionCandidate]]:
@@ -169,17 +193,7 @@ def _one_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandid
         if clips and all(kept.values()):
             chosen = {**kept, text: clips}
     each = min(OF_A_LABEL, *(len(clips) for clips in chosen.values())) if chosen else 0
-    return [clip for clips in chosen.values() for clip in _by_video(clips)[:each]] if len(chosen) > 1 else []
-
-
-def _by_video(clips: Sequence[QuestionCandidate]) -> list[QuestionCandidate]:
-    """One clip of each video, then the second of each, and so on."""
-    turn: Counter[str] = Counter()
-    ranked = []
-    for at, clip in enumerate(clips):
-        ranked.append((turn[clip.video_id], at, clip))
-        turn[clip.video_id] += 1
-    return [clip for _, _, clip in sorted(ranked, key=lambda row: row[:2])]
+    return [clip for clips in chosen.values() for clip in clips[:each]] if len(chosen) > 1 else []
 
 
 def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[QuestionCandidate]]) -> bool:

@@ -32,10 +32,9 @@ def _of_opposites(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator
     """Whether a thing is picked up or put down, opened or closed."""
     verb, _, noun = clip.name.partition(" ")
     for subtask, pairs in words.opposites.items():
-        for pair in pairs:
-            if verb.lower() in pair:
-                opposite = pair[1 - pair.index(verb.lower())].capitalize()
-                yield _action(scene, clip, words, subtask, noun.lower(), [f"{opposite} {noun}"])
+        opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb.lower() in pair]
+        if opposites:
+            yield _action(scene, clip, words, subtask, noun.lower(), [f"{opposite} {noun}" for opposite in opposites])
 
 
 def _action(
@@ -44,7 +43,7 @@ def _action(
     spans = ((clip.start, clip.end),)
 
     def say(name: str) -> Choice:
-        return Choice(f"The hands {words.action(name)}.", Depicts((name,), spans))
+        return Choice(f"The person {words.action(scene.in_words(name))}.", Depicts((name,), spans))
 
     return QuestionCandidate(
         subtask=subtask,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
@@ -117,15 +118,6 @@ class Sequences:
     def _is_whole(self, order: Order) -> bool:
         return all(self.is_possible(order[:at], order[at]) for at in range(len(order)))
 
-    def broken_runs(self, length: int) -> Iterator[Order]:
-        """Two runs, the second later in the video, that can be joined; together of this length; none in one piece."""
-        for run in range(1, length):
-            for start in range(len(self.clips) - run):
-                for later in range(start + run + 1, len(self.clips) - (length - run) + 1):
-                    order = (*range(start, start + run), *range(later, later + length - run))
-                    if self._is_whole(order):
-                        yield order
-
     def general_set(self, base: Order) -> list[Order]:
         """The base, and sequences that share its first steps and then differ: all but the last one, all but the last
         two, and so on down to none; by turns, up to `LARGEST_SET`."""
@@ -135,12 +127,18 @@ class Sequences:
         ]
         return self._apart([base], self._by_turns(ways), LARGEST_SET)
 
-    def permutation_set(self, base: Order) -> list[Order]:
-        """The base, and other orders of the same clips."""
-        others = self._paths((), len(base), set(), among=set(base))
-        return self._apart([base], (order for order in others if order != base), min(len(base), PERMUTATIONS))
+    def permutation_sets(self, length: int) -> Iterator[list[Order]]:
+        """Of each choice of clips that can be joined in some order, orders that cannot be taken for each other: the one
+        that is nearest to the video's first."""
+        orders: dict[frozenset[int], list[Order]] = defaultdict(list)
+        for start in range(len(self.clips)):
+            for order in islice(self._paths((start,), length, set()), TRIED):
+                orders[frozenset(order)].append(order)
+        for _, same in sorted(orders.items(), key=lambda row: sorted(row[0])):
+            base, *others = sorted(same)
+            yield self._apart([base], iter(others), min(length, PERMUTATIONS))
 
-    def _paths(self, prefix: Order, length: int, barred: set[int], among: set[int] | None = None) -> Iterator[Order]:
+    def _paths(self, prefix: Order, length: int, barred: set[int]) -> Iterator[Order]:
         """Sequences that begin with `prefix` and go on with none of `barred`; each clip once."""
         steps = 0
         waiting = [prefix]
@@ -154,10 +152,7 @@ class Sequences:
             waiting += [
                 (*path, at)
                 for at in reversed(following)
-                if at not in path
-                and (among is None or at in among)
-                and not (len(path) == len(prefix) and at in barred)
-                and self.is_possible(path, at)
+                if at not in path and not (len(path) == len(prefix) and at in barred) and self.is_possible(path, at)
             ]
 
     def _by_turns(self, ways: Sequence[Iterator[Order]]) -> Iterator[Order]:

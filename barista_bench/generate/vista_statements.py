@@ -185,8 +185,9 @@ def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
 
 
 def follow_each_other(scene: Scene, last: int, first: int) -> bool:
-    """Whether the second of two frames comes after the first with no activity between them."""
-    return last < first and not any(overlapping(scene, last + 1, first))
+    """Whether the second of two frames comes after the first, within the domain's `gap`, with no activity between."""
+    is_next = 0 < first - last <= scene.frames(scene.domain.lengths.gap)
+    return is_next and not any(overlapping(scene, last + 1, first))
 
 
 def taken_in(scene: Scene, start: int, end: int) -> set[Thing]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from barista_bench.generate.naming import third_person
 from barista_bench.scene_graph.domain import DomainRecord
 
 
@@ -37,13 +38,14 @@ class VistaWords(DomainRecord, frozen=True):
     contents: str
 
     def action(self, name: str) -> str:
-        """An activity "Verb noun" in words, without a subject: "pick up the cup"."""
+        """An activity "Verb noun" in words, without a subject: "picks up the cup"."""
         verb, _, noun = name.partition(" ")
-        return f"{self.phrases.get(verb.lower(), verb.lower())} the {self.nouns.get(noun.lower(), noun.lower())}"
+        phrase = self.phrases.get(verb.lower(), verb.lower())
+        return third_person(f"{phrase} the {self.nouns.get(noun.lower(), noun.lower())}")
 
     def sequence(self, names: Sequence[str]) -> str:
-        """Activities, in order, as one sentence about hands."""
+        """Activities, in order, as one sentence."""
         first, *between, last = (self.action(name) for name in names)
         end = "finally" if between else "then"
-        steps = [f"First, the hands {first}", *(f"then they {step}" for step in between), f"{end} they {last}"]
+        steps = [f"First, the person {first}", *(f"then {step}" for step in between), f"{end} {last}"]
         return "; ".join(steps) + "."

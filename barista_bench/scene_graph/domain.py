@@ -69,11 +69,13 @@ class AttributeWords(DomainRecord, frozen=True):
 
 
 class Lengths(DomainRecord, frozen=True):
-    """Seconds: a hole in an annotation that is no event; what must be so around a moment that is asked about; a clip
-    of HanDyVQA; the shortest and longest clip of one ViSTa action."""
+    """Seconds: a hole in an annotation that is no event; what must be so around a moment that is asked about, and how
+    far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip of
+    one ViSTa action."""
 
     gap: float = 0.5
     margin: float = 0.1
+    gradual: float = 1.0
     clip: float = 5.0
     action_min: float = 0.5
     action_max: float = 4.0
@@ -137,6 +139,8 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         verbs: groups of verbs of activities that can be said of one action; groups may overlap.
         opposites: pairs of verbs of which one undoes the other: no action is both, even where they share a group.
         nouns: groups of names that can mean one thing.
+        gradual: of each attribute type the values that a thing comes to have by degrees.
+        singular: names that say which thing is meant even where not all that is in view is annotated.
         ongoing: value of an attribute to the verbs of what goes on while something has it, whatever else is done.
         stratum: category and attribute type whose value a video is stratified by.
         prompts: what packaged prompts and rubrics say of the domain; None where they are never used.
@@ -159,6 +163,8 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     nouns: tuple[tuple[str, ...], ...]
     stratum: tuple[str, str]
     opposites: tuple[tuple[str, str], ...] = ()
+    gradual: dict[str, tuple[str, ...]] = {}
+    singular: tuple[str, ...] = ()
     ongoing: dict[str, tuple[str, ...]] = {}
     lengths: Lengths = Lengths()
     prompts: PromptWords | None = None

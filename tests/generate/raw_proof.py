@@ -115,6 +115,22 @@ def _nothing_else(video: RawVideo, said: Said) -> Truth:
     named = said["objects"]
     things = set(video.category) - video.is_hand
     touched = {i for i in things for s in SIDES if video.near(video.touching(s, i), said["start"], said["end"])}
+    for item in things:
+        met = [
+            frame
+            for frame in said["shown"]
+            if any(
+                video.on(h, frame) and video.on(item, frame) and not video.apart(h, item, frame) for h in video.is_hand
+            )
+        ]
+        joined = any(
+            {item, own} == set(pair) and row.start < said["end"] and row.end > said["start"]
+            for own in named
+            for pair, rows in video.places.items()
+            for row in rows
+        )
+        if len(met) >= len(said["shown"]) / 2 and not joined:
+            touched.add(item)
     return all(any(item == own or video.is_part(item, own) for own in named) for item in touched) or None
 
 
@@ -139,6 +155,8 @@ def _masked(video: RawVideo, said: Said) -> Truth:
 
 def _has_value(video: RawVideo, said: Said) -> Truth:
     item, kind, value, frame = said["object"], said["type"], said["value"], said["frame"]
+    if _is_blurred(video, item, kind, frame):
+        return None
     by_label: dict[str, list[Row]] = {}
     for row in video.values.get((item, kind), ()):
         by_label.setdefault(row.label, []).append(row)
@@ -148,6 +166,20 @@ def _has_value(video: RawVideo, said: Said) -> Truth:
     if _goes_on(video, item, value, *video.around(frame)):
         return None
     return False if any(exclusive_values(kind, label, value) for label in now) else None
+
+
+def _is_blurred(video: RawVideo, item: str, kind: str, frame: int) -> bool:
+    """Whether a value that is reached by degrees begins within a second, another one being there before."""
+    rows = video.values.get((item, kind), ())
+    begins = [
+        row.start
+        for row in rows
+        if row.label in DOMAIN["gradual"].get(kind, ())
+        and any(
+            exclusive_values(kind, other.label, row.label) and 0 <= row.start - other.end <= video.gap for other in rows
+        )
+    ]
+    return any(abs(frame - start) <= round(video.fps) for start in begins)
 
 
 def _goes_on(video: RawVideo, item: str, value: str, *frames: int) -> bool:
@@ -182,7 +214,7 @@ def _course(video: RawVideo, said: Said) -> Truth:
     for row in rows:
         if not course or not same_value(kind, course[-1], row.label):
             course.append(row.label)
-    if not course:
+    if not course or _is_blurred(video, item, kind, start) or _is_blurred(video, item, kind, end - 1):
         return None
     said_values = list(said["values"])
     if len(course) == len(said_values) and all(
@@ -348,6 +380,7 @@ RULES: Mapping[str, Callable[[RawVideo, Said], Truth]] = {
     "NoneInView": sequences.none_in_view,
     "Fills": sequences.fills,
     "NotParts": sequences.not_parts,
+    "Handled": sequences.handled,
     "Trackable": sequences.trackable,
     "BroughtAbout": sequences.brought_about,
 }

@@ -119,6 +119,12 @@ def trackable(video: RawVideo, said: Said) -> Truth:
     return any(video.seen(said["object"], frame) for frame in video.marks[said["object"]])
 
 
+def handled(video: RawVideo, said: Said) -> Truth:
+    items = [item for item in video.category if item == said["object"] or video.is_part(item, said["object"])]
+    rows = [row for item in items for side in SIDES for row in video.touching(side, item)]
+    return any(row.end - row.start > video.margin for row in rows) or None
+
+
 def brought_about(video: RawVideo, said: Said) -> Truth:
     item, frame, other = said["object"], said["frame"], said["other"]
     rows = video.places.get((item, other), []) if other else video.values.get((item, "state"), [])

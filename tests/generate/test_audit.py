@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
-from barista_bench.generate.audit import audit_sets, choice_sets
+from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
 from barista_bench.generate.shortcuts import AskedChoices
 from barista_bench.reporting.audit_page import audit_page, verdict
 
@@ -76,3 +77,22 @@ def test_hostile_texts_are_escaped() -> None:
     page = audit_page(hostile, audit_sets({hostile: [asked(0, 0, (hostile, "b", "c", "d")), asked(1, 1)]}))
     assert hostile not in page
     assert "&lt;script&gt;" in page
+
+
+def test_what_was_generated_is_audited_by_family_and_subtask(tmp_path: Path) -> None:
+    choices = [{"text": word} for word in WORDS]
+    lines = [
+        {
+            "subtask": subtask,
+            "video_id": "v",
+            "question": "Which?",
+            "choices": choices,
+            "correct": [1],
+        }
+        for subtask in ("state", "state", "rvos_parts")
+    ]
+    (tmp_path / "handyvqa.items.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert generated_sets(tmp_path) == {"handyvqa state": [AskedChoices("v", "Which?", WORDS, (1,))] * 2}
+    (tmp_path / "egocot.items.jsonl").write_text('{"subtask": 1}')
+    with pytest.raises(DataError, match=r"egocot\.items\.jsonl.*Remedy"):
+        generated_sets(tmp_path)

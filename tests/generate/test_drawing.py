@@ -6,12 +6,13 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.generate.candidates import Choice, QuestionCandidate, alike, decide
-from barista_bench.generate.drawing import draw, thin, with_choices
+from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally, alike, decide
+from barista_bench.generate.drawing import draw, once_an_event, thin, with_choices
 from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
 from barista_bench.generate.statements import HasValue, Seen
 from tests.generate.graphs import graph_document, scene_of
@@ -44,6 +45,19 @@ def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp
     assert decide(candidate(60), scene, 3).reason == "the graph does not prove the answer"
     assert decide(candidate(95), scene, 3).reason == "what it is about is not well to be seen"
     assert decide(candidate(20), scene, 4).reason == "too few answers that the graph excludes"
+
+
+def test_of_one_event_a_subtask_asks_once_and_counts_the_others() -> None:
+    tally = Tally()
+    asked = [candidate(at, answer=answer) for at in range(10) for answer in ("empty", "full")]
+    for one in asked:
+        tally.add(one.subtask, DECIDED)
+    kept = once_an_event(asked, 0, tally)
+    assert sorted(one.answer_class for one in kept) == ["empty", "full"]
+    assert tally.reasons("state") == {DECIDED: 2, REPEATED: 18}
+    assert kept == once_an_event(asked[::-1], 0, Tally())[::-1]
+    named = [msgspec.structs.replace(one, event=f"at {one.frames[0]}") for one in asked]
+    assert len(once_an_event(named, 0, Tally())) == 10
 
 
 @pytest.mark.parametrize(

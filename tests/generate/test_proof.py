@@ -1,16 +1,22 @@
-"""Every generated item proved from the raw annotation file, by an evaluator that the generator knows nothing of."""
+"""Every generated item proved from the raw annotation file, by an evaluator that the generator knows nothing of: what
+is stated holds or does not, texts say what is stated, and releases ask what is proved."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.core.task import Example, Task
 from barista_bench.generate.generator import generate
 from tests.generate.raw_proof import proved
+from tests.generate.raw_texts import reads, unsaid
 from tests.generate.raw_video import RawVideo
 
 FAMILIES = ("vista", "handyvqa", "tog_bench", "egocot")
@@ -30,6 +36,7 @@ def faults(source: Path, folder: Path, families: tuple[str, ...]) -> Iterator[st
             video_id = item["video_id"]
             if video_id not in videos:
                 videos[video_id] = RawVideo(source / video_id / "coco_annotation.json")
+            yield from unsaid(videos[video_id], item)
             for said, expected in said_of(item):
                 truth = proved(videos[video_id], said)
                 if truth is not expected:
@@ -40,6 +47,72 @@ def said_of(item: Line) -> Iterator[tuple[Line, bool]]:
     """(statement, what it must be) of all that is given and chosen from."""
     yield from ((said, True) for said in item["given"])
     yield from ((choice["statement"], at in item["correct"]) for at, choice in enumerate(item["choices"]))
+
+
+Asked = tuple[str, tuple[str, ...]]
+"""A question as a release asks it, and the texts shown to choose from, in order."""
+
+
+ASKED_IN = ("question", "query", "instruction")
+"""Columns that hold the question; ViSTa has none."""
+
+
+def of_items(path: Path) -> list[tuple[Asked, tuple[str, ...] | None]]:
+    """What is asked, by the file of what items rest on, with the right texts; ViSTa's questions are its sets'."""
+    rows: list[tuple[Asked, tuple[str, ...] | None]] = []
+    for item in lines_of(path):
+        texts = tuple(choice["text"] for choice in item["choices"])
+        rights = tuple(sorted(texts[at] for at in item["correct"]))
+        question = "" if path.name.startswith("vista") else item["question"]
+        is_shown = not path.name.startswith("tog") and not item["subtask"].startswith("rvos")
+        rows.append(((question, texts if is_shown else ()), rights))
+    return rows
+
+
+def of_release(folder: Path, family: str) -> list[tuple[Asked, tuple[str, ...] | None]]:
+    """What is asked, as `build` reads the release, with the right texts; None where the release hides them."""
+    benchmark = BENCHMARKS[family]
+    assert benchmark.open_release is not None
+    release = benchmark.open_release(folder / family, None)
+    assert not any(problem.severity == "error" for problem in release.problems)
+    rows: list[tuple[Asked, tuple[str, ...] | None]] = []
+    for name in ["all"] if family == "vista" else [task.name for task in benchmark.tasks]:
+        task = get_task(family, name)
+        for example in task.examples(release, task.sampling):
+            assert isinstance(example, Example), example
+            question = next((str(example.inputs[key]) for key in ASKED_IN if key in example.inputs), "")
+            rows.append(((question, tuple(task.choices(example).values())), _rights(task, example)))
+    return rows
+
+
+def _rights(task: Task, example: Example) -> tuple[str, ...] | None:
+    if not task.has_answer(example):
+        return None
+    choices, target = task.choices(example), dict[str, Any](example.target)
+    if choices:
+        return tuple(sorted(choices[label] for label in task.right_choices(example) or target["labels"]))
+    if "phrases" in target:
+        return tuple(sorted(target["phrases"]))
+    return tuple(sorted(item["category"] for item in target["objects"]))
+
+
+def differing(folder: Path, families: tuple[str, ...]) -> Iterator[str]:
+    """What releases ask otherwise than the files of what their items rest on."""
+    for family in families:
+        items, built = of_items(folder / f"{family}.items.jsonl"), of_release(folder, family)
+        for row, count in (Counter(asked for asked, _ in items) - Counter(asked for asked, _ in built)).items():
+            yield f"{family}: {count} x not in the release: {row}"
+        known = Counter(row for row in built if row[1] is not None)
+        assert known
+        yield from (f"{family}: other right answers: {row}" for row in known - Counter(items))
+        if len(items) != len(built):
+            yield f"{family}: {len(items)} items, {len(built)} in the release"
+    # Options of what is answered by masks are not shown.
+    stated = {item["id"]: item for item in lines_of(folder / "handyvqa.items.jsonl")} if "handyvqa" in families else {}
+    for record in (row for path in (folder / "handyvqa").glob("rvos_*.jsonl") for row in lines_of(path)):
+        item = stated[record["id"]]
+        if (record["options"], record["correct_idx"]) != ([c["text"] for c in item["choices"]], item["correct"]):
+            yield f"handyvqa: other options: {record['id']}"
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +134,30 @@ def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, ki
             assert proved(videos[item["video_id"]], choice["statement"]) is (at in item["correct"])
 
 
+def test_another_text_is_not_read_as_what_a_choice_states(small_kitchen: Path, kitchen_sample: Path) -> None:
+    for item in lines_of(kitchen_sample / "egocot.items.jsonl"):
+        video = RawVideo(small_kitchen / item["video_id"] / "coco_annotation.json")
+        for choice, other in combinations(item["choices"], 2):
+            assert not reads(video, choice["statement"], other["text"], item["question"])
+            assert not reads(video, other["statement"], choice["text"], item["question"])
+
+
+def test_the_releases_of_a_sample_ask_what_is_proved(kitchen_sample: Path) -> None:
+    assert not list(differing(kitchen_sample, ("tog_bench", "egocot")))
+
+
 @pytest.mark.full
 def test_all_of_the_kitchen_is_proved(small_kitchen: Path, tmp_path: Path) -> None:
     generate(small_kitchen, tmp_path / "all", FAMILIES)
     assert not list(faults(small_kitchen, tmp_path / "all", FAMILIES))
+    assert not list(differing(tmp_path / "all", FAMILIES))
 
 
 @pytest.mark.full
 def test_all_of_the_real_clips_is_proved(real_release: Path, tmp_path: Path) -> None:
     generate(real_release, tmp_path / "all", FAMILIES)
     assert not list(faults(real_release, tmp_path / "all", FAMILIES))
+    assert not list(differing(tmp_path / "all", FAMILIES))
 
 
 @pytest.mark.full

@@ -18,7 +18,7 @@ def document(**content: Any) -> dict[str, Any]:
     return graph_document(OBJECTS, **content)
 
 
-def test_a_name_is_the_kind_where_the_category_says_less(tmp_path: Path) -> None:
+def test_a_name_is_the_kind_where_that_says_more_than_the_category(tmp_path: Path) -> None:
     objects = {"a": "container", "b": "unknown", "c": "button", "d": "coffee cup", "e": "unknown"}
     attributes = [
         ("a", "type", "tray", (0, 100)),
@@ -31,7 +31,7 @@ def test_a_name_is_the_kind_where_the_category_says_less(tmp_path: Path) -> None
         "a": "tray",
         "b": "food",
         "c": "power button",
-        "d": "coffee cup",
+        "d": "mug",
     }
 
 

@@ -104,3 +104,21 @@ def test_a_hand_out_of_the_picture_is_not_known_to_touch_nothing(tmp_path: Path)
     scene = scene_of(tmp_path, document(seen={"right": [(0, 10)]}))
     assert Touches("right", "cup", 5).truth(scene) is False
     assert Touches("right", "cup", 50).truth(scene) is None
+
+
+def test_near_a_change_by_degrees_a_value_is_neither_so_nor_excluded(tmp_path: Path) -> None:
+    """At 10 frames a second: a second before and after frame 40, on which the cup has become full."""
+    attributes = [("cup", "state", "being filled", (0, 40)), ("cup", "state", "full", (40, 100))]
+    scene = scene_of(tmp_path, document(attributes=attributes))
+    for frame, value, truth in ((29, "full", False), (29, "being filled", True), (51, "full", True)):
+        assert HasValue("cup", "state", value, frame).truth(scene) is truth
+    for frame in (30, 39, 40, 50):
+        for value in ("full", "being filled"):
+            assert HasValue("cup", "state", value, frame).truth(scene) is None
+
+
+def test_a_change_that_happens_at_once_is_known_up_to_the_margin(tmp_path: Path) -> None:
+    attributes = [("cup", "state", "empty", (0, 40)), ("cup", "state", "being filled", (40, 100))]
+    scene = scene_of(tmp_path, document(attributes=attributes))
+    assert HasValue("cup", "state", "empty", 38).truth(scene) is True
+    assert HasValue("cup", "state", "being filled", 41).truth(scene) is True

@@ -1,0 +1,259 @@
+"""What the texts of generated items say, read apart from the package, held against the statements behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tests.generate.raw_video import DOMAIN, RawVideo
+from tests.generate.raw_words import Said
+
+FAMILIES: Mapping[str, Any] = DOMAIN["families"]
+HAND = r"(?P<side>left|right) hand is touching the (?P<name>.+)"
+PAIR = r"(the .+) before (the .+), and (the .+) before (the .+)"
+
+Reader = Callable[[RawVideo, Said, str, str], bool]
+
+
+def unsaid(video: RawVideo, item: Mapping[str, Any]) -> Iterator[str]:
+    """Texts of an item's choices that say something else than their statements."""
+    for choice in item["choices"]:
+        if not reads(video, choice["statement"], choice["text"], item["question"]):
+            yield f"{item['id']}: {item['question']} {choice['text']!r} does not say {choice['statement']}"
+
+
+def reads(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    return READERS[said["says"]](video, said, text.rstrip("."), question)
+
+
+# Words
+
+
+def is_named(video: RawVideo, words: str, item: str) -> bool:
+    """Whether words are a name of an object; with a whole, that it is a part of or belongs to that."""
+    head, _, owner = words.lower().removeprefix("the ").partition(" of the ")
+    wholes = [whole for part, whole in video.places if part == item]
+    return head in video.labels(item) and (not owner or any(owner in video.labels(whole) for whole in wholes))
+
+
+def is_state(words: str, value: str) -> bool:
+    """Whether words are how some family says a value."""
+    sayings = {value, *(FAMILIES[name]["states"].get(value) for name in ("egocot", "handyvqa"))}
+    sayings |= {states.get(value) for states in FAMILIES["vista"]["states"].values()}
+    return words.lower() in sayings
+
+
+def is_action(video: RawVideo, words: str, name: str) -> bool:
+    """Whether words, their verb in any form, are an activity or step that the graph calls `name`."""
+    verb, _, noun = name.lower().partition(" ")
+    phrases = {verb, FAMILIES["vista"]["phrases"].get(verb, verb), FAMILIES["egocot"]["verbs"].get(verb, verb)}
+    things = {label for item, kind in video.category.items() if kind == noun for label in video.labels(item)}
+    nouns = {noun, FAMILIES["vista"]["nouns"].get(noun, noun), *things}
+    said = without_articles(words.lower())
+    participle = FAMILIES["handyvqa"]["doing"].get(verb, "")
+    heads = {form for phrase in phrases for form in forms(phrase)} | {participle}
+    return said in {without_articles(f"{head} {noun}".strip()) for head in heads for noun in nouns}
+
+
+def without_articles(words: str) -> str:
+    return re.sub(r"\b(the|an?) ", "", words)
+
+
+def forms(phrase: str) -> set[str]:
+    """A verb phrase, and said of a person."""
+    verb, _, rest = phrase.partition(" ")
+    verbs = {verb, f"{verb}s", f"{verb}es", f"{verb.removesuffix('y')}ies"}
+    return {f"{form} {rest}".strip() for form in verbs}
+
+
+def is_time(video: RawVideo, words: str, frame: int) -> bool:
+    minutes, _, seconds = words.partition(":")
+    return abs(60 * int(minutes) + float(seconds) - frame / video.fps) < 0.0051
+
+
+def times(text: str) -> list[str]:
+    return re.findall(r"\d\d:\d\d\.\d\d", text)
+
+
+def is_interval(video: RawVideo, text: str, start: int, last: int) -> bool:
+    stated = times(text)
+    return len(stated) == 2 and is_time(video, stated[0], start) and is_time(video, stated[1], last)
+
+
+# Hands
+
+
+def _touches(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    match = re.fullmatch(f"the {HAND}", text, re.IGNORECASE)
+    if match:
+        return match["side"] == said["side"] and is_named(video, match["name"], said["object"])
+    is_asked = f"the {said['side']} hand touching" in question and is_time(video, times(question)[0], said["frame"])
+    return is_asked and is_named(video, text, said["object"])
+
+
+def _hand_on(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    if said["contact"] is None:
+        return f"the {said['side']} hand touch" in question and is_named(video, text, said["object"])
+    name = question.removeprefix("Where is ").partition(" when ")[0]
+    return text == f"In the {said['side']} hand" and is_named(video, name, said["object"])
+
+
+def _hands_do(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    both = re.fullmatch(r"Both hands (\w+) (the .+)", text)
+    if both:
+        deeds = [said["left"], said["right"]]
+        return deeds[0] == deeds[1] and is_deed(video, both[1], both[2], deeds[0])
+    match = re.fullmatch(r"The left hand (\w+) (.+); the right hand (\w+) (.+)", text)
+    assert match, text
+    return is_deed(video, match[1], match[2], said["left"]) and is_deed(video, match[3], match[4], said["right"])
+
+
+def is_deed(video: RawVideo, verb: str, words: str, deed: list[str] | None) -> bool:
+    if deed is None:
+        return (verb, words) == ("touches", "nothing in view")
+    contact = DOMAIN["contacts"][deed[0]]
+    return verb in (contact["does"], contact["do"]) and is_named(video, words, deed[1])
+
+
+def _all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    parts = said["parts"]
+    kinds = [part["says"] for part in parts]
+    if kinds == ["Touches", "Touches"]:
+        match = re.fullmatch(r"First (.+), later (.+)", text)
+        assert match, text
+        is_when = all(is_time(video, t, part["frame"]) for t, part in zip(times(question), parts, strict=True))
+        return is_when and all(_touches(video, p, t, "") for p, t in zip(parts, match.groups(), strict=True))
+    if kinds == ["Precedes", "Precedes"]:
+        match = re.fullmatch(PAIR, text, re.IGNORECASE)
+        assert match, text
+        objects = [item for part in parts for item in part["objects"]]
+        return all(is_named(video, w, i) for w, i in zip(match.groups(), objects, strict=True))
+    if kinds == ["InStep", "InStep"]:
+        steps = re.findall(r'the step "(.+?)"', question)
+        is_said = all(is_action(video, words, part["step"]) for words, part in zip(steps, parts, strict=True))
+        return is_said and is_interval(video, text, parts[0]["frame"], parts[1]["frame"])
+    value, hand = parts
+    match = re.fullmatch(r"It is (.+), and the (left|right) hand is (touching|away from) it", text)
+    asked = re.fullmatch(r"At (.+), in what state is (.+), and where is the (left|right) hand\?", question)
+    assert match, text
+    assert asked, question
+    return (
+        is_state(match[1], value["value"])
+        and {"touching": "Touches", "away from": "AwayFrom"}[match[3]] == hand["says"]
+        and match[2] == asked[3] == hand["side"]
+        and all(is_time(video, asked[1], part["frame"]) and is_named(video, asked[2], part["object"]) for part in parts)
+    )
+
+
+# States and places
+
+
+def _changes(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    if said["before"] == said["after"]:
+        match = re.fullmatch(r"(The .+?) is (.+)", text)
+        assert match, text
+        return is_named(video, match[1], said["object"]) and is_state(match[2], said["after"])
+    match = re.fullmatch(r"Looking back, when did (.+) go from (.+) to (.+)\?", question)
+    assert match, question
+    is_said = is_named(video, match[1], said["object"]) and is_state(match[2], said["before"])
+    return is_said and is_state(match[3], said["after"]) and is_interval(video, text, said["start"], said["end"] - 1)
+
+
+def _course(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    name = question.removeprefix("In what state is ").removesuffix(" during the clip?")
+    words = [text.removesuffix(" throughout")] if text.endswith("throughout") else text[6:].split(", then ")
+    said_values = zip(words, said["values"], strict=False)
+    is_all = len(words) == len(said["values"])
+    return (
+        is_all
+        and is_named(video, name, said["object"])
+        and all(is_state(w.removesuffix(" again"), v) for w, v in said_values)
+    )
+
+
+def _next_state(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    match = re.fullmatch(r"(The .+?) is (.+)", text)
+    assert match, text
+    is_when = is_time(video, times(question)[0], said["frame"])
+    return is_when and is_named(video, match[1], said["object"]) and is_state(match[2], said["value"])
+
+
+def _located(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    where = DOMAIN["places"][said["predicate"]]["words"]
+    ends_up = re.fullmatch(r"(The .+) ends up (.+?) (the .+)", text)
+    if ends_up:
+        name, words, other = ends_up.groups()
+    else:
+        name = question.removeprefix("Where is ").partition(" when ")[0]
+        words, _, other = text.lower().partition(" the ")
+    return words == where and is_named(video, name, said["object"]) and is_named(video, other, said["other"])
+
+
+def _in_quarter(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    if text != f"In the {said['down']} {said['across']}" or not is_time(video, times(question)[-1], said["frame"]):
+        return False
+    match = re.fullmatch(r"Looking back at .+, in which part of the frame was (.+)\?", question)
+    if match:
+        return is_named(video, match[1], said["object"])
+    # Who is meant by what a hand touches stands in what is given, which the proof looks at.
+    return question.startswith("Take the object that the ")
+
+
+def _named(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    return is_named(video, text, said["object"])
+
+
+# Actions and steps
+
+
+def _does(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    return is_action(video, text.removeprefix("The person is "), said["action"])
+
+
+def _in_step(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    return is_action(video, text, said["step"]) and is_time(video, times(question)[0], said["frame"])
+
+
+def _next_action(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    return is_action(video, text, said["action"]) and is_time(video, times(question)[0], said["frame"])
+
+
+def _brings_about(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    match = re.fullmatch(r"The person (.+), so that (the .+?) is (.+)", text)
+    assert match, text
+    is_result = is_named(video, match[2], said["object"]) and is_state(match[3], said["after"])
+    return (
+        is_result
+        and is_action(video, match[1], said["action"])
+        and is_interval(video, question, said["start"], said["end"] - 1)
+    )
+
+
+def _depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    words = re.sub(r"^(First, )?[Tt]he person ", "", text)
+    steps = [re.sub(r"^(then|finally) ", "", step) for step in words.split("; ")]
+    return len(steps) == len(said["actions"]) and all(
+        is_action(video, s, a) for s, a in zip(steps, said["actions"], strict=True)
+    )
+
+
+READERS: Mapping[str, Reader] = {
+    "Touches": _touches,
+    "HandOn": _hand_on,
+    "HandsDo": _hands_do,
+    "AllOf": _all_of,
+    "Changes": _changes,
+    "Course": _course,
+    "NextState": _next_state,
+    "Located": _located,
+    "Placed": _located,
+    "InQuarter": _in_quarter,
+    "Fills": _named,
+    "TouchedInClip": _named,
+    "Does": _does,
+    "InStep": _in_step,
+    "NextAction": _next_action,
+    "BringsAbout": _brings_about,
+    "Depicts": _depicts,
+}

@@ -16,7 +16,7 @@ from scipy.stats import chisquare
 from barista_bench.benchmarks import get_task
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.reading import read_json_lines
 from barista_bench.generate.candidates import alike
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess

@@ -242,6 +242,8 @@ class Scoring(ABC):
 
     primary: ClassVar[str]
     """The figure that stands for the task in tables."""
+    primary_note: ClassVar[str] = ""
+    """What the primary figure is, in one sentence for readers of reports."""
     sample_score: ClassVar[str]
     """The score that stands for one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]

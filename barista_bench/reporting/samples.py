@@ -16,6 +16,7 @@ from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats.breakdowns import facts
 
 MAX_BOXES = 100
 MAX_GROUP = 120
@@ -34,8 +35,9 @@ DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
 class ShownAnswer:
     """One answer of one run. `scores` are in the order of the section's score names; None where not scored.
 
-    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `earlier`
-    are the answers to the questions before, of tasks that ask in several steps.
+    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `failures`
+    are the kinds of what is wrong with it. `earlier` are the answers to the questions before, of tasks that ask in
+    several steps.
     `verdicts` are those of judges: judge with criterion, and the verdict in words.
     """
 
@@ -50,6 +52,7 @@ class ShownAnswer:
     parsed: str = ""
     boxes: tuple[DrawnBox, ...] = ()
     verdicts: tuple[tuple[str, str], ...] = ()
+    failures: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
 
 
@@ -65,7 +68,8 @@ class ModelAnswers:
 class Sample:
     """One example as the browser shows it. `index` is its place in the example set.
 
-    `boxes` are those of the question and the truth; `groups` are the metadata that samples can be filtered by.
+    `boxes` are those of the question and the truth; `groups` are the values that samples can be filtered by:
+    those of breakdowns.
     """
 
     section: int
@@ -156,7 +160,7 @@ def _sample(
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),
         models=answers,
-        groups={name: groups for name, value in example.metadata.items() if (groups := _groups(value))},
+        groups={name: groups for name, value in facts(task, example).items() if (groups := _groups(value))},
     )
 
 
@@ -226,6 +230,7 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
         rows=_rows(task, sample, max_text) if scored else (),
         parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
         boxes=_predicted(task, sample),
+        failures=_failures(task, sample) if scored else (),
         earlier=tuple(_cut(text, max_text) for text in (record.earlier or ())[:MAX_STEPS]),
     )
 
@@ -236,6 +241,10 @@ def _predicted(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
     return _boxes(
         [overlay for overlay in task.overlays(sample.example, sample.prediction) if overlay.kind == "predicted"]
     )
+
+
+def _failures(task: Task, sample: ScoredSample) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(failure.kind for failure in task.failures(sample.example, sample.prediction)))
 
 
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:

@@ -89,6 +89,7 @@ class SegmentationTask(HandyvqaTask):
 
     version = 1
     primary = "J_and_F"
+    primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours."
     sample_score = "J_and_F"
     inputs_type = SegmentationInputs
     target_type = SegmentationTarget

@@ -142,7 +142,7 @@ def finding(
     parts = [_lead(label, figure.mean, ahead)]
     unclear = [gap for gap in gaps if gap.comparison.difference <= 0 or gap.comparison.p_adjusted >= SURE_BELOW]
     if unclear:
-        parts.append(f"It is not told from {', '.join(words(gap.kind) for gap in unclear)}.")
+        parts.append(f"It is not reliably better than {', '.join(words(gap.kind) for gap in unclear)}.")
     total = sum(row.count for row in failures)
     if total:
         main = max(failures, key=lambda row: row.count)
@@ -158,7 +158,7 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
     gap = f"({number(mean)}, {number(ahead.difference)} more, p {p_text(ahead.p_adjusted)})"
     if ahead.p_adjusted < SURE_BELOW:
         return f"{label} leads {ahead.second} {gap}."
-    return f"{label} is before {ahead.second} {gap}, which may be chance."
+    return f"{label} is ahead of {ahead.second} {gap}, which may be chance."
 
 
 def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:

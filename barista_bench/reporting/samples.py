@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
@@ -16,10 +17,13 @@ from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.scene_graph import Rle
 from barista_bench.stats.breakdowns import facts
 
 MAX_BOXES = 100
 MAX_GROUP = 120
+MAX_MASK = 20_000
+MAX_PIXELS = 4_000_000
 MAX_PROMPT = 20_000
 MAX_STEPS = 20
 MAX_FRAMES_NAMED = 8
@@ -27,8 +31,16 @@ FAR = 1e5
 """Pixels: drawing programs have trouble with coordinates far beyond the image."""
 
 
-DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
-"""Image, kind, label and [x0, y0, x1, y1] in pixels of the image as the model saw it."""
+class DrawnMask(NamedTuple):
+    """Height and width in pixels, which are stretched over the image, and COCO's compressed run lengths."""
+
+    height: int
+    width: int
+    counts: str
+
+
+DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float], DrawnMask | None]
+"""Image, kind, label, [x0, y0, x1, y1] in pixels of the image as the model saw it, and the mask in the box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +188,17 @@ def _groups(value: Json) -> tuple[str, ...]:
 def _boxes(overlays: Sequence[Overlay]) -> tuple[DrawnBox, ...]:
     """Boxes that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself."""
     return tuple(
-        (overlay.image, overlay.kind, _cut(overlay.label, MAX_GROUP), _within(overlay.box))
+        (overlay.image, overlay.kind, _cut(overlay.label, MAX_GROUP), _within(overlay.box), _mask(overlay.mask))
         for overlay in overlays[:MAX_BOXES]
         if all(math.isfinite(number) for number in overlay.box)
     )
+
+
+def _mask(rle: Rle | None) -> DrawnMask | None:
+    """A mask that can be drawn; one as ragged as noise is left out, its box stays."""
+    if rle is None or len(rle.counts) > MAX_MASK or rle.size[0] * rle.size[1] > MAX_PIXELS:
+        return None
+    return DrawnMask(*rle.size, rle.counts)
 
 
 def _within(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:

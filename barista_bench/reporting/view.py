@@ -242,13 +242,13 @@ def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Ana
         figures=(
             tables.figures(models),
             *([diagnosis.comparisons(compared)] if compared else []),
-            *(table for table in judge_tables if not table.folded),
+            *(table for table in judge_tables if table.title == judges.OVERVIEW),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
         failures=(failure_table,) if failure_table else (),
         others=(
             tables.coverage(models),
-            *(table for table in judge_tables if table.folded),
+            *(table for table in judge_tables if table.title != judges.OVERVIEW),
             *tables.details(models),
             tables.timing(models),
             tables.provenance(models),

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from barista_bench.core.task import Status
+from barista_bench.core.task import Example, Overlay, Prediction, Status
 from barista_bench.reporting import write_report
+from barista_bench.scene_graph import encode_mask
 from tests.reporting.browser import Watched, opened
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, MadeItem, made_run
 from tests.reporting.test_many_images import Clips
@@ -227,6 +229,32 @@ def test_pictures_carry_boxes_that_keys_and_layers_hide(page: Page) -> None:
         ".getBoundingClientRect()); return [(b.left - i.left) / i.width, b.width / i.width] })()"
     )
     assert (left, width) == (pytest.approx(10 / 320, abs=0.02), pytest.approx(100 / 320, abs=0.02))
+
+
+class Cores(Fruit):
+    """The core of an apple as a mask, columns 2 and 3 of rows 1 to 3 of a frame of 8 x 6."""
+
+    name = "cores"
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        core = np.zeros((6, 8), dtype=np.uint8)
+        core[1:4, 2:4] = 1
+        return (Overlay(0, (80.0, 30.0, 160.0, 120.0), "truth", mask=encode_mask(core)),)
+
+
+def test_masks_are_painted_pixel_by_pixel_and_go_with_their_layer(chromium: Browser, tmp_path: Path) -> None:
+    run = made_run(MadeExamples(2), statuses=[Status.OK], task=Cores())
+    written = write_report([run], tmp_path, compare=False)[0]
+    with opened(chromium, f"{written.as_uri()}#garden_cores/fruit%3Avideo%3A0") as watched:
+        page = watched.page
+        painted = page.evaluate(
+            "[...document.querySelector('canvas.mask').getContext('2d').getImageData(0, 0, 8, 6).data]"
+            ".flatMap((value, at) => at % 4 === 3 && value ? [(at - 3) / 4] : [])"
+        )
+        assert painted == [8 * y + x for y in (1, 2, 3) for x in (2, 3)]
+        page.locator(".layer.truth").click()
+        expect(page.locator("canvas.mask")).to_have_count(0)
+        assert watched.console == []
 
 
 def test_runs_are_switched_by_tab_and_by_key(page: Page) -> None:

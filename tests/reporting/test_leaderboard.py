@@ -72,7 +72,7 @@ def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
     (section,) = report(answering("strong", "apple"), answering("weak", "kiwi")).sections
     assert section.finding == "strong leads weak (0.667, 0.667 more, p 0.020). 100 % of its failures: missed."
     (section,) = report(answering("one", "apple"), answering("two", "apple"), answering("chance", "apple")).sections
-    assert section.finding.startswith("one and two are equal, with 0.667. It is not told from chance.")
+    assert section.finding.startswith("one and two are equal, with 0.667. It is not reliably better than chance.")
 
 
 def test_a_finding_names_the_weakest_group_of_several_examples() -> None:

@@ -181,8 +181,8 @@ def test_explanations_and_scores_come_through_the_task(page: Page) -> None:
 
 def test_boxes_of_truth_and_answer_are_bounded_and_those_without_a_place_are_left_out(page: Page) -> None:
     sample = page.samples[page.ids.index("fruit:video:5")]
-    assert sample["boxes"] == [[0, "truth", HOSTILE[:120], [15.0, 20.0, 110.0, 90.0]]]
-    assert sample["models"][1][0]["boxes"] == [[0, "predicted", "", [12.0, 1e5, 100.0, 80.0]]]
+    assert sample["boxes"] == [[0, "truth", HOSTILE[:120], [15.0, 20.0, 110.0, 90.0], None]]
+    assert sample["models"][1][0]["boxes"] == [[0, "predicted", "", [12.0, 1e5, 100.0, 80.0], None]]
     assert sample["captions"] == ["as filmed", f"by {HOSTILE}"]
 
 

@@ -45,7 +45,7 @@ function leaderboard(tab) {
   paint();
   return [
     scrolled(table.title, node("table", { class: "board" }, text("caption", table.title, { class: "hidden" }), node("thead", {}, head), body, foot)),
-    text("p", `${table.note} ▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of videos, Holm); ≈: not told apart.`, { class: "note" }),
+    text("p", `${table.note} ▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of videos, Holm); ≈: the two cannot be told apart.`, { class: "note" }),
   ];
 }
 

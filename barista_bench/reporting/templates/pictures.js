@@ -19,7 +19,7 @@ function runLengths(counts) {
   return runs;
 }
 
-function maskOf({ height, width, counts }, colour) {
+function maskOf([height, width, counts], colour) {
   const canvas = node("canvas", { width, height, class: "mask" });
   const image = canvas.getContext("2d").createImageData(width, height);
   let [at, inside] = [0, false];

@@ -18,7 +18,7 @@ function bar({ value, low = null, high = null }, marks = []) {
 function gapOf({ below, difference, p, better, worse }) {
   const sure = p < 0.05;
   const chance = p < 0.001 ? "p < 0.001" : `p ${short(p)}`;
-  const title = `${short(difference)} before ${below}, ${chance} (Holm): better on ${better} examples, worse on ${worse}`;
+  const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): better on ${better} examples, worse on ${worse}`;
   return node("span", { class: sure ? "gap sure" : "gap", title },
     sure ? "▲ ahead of next, " : "≈ like next, ", chance);
 }

@@ -335,9 +335,8 @@ def test_of_five_thousand_samples_few_tiles_are_made_and_all_can_be_reached(
     written = write_report(runs, tmp_path, samples=5000, compare=False)[0]
     with opened(chromium, f"{written.as_uri()}{TASK}?all=1") as watched:
         page = watched.page
-        record_property(
-            "seconds_to_load", page.evaluate("performance.timing.loadEventEnd - performance.timing.navigationStart")
-        )
+        loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        record_property("milliseconds_to_load", loaded)
         page.locator(".tile").first.wait_for()
         assert page.locator(".tile").count() < 80
         page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")

@@ -1,4 +1,4 @@
-"""The README's pictures, made from what `make run` leaves in build/: a frame of the kitchen, and the top of the report.
+"""Pictures of README and docs, made from what `make run` leaves in build/: a frame of the kitchen, and the report.
 
 python scripts/pictures.py
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
 
 from barista_bench.benchmarks import get_task
 from barista_bench.data.dataset import open_examples
@@ -19,6 +20,29 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD, OUT = ROOT / "build", ROOT / "docs" / "images"
 GAP = 8
 """Pixels between two pictures."""
+
+
+class Screen(NamedTuple):
+    """A part of the report: `shown` is waited for; `focus`, where there is one, is scrolled to the top."""
+
+    name: str
+    address: str
+    shown: str
+    focus: str = ""
+    size: tuple[int, int] = (1280, 860)
+    dark: bool = False
+    paper: bool = False
+
+
+SCREENS = (
+    Screen("report", "", "table.board"),
+    Screen("report_task", "#barista_relations", ".tile"),
+    Screen("report_gallery", "#barista_relations?better=prior&worse=chance", ".tile", "#samples"),
+    Screen("report_sample", "#barista_relations/{sample}?better=prior&worse=chance", ".card mark"),
+    Screen("report_dark", "", "table.board", dark=True),
+    Screen("report_phone", "#barista_relations/{sample}", ".card", size=(390, 844)),
+    Screen("report_paper", "#barista_relations", ".tile", paper=True),
+)
 
 
 def kitchen() -> Image.Image:
@@ -31,17 +55,34 @@ def kitchen() -> Image.Image:
     return both
 
 
-def screenshot(page: Path, out: Path) -> None:
-    """The top of a page, 1280 x 860 pixels. Exits where no browser is installed."""
-    browser = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if not browser:
-        raise SystemExit("no browser. Remedy: apt-get install chromium, or name one in the variable CHROMIUM")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,860"]
-    subprocess.run([browser, *flags, f"--screenshot={out}", page.as_uri()], check=True)
+def picture(browser: Browser, report: Path, screen: Screen, sample: str) -> None:
+    """One screen as `docs/images/<name>.png`."""
+    width, height = screen.size
+    page = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if screen.dark else "light"
+    )
+    page.goto(report.as_uri() + screen.address.format(sample=sample))
+    page.locator(screen.shown).first.wait_for()
+    if screen.focus:
+        page.locator(screen.focus).evaluate("part => part.scrollIntoView()")
+    if screen.paper:
+        page.emulate_media(media="print")
+    page.wait_for_timeout(500)  # pictures are decoded
+    out = OUT / f"{screen.name}.png"
+    page.screenshot(path=out)
+    Image.open(out).convert("RGB").quantize(64).save(out, optimize=True)
+    page.close()
 
 
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     kitchen().quantize(128).save(OUT / "kitchen.png", optimize=True)
-    screenshot(BUILD / "report" / "report.html", OUT / "report.png")
-    Image.open(OUT / "report.png").convert("RGB").quantize(32).save(OUT / "report.png", optimize=True)
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not chromium:
+        raise SystemExit("no browser. Remedy: apt-get install chromium, or name one in the variable CHROMIUM")
+    sample = open_examples(BUILD / "data" / "barista", "barista", "relations").examples[0].example_id
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for screen in SCREENS:
+            picture(browser, BUILD / "report" / "report.html", screen, sample)
+        browser.close()

@@ -4,9 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import pytest
 from filelock import FileLock
@@ -113,26 +111,6 @@ def generated(small_kitchen: Path, made_once: MadeOnce) -> Callable[[str], Path]
         return made_once(f"siblings/{name}", lambda out: generate(small_kitchen, out, [name], per_subtask=4)) / name
 
     return release
-
-
-@contextmanager
-def undrawn_figures() -> Iterator[None]:
-    """Figures are files of a line: drawing takes most of a report's time, and most tests do not look at them."""
-    pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    def save(figure: Figure, file: BinaryIO, **settings: object) -> None:
-        file.write(b'<svg xmlns="http://www.w3.org/2000/svg"/>')
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", save)
-        yield
-
-
-@pytest.fixture
-def undrawn() -> Iterator[None]:
-    with undrawn_figures():
-        yield
 
 
 @pytest.fixture

@@ -57,7 +57,6 @@ def echoing(call: Call) -> Fault | None:
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("undrawn")
 def test_a_key_is_in_no_file_and_no_output_of_any_command(
     questions: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -76,7 +76,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate review": ([open_project], {"project", "show", "plots"}),
     "annotate export": ([export], {"project", "target_format"}),
     "score": ([score, import_recorded], {"folders", "option"}),
-    "report": ([load_results, write_report], {"option"}),
+    "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], {"show"}),
     "compact": ([compact], set()),
     "compare": ([load_results, compare_runs], {"csv", "option"}),

@@ -38,7 +38,7 @@ from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.log.sample_log import log_files
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
-from tests.conftest import MadeOnce, undrawn_figures
+from tests.conftest import MadeOnce
 from tests.made_benchmark import BENCHMARK, Words
 from tests.runs.made_logs import read_folder
 from tests.video_samples import render
@@ -80,7 +80,7 @@ def project(made_once: MadeOnce) -> Iterator[Path]:
         rebuild(root, SAMPLINGS[0])
 
     about = manifest._packaged
-    with pytest.MonkeyPatch.context() as patch, undrawn_figures():
+    with pytest.MonkeyPatch.context() as patch:
         patch.setitem(BENCHMARKS, "words", BENCHMARK)
         patch.setattr(manifest, "_packaged", lambda name: "Words.\n\n## Limits\n" if "words" in name else about(name))
         yield made_once("histories/project", make)

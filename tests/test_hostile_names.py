@@ -61,7 +61,6 @@ def readable(path: Path) -> str:
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("undrawn")
 def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "\\x1b]0;owned" in told("validate", release, QUIET)
     told("stats", release, "--out", tmp_path / "stats", "--no-plots", QUIET)
@@ -82,7 +81,7 @@ def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest
     assert "\\x1b[31m" in told("score", *runs)
     assert "\\x1b[31m" in told("compare", *runs, "--csv", tmp_path / "compare.csv", "--draws", 100)
     told("analyse", *runs, "--out", tmp_path / "csv", "--draws", 100)
-    told("report", *runs, "--out", tmp_path / "report")
+    told("report", *runs, "--out", tmp_path / "report", "--tables")
     told("diff", *runs[::2])
     told("trace", VIDEO, 10, "--data", data)
     tables = [tmp_path / "compare.csv", *(tmp_path / "csv").glob("*.csv"), *(tmp_path / "report").rglob("*.csv")]

@@ -117,9 +117,9 @@ def stats(
     root: Annotated[Path, typer.Argument(help="Data root: one folder a video; of other benchmarks, a built dataset.")],
     benchmark: Annotated[str, typer.Option(help="Whose data it is.")] = "barista",
     out: Annotated[
-        Path, typer.Option(help="Folder for statistics.md, the plots, and of a data root statistics.json.")
+        Path, typer.Option(help="Folder for statistics.md; of a data root, statistics.json and the plots too.")
     ] = Path("statistics"),
-    plots: Annotated[bool, typer.Option(help="Draw the plots; needs the extra viz.")] = True,
+    plots: Annotated[bool, typer.Option(help="Draw the plots of a data root; needs the extra viz.")] = True,
     progress: Progress = True,
 ) -> None:
     """Count what a release holds: layers, distributions, durations, preparation types.
@@ -132,7 +132,7 @@ def stats(
     from barista_bench.scene_graph.statistics_files import write_statistics
 
     if benchmark != "barista":
-        _set_statistics(root, benchmark, out, plots)
+        _set_statistics(root, benchmark, out)
         return
     with explained():
         check_target(out, STATISTICS)
@@ -145,16 +145,17 @@ def stats(
     echo(f"wrote {', '.join(str(file) for file in files)}")
 
 
-def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool) -> None:
-    from barista_bench.files.writing import STATISTICS, check_target
-    from barista_bench.reporting.set_statistics import as_markdown, set_statistics, write_set_statistics
+def _set_statistics(data: Path, benchmark: str, out: Path) -> None:
+    from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
+    from barista_bench.reporting.set_statistics import set_statistics
 
     with explained():
         check_target(out, STATISTICS)
-        part = set_statistics(data, benchmark, plots=plots)
-        files = write_set_statistics(part, out)
-    echo(*as_markdown(part).removesuffix("\n").split("\n"))
-    echo(f"wrote {', '.join(str(file) for file in files)}")
+        text = set_statistics(data, benchmark)
+        with replacing_folder(out, STATISTICS) as folder:
+            (folder / "statistics.md").write_text(text, encoding="utf-8", errors="backslashreplace")
+    echo(*text.splitlines())
+    echo(f"wrote {out / 'statistics.md'}")
 
 
 @app.command()

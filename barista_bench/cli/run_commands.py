@@ -131,21 +131,24 @@ def score(
 @app.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Run folders of any tasks and models, together in one report.")],
-    out: Annotated[Path, typer.Option(help="Folder for the page, and tables and figures beside it.")] = Path("report"),
-    samples: Annotated[int, typer.Option(help="Samples of each task to page through at the most.")] = 1000,
+    out: Annotated[Path, typer.Option(help="Folder for the page and the Markdown file.")] = Path("report"),
+    samples: Annotated[int, typer.Option(help="Samples of each task to look through at the most.")] = 1000,
+    max_size: Annotated[float, typer.Option(help="Megabytes that the page may have.", min=0)] = 18,
     compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
+    tables: Annotated[bool, typer.Option("--tables", help="Write every table as CSV and LaTeX, too.")] = False,
     data: Data = None,
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Write a self-contained HTML page, Markdown, and tables and figures as files. Runs are read, never written."""
+    """Write a self-contained HTML page, and Markdown that leads into it. Runs are read, never written."""
     from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
 
     with explained():
         check_target(out, REPORT)
         scored = scored_runs(folders, data, root, option)
-        html, markdown = write_report(scored, out, samples=samples, compare=compare)
+        size = round(max_size * 1_000_000)
+        html, markdown = write_report(scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables)
     for run in scored:
         echo(summary_line(run.results))
     echo(f"wrote {html} and {markdown}")

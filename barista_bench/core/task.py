@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from datasets import Features
 
     from barista_bench.core.deriving import Sampling
+    from barista_bench.scene_graph import Rle
 
 Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
 OverlayKind: TypeAlias = Literal["truth", "predicted", "given"]
@@ -124,19 +125,21 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """One box to draw over an image of a sample, for people.
+    """One box, and the mask in it where there is one, to draw over an image of a sample, for people.
 
     Args:
         image: which of `Task.images`, from 0.
         box: [x0, y0, x1, y1] in pixels of that image; a predicted one may lie outside of it.
         kind: `truth` is what scoring compares with, `predicted` what was answered, `given` what the question shows.
         label: a few words.
+        mask: what the box is around, in pixels of a frame of any size, which is stretched over the image.
     """
 
     image: int
     box: tuple[float, float, float, float]
     kind: OverlayKind
     label: str = ""
+    mask: Rle | None = None
 
 
 class Question(ABC):
@@ -243,6 +246,8 @@ class Scoring(ABC):
 
     primary: ClassVar[str]
     """The figure that stands for the task in tables."""
+    primary_note: ClassVar[str] = ""
+    """What the primary figure is, in one sentence for readers of reports."""
     sample_score: ClassVar[str]
     """The score that stands for one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""Reports over scored runs: one HTML page that needs nothing else, Markdown, and tables and figures as files.
+"""Reports over scored runs: one HTML page that needs nothing else, and Markdown; all tables as files where wanted.
 
 >>> html, markdown = write_report([score("runs/a"), score("runs/b")], "report")  # doctest: +SKIP
 """
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from barista_bench.files.writing import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
-from barista_bench.reporting import bundle, export
+from barista_bench.reporting import export, pages
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.markdown import render_markdown
 from barista_bench.reporting.pictures import Album, album
-from barista_bench.reporting.samples import Sample, spread
+from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.view import Report, build_report, report_samples
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -25,9 +25,7 @@ MAX_BYTES = 18_000_000
 """Size of the page that pictures and answers are cut to: browsers and mail still take it."""
 SAMPLES = 1000
 """Examples of a task that can be paged through: all of the published sets."""
-MARKDOWN_SAMPLES = 6
-PAGE, TEXT = "report.html", "report.md"
-PICTURE_FOLDER, TABLE_FOLDER, FIGURE_FOLDER = "report_images", "report_tables", "report_figures"
+PAGE, TEXT, TABLE_FOLDER = "report.html", "report.md", "report_tables"
 # Shares of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
 # fill the page.
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
@@ -41,19 +39,19 @@ def write_report(
     title: str | None = None,
     compare: bool = True,
     max_bytes: int = MAX_BYTES,
+    tables: bool = False,
 ) -> tuple[Path, Path]:
-    """Write `<out>/report.html` and `<out>/report.md`, and beside them pictures, tables and figures.
+    """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
 
-    `report_images` has the few pictures of the Markdown file, `report_tables` every table as CSV and as LaTeX,
-    `report_figures` every figure as SVG and as PDF (none without matplotlib, and the page says so). Equal runs give
-    equal bytes: no time and no path stands in a report.
+    Equal runs give equal bytes: no time and no path stands in a report.
 
     Args:
         runs: as `score` returns them; those over the same examples are compared side by side.
-        samples: examples of each task to page through at the most, evenly spread over its set.
+        samples: examples of each task to look through at the most, evenly spread over its set.
         title: heading of the report.
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
+        tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`.
 
     Returns:
         The paths of the page and of the Markdown file.
@@ -67,12 +65,12 @@ def write_report(
     shown = _fitting(report, samples, max_bytes)
     bare = len(_bytes(render_html(report, shown, Album())))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
-    pictures = album(shown, sources, max_bytes - bare)
+    page = render_html(report, shown, album(shown, sources, max_bytes - bare))
     with replacing_folder(Path(out), REPORT) as folder:
-        _write_tables(report, folder / TABLE_FOLDER)
-        _write_figures(report, folder / FIGURE_FOLDER)
-        (folder / TEXT).write_bytes(_bytes(_markdown(report, shown, pictures, folder)))
-        (folder / PAGE).write_bytes(_bytes(render_html(report, shown, pictures)))
+        (folder / PAGE).write_bytes(_bytes(page))
+        (folder / TEXT).write_bytes(_bytes(render_markdown(report, PAGE)))
+        if tables:
+            _write_tables(report, folder / TABLE_FOLDER)
     return Path(out) / PAGE, Path(out) / TEXT
 
 
@@ -80,25 +78,9 @@ def _fitting(report: Report, wanted: int, max_bytes: int) -> tuple[Sample, ...]:
     """As many samples, and answers as long, as leave half of the page to pictures and tables."""
     for share, max_text in _SIZES:
         fitting = report_samples(report, round(wanted * share), max_text)
-        if sum(map(len, bundle.chunks(fitting, Album()))) < max_bytes // 2:
+        if sum(len(text) for _, text in pages.chunks(fitting, Album())) < max_bytes // 2:
             break
     return fitting
-
-
-def _markdown(report: Report, samples: Sequence[Sample], pictures: Album, folder: Path) -> str:
-    files: dict[int, list[str]] = {}
-    images = folder / PICTURE_FOLDER
-    images.mkdir()
-    pictured = [position for position in range(len(samples)) if pictures.of_sample(position).pictures] or list(
-        range(len(samples))
-    )
-    for position in (pictured[at] for at in spread(len(pictured), MARKDOWN_SAMPLES)):
-        files[position] = []
-        for number, placed in enumerate(pictures.of_sample(position).pictures):
-            files[position].append(f"{PICTURE_FOLDER}/{position}-{number}.jpg")
-            (images / f"{position}-{number}.jpg").write_bytes(pictures.files[placed.file])
-    problems = {position: pictures.of_sample(position).problem for position in files}
-    return render_markdown(report, samples, files, problems)
 
 
 def _write_tables(report: Report, folder: Path) -> None:
@@ -106,15 +88,6 @@ def _write_tables(report: Report, folder: Path) -> None:
     for name, (_, table) in zip(export.file_names(report.tables), report.tables, strict=True):
         (folder / f"{name}.csv").write_bytes(export.csv(table).encode())
         (folder / f"{name}.tex").write_bytes(export.latex(table).encode())
-
-
-def _write_figures(report: Report, folder: Path) -> None:
-    folder.mkdir()
-    for name, figure in zip(
-        export.distinct(drawn.name for drawn in report.all_figures), report.all_figures, strict=True
-    ):
-        (folder / f"{name}.svg").write_bytes(figure.svg)
-        (folder / f"{name}.pdf").write_bytes(figure.pdf)
 
 
 def _bytes(text: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import pairwise
 from pathlib import Path
 
 from barista_bench.core.statistics import DRAWS
@@ -35,8 +35,6 @@ from barista_bench.stats.agreement import FEWEST_MODELS
 from barista_bench.stats.comparison import corrected, labelled, turned
 from barista_bench.stats.labels import Labels
 
-ALL_PAIRS = 3
-"""Models up to which all pairs are compared; of more, the best with each other one."""
 MOST_GROUPS = 12
 TRUTH = "oracle"
 MAX_GRAPHS = 8
@@ -44,14 +42,15 @@ MAX_GRAPHS = 8
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """What was found; empty parts are left out of the report.
+    """What the runs say; empty parts are left out of the report.
 
-    `labels` are what models are called everywhere in the report. `agreements` are by benchmark; empty for one over all
-    of them. `failures` and `breakdowns` (by key) are by run folder. `left_out` says what could not be made, and why.
+    `labels` are what models are called everywhere in the report. `comparisons` are of each model with the next one of
+    its task, by the folder of the better run. `agreements` are by benchmark; empty for one over all of them.
+    `failures` and `breakdowns` (by key) are by run folder. `left_out` says what could not be made, and why.
     """
 
     labels: Labels = field(default_factory=dict)
-    comparisons: Sequence[Comparison] = ()
+    comparisons: Mapping[Path, Comparison] = field(default_factory=dict)
     agreements: Sequence[tuple[str, RankAgreement]] = ()
     gaps: Sequence[BaselineGap] = ()
     consistency: Sequence[Consistency] = ()
@@ -72,14 +71,14 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, draws: int = DRA
     groups = list(comparable(runs).values())
     labels = run_labels(runs)
     left_out: list[str] = []
-    comparisons, gaps = list[Comparison](), list[BaselineGap]()
+    comparisons, gaps = dict[Path, Comparison](), list[BaselineGap]()
     if compare:
         pairs = _Pairs(draws)
-        comparisons = list(_comparisons(groups, labels, pairs, left_out))
+        comparisons = dict(_comparisons(groups, labels, pairs, left_out))
         gaps = list(_gaps(groups, labels, pairs, left_out))
     return Analyses(
         labels=labels,
-        comparisons=corrected(comparisons),
+        comparisons=dict(zip(comparisons, corrected(list(comparisons.values())), strict=True)),
         agreements=list(_agreements(runs, labels, left_out)),
         gaps=gaps,
         consistency=[
@@ -110,16 +109,22 @@ class _Pairs:
 
 def _comparisons(
     groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Pairs, left_out: list[str]
-) -> Iterator[Comparison]:
+) -> Iterator[tuple[Path, Comparison]]:
+    """Each model with the next one: whether an order is sure is asked of neighbours. Baselines have gaps of their own,
+    and are compared only where there is no model beside them."""
     for group in groups:
-        best = max(group, key=_primary)
-        pairs = [(best, run) for run in group if run is not best]
-        for first, second in combinations(group, 2) if len(group) <= ALL_PAIRS else pairs:
+        asked = [run for run in best_first(group) if not is_scripted(run)]
+        for first, second in pairwise(asked if len(asked) > 1 else best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
-                yield labelled(compare(first, second, draws=compare.draws), *names)
+                yield first.folder, labelled(compare(first, second, draws=compare.draws), *names)
             except BaristaError as error:
                 left_out.append(f"Comparison of {names[0]} and {names[1]}: {error}")
+
+
+def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """Runs of one task in the order of a leaderboard: models by their primary figure, then baselines by theirs."""
+    return sorted(runs, key=lambda run: (is_scripted(run), -_primary(run)))
 
 
 def _primary(run: ScoredRun) -> float:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from barista_bench.core.task import FAILURE_KINDS
 from barista_bench.reporting.tables import (
     NOTHING,
-    Block,
+    Bar,
     Cell,
     Column,
     Table,
     cells,
-    figure_cell,
     interval,
     number,
     number_columns,
+    p_text,
     text_columns,
     words,
 )
-from barista_bench.reporting.tables import side_by_side as beside
 from barista_bench.stats import (
     BaselineGap,
-    BreakdownRow,
     Comparison,
     Consistency,
     FailureRow,
@@ -52,22 +48,24 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
     return Table(f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}", columns, rows, note)
 
 
-def comparisons(compared: Sequence[Comparison], title: str = "Paired comparisons") -> Table:
-    """One row a pair of models and task."""
-    several = len({pair.benchmark for pair in compared}) > 1
+def comparisons(compared: Sequence[Comparison]) -> Table:
+    """One row a pair of models of one task; the numbers of examples lead to these."""
     columns = (
-        *text_columns("task", "first", "second", "figure"),
-        *number_columns("pooled figure", "first", "second", "difference", "p", "p (Holm)"),
+        *text_columns("first", "second"),
+        *number_columns(words(compared[0].name), "first", "second", "difference", "p", "p (Holm)"),
         *number_columns("sample score", "difference", "effect size"),
         *number_columns("examples", "first better", "equal", "second better", "compared"),
     )
     rows = tuple(
         cells(
-            *(_task(pair, several), pair.first, pair.second, words(pair.name), pair.first_value, pair.second_value),
+            *(pair.first, pair.second, pair.first_value, pair.second_value),
             Cell(_signed(pair.difference), notes=_interval(pair.low, pair.high)),
-            *(_p(pair.p_value), _p(pair.p_adjusted)),
+            *(p_text(pair.p_value), p_text(pair.p_adjusted)),
             Cell(_signed(pair.sample_difference), notes=_interval(pair.sample_low, pair.sample_high)),
-            *(_signed(pair.effect_size), pair.wins, pair.ties, pair.losses),
+            _signed(pair.effect_size),
+            _ahead(pair.wins, pair.first, pair.second),
+            pair.ties,
+            _ahead(pair.losses, pair.second, pair.first),
             Cell(
                 f"{number(pair.examples)} of {number(pair.expected_examples)}",
                 warn=pair.samples < pair.expected_samples,
@@ -77,10 +75,14 @@ def comparisons(compared: Sequence[Comparison], title: str = "Paired comparisons
     )
     note = (
         "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over videos. "
-        "p: permutation of whole videos between the two models; Holm's correction is over all rows. "
+        "p: permutation of whole videos between the two models; Holm's correction is over all tasks. "
         "Effect size: Cohen's d of the examples' differences."
     )
-    return Table(title, columns, rows, note, folded=len(rows) > 20)
+    return Table("Each model and the next", columns, rows, note, folded=len(rows) > 20)
+
+
+def _ahead(count: int, better: str, worse: str) -> Cell:
+    return Cell(number(count), query=(("better", better), ("worse", worse)))
 
 
 def baselines(gaps: Sequence[BaselineGap]) -> Table:
@@ -98,7 +100,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
             gap.comparison.first_value,
             gap.comparison.second_value,
             Cell(_signed(gap.comparison.difference), notes=_interval(gap.comparison.low, gap.comparison.high)),
-            _p(gap.comparison.p_adjusted),
+            p_text(gap.comparison.p_adjusted),
         )
         for gap in gaps
     )
@@ -135,144 +137,34 @@ def consistency(runs: Sequence[Consistency]) -> Table:
 
 def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
     """Kinds of failure by model label, in the order of their description; None where nothing failed."""
-    kinds = [
-        kind for kind in FAILURE_KINDS if any(row.kind == kind and row.count for _, rows in by_model for row in rows)
-    ]
-    columns = text_columns("kind", "meaning")
-    for label, _ in by_model:
-        columns += number_columns(label, "failures", "samples", "share")
-    lines = []
-    for kind in kinds:
-        of_kind = (next((row for row in rows if row.kind == kind), None) for _, rows in by_model)
-        counts = ((row.count, row.samples, f"{100 * row.share:.1f} %") if row else (0, 0, NOTHING) for row in of_kind)
-        lines.append(cells(words(kind), FAILURE_KINDS[kind], *(count for row in counts for count in row)))
-    note = "One sample can fail in several ways; the share is of all scored samples."
-    return Table("What went wrong", columns, tuple(lines), note) if lines else None
-
-
-def breakdown(key: str, by_model: Sequence[tuple[str, Sequence[BreakdownRow]]], figure: str) -> Table | None:
-    """The primary figure by group, models beside each other; None where there is one group alone."""
-    blocks: list[tuple[str, Block]] = []
-    for label, rows in by_model:
-        ordered = sorted(rows, key=lambda row: (row.order, row.value))
-        name = words(figure)
-        block = {row.value: {"examples": Cell(number(row.examples)), name: figure_cell(row.figure)} for row in ordered}
-        blocks.append((label, block))
-    table = beside(f"By {words(key)}", words(key), blocks)
-    return table if len(table.rows) > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnNode:
-    """A task: its dot at (`dot_x`, `y`), and its name at (`x`, `text_y`)."""
-
-    name: str
-    dot_x: float
-    x: float
-    y: float
-    anchor: str
-    text_y: float
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnEdge:
-    """An arrow as an SVG path.
-
-    `kind` is `together` where the interval of its odds ratio lies above 1, `apart` where below, else `unclear`; only
-    the first two are labelled, so that the picture can be read.
-    """
-
-    path: str
-    width: float
-    kind: str
-    label: str
-    label_x: float
-    label_y: float
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnGraph:
-    """How errors of one task go with errors of another on the same objects, as a picture and as a table."""
-
-    title: str
-    width: int
-    height: int
-    nodes: tuple[DrawnNode, ...]
-    edges: tuple[DrawnEdge, ...]
-    table: Table
-
-
-_WIDTH, _HEIGHT, _RADIUS, _NODE = 700, 540, 205.0, 9.0
-_ALONG = 0.3
-"""Where along an arrow its number stands: nearer to its start, since arrows cross in the middle."""
-
-
-def drawn(graph: PropagationGraph) -> DrawnGraph | None:
-    """The tasks on a circle, arrows from the task that erred first; None where nothing is shared."""
-    if not graph.edges:
-        return None
-    places = {}
-    for number_, task in enumerate(graph.tasks):
-        angle = 2 * math.pi * number_ / len(graph.tasks) - math.pi / 2
-        places[task] = (_WIDTH / 2 + _RADIUS * math.cos(angle), _HEIGHT / 2 + _RADIUS * math.sin(angle))
-    return DrawnGraph(
-        title=f"Error propagation: {graph.model}",
-        width=_WIDTH,
-        height=_HEIGHT,
-        nodes=tuple(_node(task, *places[task]) for task in graph.tasks),
-        edges=tuple(_edge(edge, places[edge.source], places[edge.target]) for edge in graph.edges),
-        table=_edges(graph),
+    labels = tuple(label for label, _ in by_model)
+    rows_of = {(label, row.kind): row for label, rows in by_model for row in rows if row.count}
+    kinds = [kind for kind in FAILURE_KINDS if any((label, kind) in rows_of for label in labels)]
+    lines = tuple(
+        cells(
+            Cell(words(kind), query=(("failure", kind),)),
+            FAILURE_KINDS[kind],
+            *(_failed(label, rows_of.get((label, kind))) for label in labels),
+        )
+        for kind in kinds
     )
-
-
-def _node(task: str, x: float, y: float) -> DrawnNode:
-    side = x - _WIDTH / 2
-    anchor = "middle" if abs(side) < 20 else "start" if side > 0 else "end"
-    shift = 0.0 if anchor == "middle" else math.copysign(18.0, side)
-    text_y = y + 5 if shift else y + math.copysign(24.0, y - _HEIGHT / 2) + 4
-    return DrawnNode(words(task), round(x, 1), round(x + shift, 1), round(y, 1), anchor, round(text_y, 1))
-
-
-def _edge(edge: PropagationEdge, start: tuple[float, float], end: tuple[float, float]) -> DrawnEdge:
-    """A bent arrow, so that both directions of a pair are seen. Thicker is a larger odds ratio."""
-    (x0, y0), (x1, y1) = start, end
-    length = math.hypot(x1 - x0, y1 - y0) or 1.0
-    along, across = ((x1 - x0) / length, (y1 - y0) / length), ((y1 - y0) / length, (x0 - x1) / length)
-    bend = 0.16 * length
-    mid = ((x0 + x1) / 2 + across[0] * bend, (y0 + y1) / 2 + across[1] * bend)
-    gap = _NODE + 8
-    first = x0 + along[0] * gap + across[0] * 6, y0 + along[1] * gap + across[1] * 6
-    last = x1 - along[0] * gap + across[0] * 6, y1 - along[1] * gap + across[1] * 6
-    path = f"M{first[0]:.1f} {first[1]:.1f} Q{mid[0]:.1f} {mid[1]:.1f} {last[0]:.1f} {last[1]:.1f}"
-    kind = _kind(edge)
-    label = "" if kind == "unclear" or edge.odds_ratio is None else _ratio(edge.odds_ratio)
-    width = 1.0 if edge.odds_ratio is None or not label else 1.4 + min(4.0, abs(math.log2(edge.odds_ratio))) * 0.8
-    label_x, label_y = (_on_curve(*ends) for ends in zip(first, mid, last, strict=True))
-    return DrawnEdge(
-        path=path,
-        width=round(width, 2),
-        kind=kind,
-        label=label,
-        label_x=round(label_x, 1),
-        label_y=round(label_y + 4, 1),
-        title=f"{words(edge.source)} to {words(edge.target)}: odds ratio {_ratio(edge.odds_ratio)}, n {edge.n}",
+    note = (
+        "The share of all scored samples that fail so, and behind it how often that happens: one sample can fail in "
+        "several ways."
     )
+    columns = (*text_columns("kind", "meaning"), *(Column(label) for label in labels))
+    return Table("What went wrong", columns, lines, note) if lines else None
 
 
-def _on_curve(first: float, middle: float, last: float) -> float:
-    """One coordinate of the place `_ALONG` a quadratic curve."""
-    rest = 1 - _ALONG
-    return rest * rest * first + 2 * rest * _ALONG * middle + _ALONG * _ALONG * last
+def _failed(label: str, row: FailureRow | None) -> Cell:
+    if row is None:
+        return Cell(NOTHING)
+    query = (("failure", row.kind), ("model", label))
+    return Cell(f"{100 * row.share:.1f} %", f"{number(row.count)}×", bar=Bar(row.share), query=query)
 
 
-def _kind(edge: PropagationEdge) -> str:
-    if edge.low is not None and edge.low > 1:
-        return "together"
-    return "apart" if edge.high is not None and edge.high < 1 else "unclear"
-
-
-def _edges(graph: PropagationGraph) -> Table:
+def propagation(graph: PropagationGraph) -> Table:
+    """One row an ordered pair of tasks; the page draws its arrows from the graph."""
     columns = (
         *text_columns("an error in", "goes with one in"),
         *number_columns("", "odds ratio", "objects", "videos"),
@@ -307,10 +199,6 @@ def _ratio(value: float | None) -> str:
 
 def _signed(value: float | None) -> str:
     return NOTHING if value is None else f"{value:+.3f}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _interval(low: float | None, high: float | None) -> tuple[str, ...]:

@@ -16,46 +16,33 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from barista_bench.files import text_out
-from barista_bench.reporting import bundle
-from barista_bench.reporting.figures import DrawnFigure
+from barista_bench.reporting import pages
 from barista_bench.reporting.pictures import Album
 from barista_bench.reporting.samples import Sample
-from barista_bench.reporting.tables import words
 from barista_bench.reporting.view import Report
+
+SCRIPTS = ("page", "tables", "charts", "leaderboard", "task", "gallery", "pictures", "answers", "sample", "main")
+"""The page's modules in the order in which they are joined to one script: each uses those before it."""
 
 
 def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
     """The page; the album has the pictures of `samples` by their places."""
-    environment = page_environment()
-    environment.filters["words"] = words
-    environment.filters["svg_url"] = _svg_url
-    style, script = own_template("report.css"), own_template("report.js")
-    sections = [
-        {"heading": section.heading, "labels": section.labels, "scores": section.scores} for section in report.sections
-    ]
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        samples=samples,
-        style=Markup(style),  # noqa: S704  (our own file)
-        script=Markup(script),  # noqa: S704  (our own file)
-        policy=content_policy(style, script),
-        names=_short([section.heading for section in report.sections]),
-        statuses=bundle.STATUSES,
-        data=htmlsafe_json_dumps(bundle.index(samples, sections, album)),
-        chunks=bundle.chunks(samples, album),
-        pictures=[base64.b64encode(file).decode() for file in album.files],
-        without_pictures=album.without_room(len(samples)),
+    style = own_template("report.css")
+    script = "\n".join(['"use strict";', "{", *(own_template(f"{name}.js") for name in SCRIPTS), "}"])
+    return (
+        page_environment()
+        .get_template("report.html.j2")
+        .render(
+            title=report.title,
+            warnings=report.warnings,
+            style=Markup(style),  # noqa: S704  (our own file)
+            script=Markup(script),  # noqa: S704  (our own files)
+            policy=content_policy(style, script),
+            index=htmlsafe_json_dumps(pages.page_index(report, samples, album)),
+            blocks=pages.blocks(report, samples, album),
+            pictures=(base64.b64encode(file).decode() for file in album.files),
+        )
     )
-
-
-def _short(headings: Sequence[str]) -> list[str]:
-    """Headings without what comes first in all of them, a benchmark's name.
-
-    >>> _short(["pets / grounding", "pets / activity"])
-    ['grounding', 'activity']
-    """
-    firsts = {heading.partition(" / ")[0] for heading in headings}
-    return [heading.partition(" / ")[2] or heading for heading in headings] if len(firsts) == 1 else list(headings)
 
 
 def page_environment() -> Environment:
@@ -86,8 +73,3 @@ def content_policy(style: str, script: str | None = None) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _svg_url(figure: DrawnFigure) -> str:
-    """As a picture an SVG runs no script, and the page's policy on styles does not reach into it."""
-    return "data:image/svg+xml;base64," + base64.b64encode(figure.svg).decode()

@@ -26,6 +26,8 @@ LabelledJudge = tuple[str, str, JudgedRun]
 SampleVerdicts = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
 """(example id, run) -> judge with criterion, and verdict in words."""
 
+OVERVIEW = "Judges"
+"""Title of the table of all judges of one rubric."""
 _UNUSABLE = [str(status) for status in Status if status is not Status.OK] + [MISSING]
 
 
@@ -93,7 +95,7 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
     )
     if any(judged_run.results.judge.name in OFFLINE for _, _, judged_run in judges):
         note += " lexical counts shared words and oracle knows the reference: neither is a published measure."
-    return Table("Judges", tuple(columns), rows, note)
+    return Table(OVERVIEW, tuple(columns), rows, note)
 
 
 def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:

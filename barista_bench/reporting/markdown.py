@@ -1,79 +1,54 @@
-"""The report as Markdown, for repositories and papers: all tables, and a few samples with pictures."""
+"""The report as Markdown, short enough to read in a repository: leaderboards and findings, with links into the page."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from barista_bench.core.task import ExplanationRow
-from barista_bench.files.text_out import markdown, printable
-from barista_bench.reporting.samples import ModelAnswers, Sample
-from barista_bench.reporting.tables import Cell, Table, number, words
+from barista_bench.files.text_out import markdown
+from barista_bench.reporting.tables import Cell, Table
 from barista_bench.reporting.view import Report
 
-MAX_ANSWER = 1500
-VERDICTS = {"hit": "✓ correct", "miss": "○ missed", "wrong": "✗ wrong"}
+MAX_LINES = 200
+MAX_ROWS = 40
+"""Models of one leaderboard."""
 
 
-def render_markdown(
-    report: Report, samples: Sequence[Sample], files: Mapping[int, Sequence[str]], problems: Mapping[int, str]
-) -> str:
-    """The file. `files`: places of the samples shown, and their pictures; `problems`: why there are none."""
-    # Markdown has no autoescape of its own: `md` and `fenced` take that part for every text from outside.
-    environment = Environment(  # noqa: S701
-        loader=PackageLoader("barista_bench.reporting"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {
-        "md": markdown,
-        "table": table_text,
-        "fenced": fenced,
-        "named": _named,
-        "outcome": _outcome,
-        "verdict": _verdict,
-    }
-    text = environment.get_template("report.md.j2").render(
-        report=report, shown=[(place, samples[place]) for place in files], files=files, problems=problems
-    )
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+def render_markdown(report: Report, page: str) -> str:
+    """The file; `page` is the name of the HTML page beside it. What does not fit is counted, and stands in the page."""
+    lines = [f"# {markdown(report.title)}", "", f"All figures, and samples with their pictures: [{page}]({page}).", ""]
+    for board in report.boards:
+        lines += [f"## {markdown(board.title)}", "", *table_lines(board.table), "", markdown(board.table.note), ""]
+        sections = [section for section in report.sections if section.benchmark == board.benchmark]
+        lines += [
+            f"- [{markdown(section.standing.name)}]({page}#{quote(section.address)}): {markdown(section.finding)}"
+            for section in sections
+        ]
+        titles = [markdown(t.title) for part in report.papers if part.benchmark == board.benchmark for t in part.tables]
+        lines += (
+            [f"- Counterparts of the paper's tables, on the page of each task: {'; '.join(titles)}"] if titles else []
+        )
+        lines.append("")
+    warnings = [f"- {markdown(warning)}" for warning in report.warnings]
+    lines += ["## What to know before comparing", "", *warnings] if warnings else []
+    left_out = [f"- {markdown(text)}" for text in report.left_out]
+    lines += ["", "## Left out", "", *left_out] if left_out else []
+    if len(lines) > MAX_LINES - 5:
+        lines = [*lines[: MAX_LINES - 5], "", f"[… {len(lines) - MAX_LINES + 5} more lines: see {page}]"]
+    return "\n".join(lines).strip() + "\n"
 
 
-def fenced(text: str) -> str:
-    """A code block that `text` cannot close: its fence is longer than any in the text."""
-    shown = printable(text if len(text) <= MAX_ANSWER else f"{text[:MAX_ANSWER]}\n[… cut]", keep="\n\t")
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    return f"{fence}text\n{shown}\n{fence}"
-
-
-def table_text(table: Table) -> str:
-    """A pipe table; the heading over columns goes in front of their names."""
+def table_lines(table: Table) -> list[str]:
+    """A pipe table of at most `MAX_ROWS` rows; the heading over columns goes in front of their names."""
     heads = [f"{column.group}: {column.name}" if column.group else column.name for column in table.columns]
-    lines = [
+    rows = [
         [markdown(head) or " " for head in heads],
         ["---:" if column.numeric else "---" for column in table.columns],
-        *([_cell(cell) for cell in row] for row in table.rows),
+        *([_cell(cell) for cell in row] for row in table.rows[:MAX_ROWS]),
     ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    more = [f"| … {len(table.rows) - MAX_ROWS} more |"] if len(table.rows) > MAX_ROWS else []
+    return [*(f"| {' | '.join(row)} |" for row in rows), *more]
 
 
 def _cell(cell: Cell) -> str:
     text = markdown(" ".join(part for part in (cell.text, cell.extra, *cell.notes) if part))
     return f"**{text}**" if cell.warn else text
-
-
-def _named(sample: Sample, report: Report) -> list[tuple[str, ModelAnswers]]:
-    return list(zip(report.sections[sample.section].labels, sample.models, strict=True))
-
-
-def _outcome(model: ModelAnswers) -> str:
-    if not model.answers:
-        return "not run"
-    first = model.answers[0]
-    parts = [f"run {first.run}", words(first.status), first.error]
-    parts += [f"score {number(score)}" for score in first.scores[:1]]
-    return ", ".join(part for part in parts if part)
-
-
-def _verdict(row: ExplanationRow) -> str:
-    return f"{VERDICTS[row.verdict]}: {row.text}"

@@ -23,8 +23,6 @@ from barista_bench.core.paper_tables import (
 )
 from barista_bench.errors import BaristaError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
-from barista_bench.reporting import charts
-from barista_bench.reporting.figures import DrawnFigure
 from barista_bench.reporting.judges import labelled
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, interval, number
 from barista_bench.runs.score.scoring import ScoredRun
@@ -36,38 +34,30 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """One benchmark's tables and figures; `left_out` says why there are none."""
+    """One benchmark's tables and charts, a chart's numbers among the tables; `left_out` says why there are none."""
 
+    benchmark: str
     heading: str
     tables: tuple[Table, ...] = ()
-    figures: tuple[DrawnFigure, ...] = ()
+    charts: tuple[PaperChart, ...] = ()
     left_out: str = ""
 
 
-def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: Judged, *, drawing: bool) -> PaperPart:
-    """What `benchmark.paper_tables` makes of these runs; charts are tables too, so that their numbers can be read."""
+def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: Judged) -> PaperPart:
+    """What `benchmark.paper_tables` makes of these runs."""
     if benchmark.paper_tables is None:
-        return PaperPart(heading)
+        return PaperPart(benchmark.name, heading)
     try:
         parts = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
     except BaristaError as error:
-        return PaperPart(heading, left_out=f"The tables of {heading}: {error}")
-    return rendered(benchmark, heading, parts, drawing=drawing)
+        return PaperPart(benchmark.name, heading, left_out=f"The tables of {heading}: {error}")
+    charts = tuple(part for part in parts if isinstance(part, PaperChart))
+    return PaperPart(benchmark.name, heading, as_tables(parts), charts)
 
 
-def rendered(
-    benchmark: Benchmark, heading: str, parts: Sequence[PaperTable | PaperChart], *, drawing: bool
-) -> PaperPart:
-    """Tables and charts as pages show them."""
-    tables, figures = list[Table](), list[DrawnFigure]()
-    for part in parts:
-        if isinstance(part, PaperTable):
-            tables.append(as_table(part))
-            continue
-        tables.append(numbers_of(part))
-        figure = charts.chart(f"paper_{benchmark.name}_{part.title}", part) if drawing else None
-        figures += [figure] if figure else []
-    return PaperPart(heading, tuple(tables), tuple(figures))
+def as_tables(parts: Sequence[PaperTable | PaperChart]) -> tuple[Table, ...]:
+    """Tables as pages show them, and the numbers of charts."""
+    return tuple(as_table(part) if isinstance(part, PaperTable) else numbers_of(part) for part in parts)
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:

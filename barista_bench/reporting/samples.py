@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
@@ -16,9 +17,13 @@ from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.scene_graph import Rle
+from barista_bench.stats.breakdowns import facts
 
 MAX_BOXES = 100
 MAX_GROUP = 120
+MAX_MASK = 20_000
+MAX_PIXELS = 4_000_000
 MAX_PROMPT = 20_000
 MAX_STEPS = 20
 MAX_FRAMES_NAMED = 8
@@ -26,16 +31,25 @@ FAR = 1e5
 """Pixels: drawing programs have trouble with coordinates far beyond the image."""
 
 
-DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
-"""Image, kind, label and [x0, y0, x1, y1] in pixels of the image as the model saw it."""
+class DrawnMask(NamedTuple):
+    """Height and width in pixels, which are stretched over the image, and COCO's compressed run lengths."""
+
+    height: int
+    width: int
+    counts: str
+
+
+DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float], DrawnMask | None]
+"""Image, kind, label, [x0, y0, x1, y1] in pixels of the image as the model saw it, and the mask in the box."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
     """One answer of one run. `scores` are in the order of the section's score names; None where not scored.
 
-    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `earlier`
-    are the answers to the questions before, of tasks that ask in several steps.
+    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `failures`
+    are the kinds of what is wrong with it. `earlier` are the answers to the questions before, of tasks that ask in
+    several steps.
     `verdicts` are those of judges: judge with criterion, and the verdict in words.
     """
 
@@ -50,6 +64,7 @@ class ShownAnswer:
     parsed: str = ""
     boxes: tuple[DrawnBox, ...] = ()
     verdicts: tuple[tuple[str, str], ...] = ()
+    failures: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
 
 
@@ -65,7 +80,8 @@ class ModelAnswers:
 class Sample:
     """One example as the browser shows it. `index` is its place in the example set.
 
-    `boxes` are those of the question and the truth; `groups` are the metadata that samples can be filtered by.
+    `boxes` are those of the question and the truth; `groups` are the values that samples can be filtered by:
+    those of breakdowns.
     """
 
     section: int
@@ -156,7 +172,7 @@ def _sample(
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),
         models=answers,
-        groups={name: groups for name, value in example.metadata.items() if (groups := _groups(value))},
+        groups={name: groups for name, value in facts(task, example).items() if (groups := _groups(value))},
     )
 
 
@@ -172,10 +188,17 @@ def _groups(value: Json) -> tuple[str, ...]:
 def _boxes(overlays: Sequence[Overlay]) -> tuple[DrawnBox, ...]:
     """Boxes that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself."""
     return tuple(
-        (overlay.image, overlay.kind, _cut(overlay.label, MAX_GROUP), _within(overlay.box))
+        (overlay.image, overlay.kind, _cut(overlay.label, MAX_GROUP), _within(overlay.box), _mask(overlay.mask))
         for overlay in overlays[:MAX_BOXES]
         if all(math.isfinite(number) for number in overlay.box)
     )
+
+
+def _mask(rle: Rle | None) -> DrawnMask | None:
+    """A mask that can be drawn; one as ragged as noise is left out, its box stays."""
+    if rle is None or len(rle.counts) > MAX_MASK or rle.size[0] * rle.size[1] > MAX_PIXELS:
+        return None
+    return DrawnMask(*rle.size, rle.counts)
 
 
 def _within(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
@@ -226,6 +249,7 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
         rows=_rows(task, sample, max_text) if scored else (),
         parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
         boxes=_predicted(task, sample),
+        failures=_failures(task, sample) if scored else (),
         earlier=tuple(_cut(text, max_text) for text in (record.earlier or ())[:MAX_STEPS]),
     )
 
@@ -236,6 +260,10 @@ def _predicted(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
     return _boxes(
         [overlay for overlay in task.overlays(sample.example, sample.prediction) if overlay.kind == "predicted"]
     )
+
+
+def _failures(task: Task, sample: ScoredSample) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(failure.kind for failure in task.failures(sample.example, sample.prediction)))
 
 
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:

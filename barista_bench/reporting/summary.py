@@ -7,10 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from barista_bench.core.task import Status
 from barista_bench.reporting.analyses import is_scripted
-from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, ties, words
-from barista_bench.runs.score.results import Results
+from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, number, words
 from barista_bench.runs.score.scoring import ScoredRun
 
 TaskRuns = tuple[str, Mapping[str, ScoredRun]]
@@ -20,41 +18,6 @@ TaskRuns = tuple[str, Mapping[str, ScoredRun]]
 def models_of(tasks: Sequence[TaskRuns]) -> list[str]:
     """All model labels, in the order in which they are first seen."""
     return list(dict.fromkeys(label for _, runs in tasks for label in runs))
-
-
-def scores(tasks: Sequence[TaskRuns]) -> Table:
-    """Models by tasks: the primary figure with its interval, and below it what it stands on.
-
-    Tasks of several benchmarks stand below the name of theirs; a model has one row over all of them.
-    """
-    columns = [Column("model", numeric=False)]
-    several = len(by_benchmark(tasks)) > 1
-    for heading, runs in tasks:
-        primaries = ", ".join(dict.fromkeys(words(run.results.primary) for run in runs.values()))
-        benchmark, _, task = heading.partition(" / ")
-        columns.append(Column(f"{words(task)}: {primaries}", benchmark) if several else Column(primaries, heading))
-    rows = [
-        (Cell(label), *(_score(runs[label].results) if label in runs else Cell(NOTHING) for _, runs in tasks))
-        for label in models_of(tasks)
-    ]
-    note = (
-        "Primary figure of each task: mean ± standard deviation over runs, 95% interval over videos (or what else a "
-        "task keeps together), share of answered samples, and every status other than ok."
-    )
-    by_order = [ties([(label, run.results) for label, run in runs.items()]) for _, runs in tasks]
-    return Table("Scores", tuple(columns), tuple(rows), " ".join([note, *filter(None, by_order)]))
-
-
-def _score(results: Results) -> Cell:
-    coverage = results.coverage
-    share = f"{100 * coverage.answered / coverage.expected:.1f} % answered" if coverage.expected else ""
-    counts = {status: coverage.statuses.get(str(status), 0) for status in Status if status is not Status.OK}
-    unusual = [f"{number(count)} {words(status)}" for status, count in counts.items() if count]
-    missing = coverage.expected - sum(coverage.statuses.values())
-    unusual += [f"{number(missing)} not run"] if missing > 0 else []
-    cell = figure_cell(results.figures.get(results.primary))
-    notes = tuple(note for note in (*cell.notes, share, *unusual) if note)
-    return replace(cell, notes=notes, warn=not coverage.complete)
 
 
 def by_benchmark(tasks: Sequence[TaskRuns]) -> dict[str, list[TaskRuns]]:

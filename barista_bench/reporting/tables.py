@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from barista_bench.core.task import Status
 from barista_bench.runs.score.results import Figure, Results, tie_spread
@@ -32,13 +33,43 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A share from 0 to 1 as a bar, with the ends of its 95% interval where it has one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GapToNext:
+    """How far a model is before the next one of its task, and how sure that is: `p` after Holm's correction."""
+
+    below: str
+    difference: float
+    p: float
+    better: int
+    worse: int
+
+
+Query: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """`extra` is printed smaller behind the text, `notes` below it; `warn` asks for attention."""
+    """`extra` is printed smaller behind the text, `notes` below it; `warn` asks for attention.
+
+    On the page, `bar` is drawn and `gap` told beside the text, and `query` leads to the samples behind the figure:
+    names and values of the gallery's filters.
+    """
 
     text: str
     extra: str = ""
     warn: bool = False
     notes: tuple[str, ...] = ()
+    bar: Bar | None = None
+    gap: GapToNext | None = None
+    query: Query = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +81,6 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     folded: bool = False
-
-    @property
-    def groups(self) -> tuple[tuple[str, int], ...]:
-        """Headings over the columns with the number of columns that each spans; none if no column has one."""
-        spans: list[tuple[str, int]] = []
-        for column in self.columns:
-            if spans and spans[-1][0] == column.group:
-                spans[-1] = (column.group, spans[-1][1] + 1)
-            else:
-                spans.append((column.group, 1))
-        return tuple(spans) if any(group for group, _ in spans) else ()
-
-    @property
-    def edges(self) -> tuple[bool, ...]:
-        """Whether a column is the first of its group."""
-        before = ("", *(column.group for column in self.columns))
-        return tuple(column.group != last for column, last in zip(self.columns, before, strict=False))
 
 
 Labelled = tuple[str, Results]
@@ -113,12 +127,22 @@ def number_columns(group: str, *names: str) -> tuple[Column, ...]:
     return tuple(Column(name, group) for name in names)
 
 
-def figure_cell(figure: Figure | None) -> Cell:
+def figure_cell(figure: Figure | None, query: Query = ()) -> Cell:
     """The mean, behind it the standard deviation over runs, and below it the interval."""
     if figure is None:
         return Cell(NOTHING)
     notes = () if figure.low is None or figure.high is None else (interval(figure.low, figure.high),)
-    return Cell(number(figure.mean), "" if figure.std is None else f"± {number(figure.std)}", notes=notes)
+    bar = Bar(figure.mean, figure.low, figure.high) if 0 <= figure.mean <= 1 else None
+    spread = "" if figure.std is None else f"± {number(figure.std)}"
+    return Cell(number(figure.mean), spread, notes=notes, bar=bar, query=query)
+
+
+def p_text(p: float) -> str:
+    """
+    >>> p_text(0.0004), p_text(0.5)
+    ('< 0.001', '0.500')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def interval(low: float, high: float) -> str:
@@ -129,20 +153,15 @@ def interval(low: float, high: float) -> str:
     return f"[{number(low)}, {number(high)}]"
 
 
-def overview(models: Sequence[Labelled]) -> Table:
-    """One row a model: the primary figure, and beside it how many samples it stands on."""
-    columns = (
-        *text_columns("model"),
-        *number_columns("primary", words(models[0][1].primary), "runs"),
-        *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
-        *number_columns("samples by status", *map(words, Status), "not run"),
-    )
+def figures(models: Sequence[Labelled]) -> Table:
+    """One row a model: the primary figure, then all others."""
+    primary = models[0][1].primary
+    names = [primary, *(name for name in _union(results.figures for _, results in models) if name != primary)]
+    columns = (Column("model", numeric=False), *(Column(words(name)) for name in names))
     rows = tuple(
-        cells(
+        (
             Cell(label, "" if results.coverage.complete else "incomplete", warn=not results.coverage.complete),
-            figure_cell(results.figures.get(results.primary)),
-            results.runs,
-            *_coverage_cells(results),
+            *(figure_cell(results.figures.get(name)) for name in names),
         )
         for label, results in models
     )
@@ -150,7 +169,19 @@ def overview(models: Sequence[Labelled]) -> Table:
         "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
-    return Table("Overview", columns, rows, f"{note} {ties(models)}".strip())
+    return Table("Figures", columns, rows, f"{note} {ties(models)}".strip())
+
+
+def coverage(models: Sequence[Labelled]) -> Table:
+    """One row a model: how many samples its figures stand on, and what became of the others."""
+    columns = (
+        *text_columns("model"),
+        Column("runs"),
+        *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
+        *number_columns("samples by status", *map(words, Status), "not run"),
+    )
+    rows = tuple(cells(label, results.runs, *_coverage_cells(results)) for label, results in models)
+    return Table("Coverage", columns, rows)
 
 
 def ties(models: Sequence[Labelled]) -> str:
@@ -162,16 +193,6 @@ def ties(models: Sequence[Labelled]) -> str:
         "All scores in their answers are equal, so that the order of the examples, which says nothing of a model, "
         f"decides {words(models[0][1].primary)} of {'; '.join(spreads)}."
     )
-
-
-def further_figures(models: Sequence[Labelled]) -> list[Table]:
-    """The figures beside the primary one; no table if there are none."""
-    names = [name for name in _union(results.figures for _, results in models) if name != models[0][1].primary]
-    columns = (Column("model", numeric=False), *(Column(words(name)) for name in names))
-    rows = tuple(
-        (Cell(label), *(figure_cell(results.figures.get(name)) for name in names)) for label, results in models
-    )
-    return [Table("Further figures", columns, rows)] if names else []
 
 
 def _coverage_cells(results: Results) -> tuple[Cell, ...]:
@@ -186,21 +207,6 @@ def _coverage_cells(results: Results) -> tuple[Cell, ...]:
     )
     missing_cell = Cell(number(missing), warn=missing > 0)
     return cells(share, coverage.answered, scored, coverage.expected, *by_status, missing_cell)
-
-
-def breakdowns(models: Sequence[Labelled]) -> list[Table]:
-    """One table a metadata key: the primary figure by value."""
-    tables = []
-    for key in _union(results.breakdowns for _, results in models):
-        blocks = []
-        for label, results in models:
-            block = {
-                value: {"examples": Cell(number(part.examples)), words(results.primary): figure_cell(part.figure)}
-                for value, part in results.breakdowns.get(key, {}).items()
-            }
-            blocks.append((label, block))
-        tables.append(side_by_side(f"By {words(key)}", words(key), blocks))
-    return tables
 
 
 def details(models: Sequence[Labelled]) -> list[Table]:
@@ -273,7 +279,7 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
     rows = []
     for name in names[:MAX_ROWS]:
         of_models, nothing = [block.get(name, {}) for _, block in blocks], Cell(NOTHING)
-        row = [Cell(_shortened(name))]
+        row = [Cell(shortened(name))]
         row += [next((of_model[column] for of_model in of_models if column in of_model), nothing) for column in common]
         row += [of_model.get(column, nothing) for of_model in of_models for column in specific]
         rows.append(tuple(row))
@@ -312,7 +318,7 @@ def _mean(values: Sequence[object]) -> str:
     """The mean of numbers; a count that is the same in all runs stays a count; else the first value as text."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if not numbers:
-        return _shortened(number(values[0] if values else None))
+        return shortened(number(values[0] if values else None))
     if all(isinstance(value, int) for value in numbers):
         return number(numbers[0]) if len(set(numbers)) == 1 else f"{statistics.fmean(numbers):,.1f}"
     return number(statistics.fmean(numbers))
@@ -332,5 +338,6 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """A name of at most `MAX_NAME` letters: models invent labels."""
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"

@@ -1,4 +1,4 @@
-"""What a report shows, as pure data made from scored runs. `html`, `markdown` and `export` print it."""
+"""What a report shows, as pure data made from scored runs. `html`, `markdown` and `paper_files` print it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pathlib import Path
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun
-from barista_bench.reporting import diagnosis, figures, judges, paper, summary, tables
-from barista_bench.reporting.analyses import Analyses
-from barista_bench.reporting.diagnosis import DrawnGraph
-from barista_bench.reporting.figures import DrawnFigure
+from barista_bench.reporting import diagnosis, judges, paper, summary, tables
+from barista_bench.reporting.analyses import Analyses, best_first
+from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups
+from barista_bench.reporting.export import distinct
 from barista_bench.reporting.judges import LabelledJudge
+from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
 from barista_bench.reporting.paper import PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.tables import Table
 from barista_bench.runs.score.results import Comparability, told_apart
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import comparable
+from barista_bench.stats import PropagationGraph, comparable
 
 Judged = Mapping[Path, Sequence[JudgedRun]]
 """What judges say of a run, by its folder."""
@@ -27,76 +28,76 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Runs that can be compared: see `runs.score.results`.
+    """Runs that can be compared (see `runs.score.results`), in the order of the leaderboard.
 
     Args:
-        heading: benchmark and task.
+        standing: the runs by the models' names in this report, which are the columns of `samples`.
+        address: what the task is called in addresses of the page.
+        finding: one line about the best model.
         facts: what was evaluated, as name and value.
         warnings: what a reader must know before the figures.
-        labels: the models, as they are called in this report; the columns of `samples`.
         scores: names of the scores of one sample.
+        breakdowns: what separates models most comes first.
+        others: what few readers look for: coverage, judges by category, details, timing, settings.
     """
 
-    heading: str
+    standing: TaskStanding
+    address: str
+    finding: str
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
-    labels: tuple[str, ...]
     scores: tuple[str, ...]
-    overview: tuple[Table, ...]
-    judges: tuple[Table, ...]
-    failures: tuple[Table, ...]
-    figures: tuple[DrawnFigure, ...]
+    figures: tuple[Table, ...]
     breakdowns: tuple[Table, ...]
-    details: tuple[Table, ...]
-    timing: Table
-    provenance: Table
+    failures: tuple[Table, ...]
+    others: tuple[Table, ...]
     judged: tuple[LabelledJudge, ...]
-    runs: tuple[ScoredRun, ...]
+
+    @property
+    def heading(self) -> str:
+        """Benchmark and task."""
+        return self.standing.heading
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.standing.runs)
+
+    @property
+    def runs(self) -> tuple[ScoredRun, ...]:
+        return tuple(self.standing.runs.values())
+
+    @property
+    def benchmark(self) -> str:
+        return self.runs[0].task.benchmark
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        before_timing = (*self.overview, *self.judges, *self.failures, *self.breakdowns, *self.details)
-        return (*before_timing, self.timing, self.provenance)
+        return (*self.figures, *self.failures, *self.breakdowns, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All but the samples. `summary` and `diagnosis` are tables over all tasks and models.
+    """All but the samples. `across` are tables over all tasks and models, `graphs` their propagation of errors.
 
     `papers` are the counterparts of the papers' tables, a part a benchmark. `left_out` says which analyses could not
     be made, and why.
     """
 
     title: str
+    boards: tuple[Leaderboard, ...]
     sections: tuple[Section, ...]
-    summary: tuple[Table, ...]
-    diagnosis: tuple[Table, ...]
-    graphs: tuple[DrawnGraph, ...]
+    across: tuple[Table, ...]
+    graphs: tuple[PropagationGraph, ...]
     papers: tuple[PaperPart, ...]
-    figures: tuple[DrawnFigure, ...]
-    without_figures: str
     left_out: tuple[str, ...]
-
-    @property
-    def example_count(self) -> int:
-        return sum(section.runs[0].results.dataset.examples for section in self.sections)
-
-    @property
-    def overall(self) -> tuple[Table, ...]:
-        """Tables over all tasks."""
-        return (*self.summary, *self.diagnosis, *(graph.table for graph in self.graphs))
 
     @property
     def tables(self) -> tuple[tuple[str, Table], ...]:
         """Every table, with the heading of its section; empty for those over all tasks."""
         of_sections = [(section.heading, table) for section in self.sections for table in section.tables]
         published = [(f"paper {part.heading}", table) for part in self.papers for table in part.tables]
-        return (*(("", table) for table in self.overall), *published, *of_sections)
-
-    @property
-    def all_figures(self) -> tuple[DrawnFigure, ...]:
-        published = (figure for part in self.papers for figure in part.figures)
-        return (*self.figures, *published, *(figure for section in self.sections for figure in section.figures))
+        boards = [("", board.table) for board in self.boards]
+        return (*boards, *(("", table) for table in self.across), *published, *of_sections)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -122,23 +123,24 @@ def build_report(
     by_set = comparable(runs)
     benchmarks = list(dict.fromkeys(record.benchmark for record in by_set))
     groups = dict(sorted(by_set.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
-    headings = _headings(list(groups))
-    drawing = figures.can_draw()
+    standings = [
+        TaskStanding(heading, {analyses.labels[run.folder]: run for run in best_first(group)})
+        for heading, group in zip(_headings(list(groups)), groups.values(), strict=True)
+    ]
+    addresses = distinct(standing.heading for standing in standings)
     sections = tuple(
-        _section(heading, group, judged or {}, analyses, drawing=drawing)
-        for heading, group in zip(headings, groups.values(), strict=True)
+        _section(standing, address, judged or {}, analyses)
+        for standing, address in zip(standings, addresses, strict=True)
     )
-    tasks = [(section.heading, dict(zip(section.labels, section.runs, strict=True))) for section in sections]
-    papers = tuple(_papers(sections, judged or {}, drawing=drawing))
+    papers = tuple(_papers(sections, judged or {}))
+    graph_tables = [diagnosis.propagation(graph) for graph in analyses.graphs]
     return Report(
         title=title or _title(sections),
+        boards=tuple(_boards(sections, analyses)),
         sections=sections,
-        summary=_summary(tasks) if len(sections) > 1 else (),
-        diagnosis=_diagnosis(analyses),
-        graphs=tuple(drawn for graph in analyses.graphs if (drawn := diagnosis.drawn(graph))),
-        papers=tuple(part for part in papers if part.tables or part.figures),
-        figures=_figures(tasks, analyses) if drawing else (),
-        without_figures="" if drawing else "Figures need matplotlib: install barista_bench[viz].",
+        across=(*_summary(sections), *_diagnosis(analyses), *graph_tables),
+        graphs=tuple(analyses.graphs),
+        papers=tuple(part for part in papers if part.tables),
         left_out=(*analyses.left_out, *(part.left_out for part in papers if part.left_out)),
     )
 
@@ -162,50 +164,35 @@ def _title(sections: Sequence[Section]) -> str:
     headings = [section.heading for section in sections]
     if len(headings) < 3:
         return f"Evaluation of {', '.join(headings)}"
-    benchmarks = dict.fromkeys(section.runs[0].results.dataset.benchmark for section in sections)
+    benchmarks = dict.fromkeys(section.benchmark for section in sections)
     models = len({label for section in sections for label in section.labels})
     return f"Evaluation of {', '.join(benchmarks)}: {len(headings)} tasks, {models} model{'s' if models > 1 else ''}"
 
 
-def _summary(tasks: Sequence[summary.TaskRuns]) -> tuple[Table, ...]:
-    overall = (summary.scores(tasks), *summary.by_group(tasks), summary.tokens(tasks))
-    return tuple(table for table in overall if table)
+def _boards(sections: Sequence[Section], analyses: Analyses) -> Iterator[Leaderboard]:
+    for benchmark in dict.fromkeys(section.benchmark for section in sections):
+        standings = [section.standing for section in sections if section.benchmark == benchmark]
+        title = BENCHMARKS[benchmark].title if benchmark in BENCHMARKS else benchmark
+        yield leaderboard(benchmark, title, standings, analyses)
 
 
-def _diagnosis(analyses: Analyses) -> tuple[Table, ...]:
-    tables = []
-    if analyses.comparisons:
-        tables.append(diagnosis.comparisons(analyses.comparisons))
-    tables += [diagnosis.agreement(agreed, _of(benchmark, analyses)) for benchmark, agreed in analyses.agreements]
+def _summary(sections: Sequence[Section]) -> list[Table]:
+    tasks = [(section.heading, section.standing.runs) for section in sections]
+    overall = (*summary.by_group(tasks), summary.tokens(tasks)) if len(sections) > 1 else ()
+    return [table for table in overall if table]
+
+
+def _diagnosis(analyses: Analyses) -> Iterator[Table]:
+    for benchmark, agreed in analyses.agreements:
+        name = benchmark if len(analyses.agreements) > 1 else ""
+        yield diagnosis.agreement(agreed, name if benchmark else "all benchmarks")
     if analyses.gaps:
-        tables.append(diagnosis.baselines(analyses.gaps))
+        yield diagnosis.baselines(analyses.gaps)
     if analyses.consistency:
-        tables.append(diagnosis.consistency(analyses.consistency))
-    return tuple(tables)
+        yield diagnosis.consistency(analyses.consistency)
 
 
-def _figures(tasks: Sequence[summary.TaskRuns], analyses: Analyses) -> tuple[DrawnFigure, ...]:
-    results = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in tasks]
-    drawn: list[DrawnFigure | None] = [figures.scores(results)]
-    parts = summary.by_benchmark(tasks)
-    for benchmark, part in parts.items():
-        of_part = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in part]
-        keys = dict.fromkeys(
-            key for _, by_model in of_part for of_model in by_model.values() for key in of_model.breakdowns
-        )
-        drawn += [figures.by_value(of_part, key, benchmark if len(parts) > 1 else "") for key in keys]
-    drawn += [figures.agreement(agreement, _of(benchmark, analyses)) for benchmark, agreement in analyses.agreements]
-    return tuple(figure for figure in drawn if figure)
-
-
-def _of(benchmark: str, analyses: Analyses) -> str:
-    """The benchmark's name where there are several."""
-    if not benchmark:
-        return "all benchmarks"
-    return benchmark if len(analyses.agreements) > 1 else ""
-
-
-def _papers(sections: Sequence[Section], judged: Judged, *, drawing: bool) -> Iterator[PaperPart]:
+def _papers(sections: Sequence[Section], judged: Judged) -> Iterator[PaperPart]:
     """A part a benchmark; another one for runs of a task that are not comparable with those before.
 
     Sets of examples share a part where the benchmark's tables compare them.
@@ -225,8 +212,8 @@ def _papers(sections: Sequence[Section], judged: Judged, *, drawing: bool) -> It
         title = BENCHMARKS[name].title
         several = (name, 1) in parts
         heading = f"{title} ({', '.join(section.heading for section in members)})" if several else title
-        runs = [(label, run) for section in members for label, run in zip(section.labels, section.runs, strict=True)]
-        yield paper.paper_part(BENCHMARKS[name], heading, runs, judged, drawing=drawing)
+        runs = [(label, run) for section in members for label, run in section.standing.runs.items()]
+        yield paper.paper_part(BENCHMARKS[name], heading, runs, judged)
 
 
 def _headings(groups: Sequence[Comparability]) -> list[str]:
@@ -235,46 +222,51 @@ def _headings(groups: Sequence[Comparability]) -> list[str]:
     return [f"{name} ({apart})" if apart else name for name, apart in zip(names, told_apart(groups), strict=True)]
 
 
-def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, analyses: Analyses, *, drawing: bool) -> Section:
-    labels = tuple(analyses.labels[run.folder] for run in runs)
-    by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)])
-    models = [(label, run.results) for label, run in zip(labels, runs, strict=True)]
-    failed = [(label, analyses.failures.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]
+def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Analyses) -> Section:
+    labels, runs = tuple(standing.runs), tuple(standing.runs.values())
+    by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in standing.runs.items()])
+    models = [(label, run.results) for label, run in standing.runs.items()]
+    failed = [(label, analyses.failures.get(run.folder, ())) for label, run in standing.runs.items()]
+    groups = key_groups(labels, runs, [analyses.breakdowns.get(run.folder, {}) for run in runs])
+    compared = [pair for run in runs if (pair := analyses.comparisons.get(run.folder))]
+    judge_tables = judges.tables(by_judge)
     failure_table = diagnosis.failures(failed)
-    failure_figure = figures.failures(heading, failed) if drawing else None
+    primary = runs[0].results.primary
     return Section(
-        heading=heading,
+        standing=standing,
+        address=address,
+        finding=_finding(standing, analyses, groups[0] if groups else None),
         facts=_facts(runs),
         warnings=(*_warnings(models), *judges.warnings(by_judge)),
-        labels=labels,
         scores=score_names(runs),
-        overview=(tables.overview(models), *tables.further_figures(models)),
-        judges=judges.tables(by_judge),
+        figures=(
+            tables.figures(models),
+            *([diagnosis.comparisons(compared)] if compared else []),
+            *(table for table in judge_tables if table.title == judges.OVERVIEW),
+        ),
+        breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
         failures=(failure_table,) if failure_table else (),
-        figures=(failure_figure,) if failure_figure else (),
-        breakdowns=(*tables.breakdowns(models), *_breakdowns(labels, runs, analyses)),
-        details=tuple(tables.details(models)),
-        timing=tables.timing(models),
-        provenance=tables.provenance(models),
+        others=(
+            tables.coverage(models),
+            *(table for table in judge_tables if table.title != judges.OVERVIEW),
+            *tables.details(models),
+            tables.timing(models),
+            tables.provenance(models),
+        ),
         judged=tuple(by_judge),
-        runs=tuple(runs),
     )
 
 
-def _breakdowns(labels: Sequence[str], runs: Sequence[ScoredRun], analyses: Analyses) -> list[Table]:
-    """Those that the results do not hold already."""
-    of_runs = [analyses.breakdowns.get(run.folder, {}) for run in runs]
-    known = {key for run in runs for key in run.results.breakdowns}
-    keys = dict.fromkeys(key for breakdowns in of_runs for key in breakdowns if key not in known)
-    tables_by_key = (
-        diagnosis.breakdown(
-            key,
-            [(label, breakdowns.get(key, ())) for label, breakdowns in zip(labels, of_runs, strict=True)],
-            runs[0].results.primary,
-        )
-        for key in keys
-    )
-    return [table for table in tables_by_key if table]
+def _finding(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> str:
+    label, run = next(iter(standing.runs.items()))
+    of_task = (run.task.benchmark, run.task.name)
+    gaps = [
+        gap
+        for gap in analyses.gaps
+        if gap.model == label and (gap.comparison.benchmark, gap.comparison.task) == of_task
+    ]
+    ahead, failures = analyses.comparisons.get(run.folder), analyses.failures.get(run.folder, ())
+    return finding(standing, ahead, gaps, failures, breakdown)
 
 
 def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:

@@ -198,7 +198,6 @@ def test_several_folders_are_several_runs(six_frozen: Path, tmp_path: Path) -> N
         import_run([folders[0], other], tmp_path / "mixed")
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_an_imported_run_is_reported(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "hand_object")
     folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])

@@ -240,7 +240,6 @@ def test_the_command_prints_r_and_scr(make_run: Callable[..., Path]) -> None:
     assert "a floor" in done.output
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_the_report_shows_the_leaderboards_and_the_verdicts(make_run: Callable[..., Path], tmp_path: Path) -> None:
     folder = make_run(said, runs=1)
     judge(folder, "lexical")

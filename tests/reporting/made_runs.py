@@ -48,6 +48,7 @@ class Fruit(Task):
     """Name the fruit: target and answer are sets of words."""
 
     benchmark, name, upstream_name, version, primary, sample_score = "garden", "fruit", "fruit", 3, "micro_f1", "f1"
+    primary_note = "F1 of words over all samples."
     sampling, sampling_uses, prompt_package = Sampling(), frozenset(), ""
 
     def __init__(self) -> None:

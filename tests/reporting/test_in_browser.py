@@ -1,219 +1,323 @@
-"""The page in a real browser: it opens fast, pages, filters, draws, asks nothing of the network, and runs no text."""
+"""The page in a real browser: first screen, filters, deep links, keys, pictures; no text of a model does anything."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
-from barista_bench.core.task import Status
+from barista_bench.core.task import Example, Overlay, Prediction, Status
 from barista_bench.reporting import write_report
-from barista_bench.runs.score.scoring import ScoredRun
-from tests.reporting.browser import Page, opened
-from tests.reporting.made_runs import HOSTILE, MadeExamples, MadeItem, made_run
+from barista_bench.scene_graph import encode_mask
+from tests.reporting.browser import Watched, opened
+from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, MadeItem, made_run
+from tests.reporting.test_many_images import Clips
 
 pytestmark = pytest.mark.full
-PICTURES = "document.querySelectorAll('#sample .pictures img').length"
+TASK = "#garden_fruit"
+FIRST = f"{TASK}/fruit%3Avideo%3A0"
+BAD = f"org/{HOSTILE}"
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory: pytest.TempPathFactory) -> str:
     examples = MadeExamples(10, broken=frozenset({2}))
-    runs: list[ScoredRun] = [
-        made_run(examples, name=f"org/{HOSTILE}", answer=f"{HOSTILE}, apple"),
-        made_run(examples, name="oracle", statuses=[Status.OK], answer="apple, pear", folder="b"),
-        made_run(examples, name="oracle", statuses=[Status.OK], left_out=4, folder="c"),
+    runs = [
+        made_run(examples, name=BAD, answer=f"{HOSTILE}, apple"),
+        made_run(examples, name="good", statuses=[Status.OK], answer="apple, pear", folder="b"),
+        made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
+        made_run(examples, name="cut", statuses=[Status.OK], left_out=4, folder="d"),
     ]
-    return write_report(runs, tmp_path_factory.mktemp("report"), compare=False)[0]
+    return write_report(runs, tmp_path_factory.mktemp("report"))[0].as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Browser, written: str) -> Iterator[Watched]:
+    with opened(chromium, written) as watched:
+        yield watched
 
 
 @pytest.fixture
-def page(written: Path, tmp_path: Path) -> Iterator[Page]:
-    """The report, opened; whatever a test does to it, the console stays empty and nothing is asked for outside."""
-    with opened(written.as_uri(), tmp_path / "profile") as page:
-        page.settle("!!document.querySelector('#sample .top')")
-        yield page
-        page.settle()
-        assert page.console == []
-        assert page.dialogs == []
-        assert all(url.startswith(("file:", "data:image/", "about:")) for url in page.requests)
+def page(browser: Watched, written: str) -> Iterator[Page]:
+    """The first screen; whatever a test does, the console stays empty and nothing is asked for outside."""
+    browser.page.goto("about:blank")
+    browser.page.set_viewport_size({"width": 1280, "height": 860})
+    browser.page.goto(written)
+    browser.page.locator("table.board").wait_for()
+    browser.console.clear()
+    browser.requests.clear()
+    yield browser.page
+    assert browser.console == []
+    assert browser.dialogs == []
+    assert all(url.startswith(("file:", "data:image/")) for url in browser.requests)
 
 
-def title(page: Page) -> str:
-    return page.text("#sample h3")
+def visit(page: Page, hash_: str, shown: str = "main h2") -> None:
+    page.evaluate("hash => { location.hash = hash; }", hash_)
+    page.locator(shown).first.wait_for()
 
 
-def shown(page: Page) -> int:
-    return int(page.text("#count").split()[0])
+def texts(page: Page, selector: str) -> list[str]:
+    return page.locator(selector).all_text_contents()
 
 
-def test_j_and_k_page_through_the_samples_and_the_address_follows(page: Page) -> None:
-    for key, expected in (("j", 1), ("j", 2), ("k", 1)):
-        page.key(key)
-        page.settle(f"document.querySelector('#sample h3').textContent.endsWith(':{expected}')")
-    assert page.run("location.hash") == "#sample-1"
-    assert page.text("[aria-selected=true] .name") == title(page)
+def shown(page: Page, count: int) -> None:
+    expect(page.locator("#count")).to_have_text(f"{count} of 10")
 
 
-def test_hostile_texts_are_shown_and_do_nothing(page: Page) -> None:
-    page.key("j")
-    page.settle("document.querySelector('#sample h3').textContent.endsWith(':1')")
-    assert title(page) == f"fruit:{HOSTILE}:1"
-    assert HOSTILE in page.text("#sample pre")
-    assert HOSTILE in page.text("#sample figcaption + *") + page.text("#sample figure:last-of-type figcaption")
-    assert HOSTILE[:100] in page.text("#sample svg text")
-    # The only elements that a text could have made are ours: pictures of the sample, and charts.
-    assert page.run("[...document.images].every(i => i.src.startsWith('data:image/'))")
-    assert page.run("[...document.querySelectorAll('*')].every(e => ![...e.attributes].some(a => /^on/.test(a.name)))")
-    assert page.count("iframe, object, embed, link, base") == 0
+def test_the_leaderboard_is_in_the_order_of_scores_with_baselines_below(page: Page) -> None:
+    assert texts(page, ".board tbody:not(.baselines) th") == ["good", "cut", BAD]
+    assert texts(page, ".board .baselines th")[1:] == ["chance"]
+    assert texts(page, ".board tbody:first-of-type tr:first-child .gap") == ["≈ like next, p 0.063"]
+    page.get_by_role("button", name="micro f1").click()
+    page.get_by_role("button", name="micro f1").click()
+    assert texts(page, ".board tbody:not(.baselines) th") == [BAD, "cut", "good"]
+    assert page.locator("th[aria-sort=ascending]").count() == 1
+    assert "12 of 20 samples scored" in page.locator(".board tr", has_text="cut").text_content()
+    assert "samples scored" not in page.locator(".board tr", has_text="good").first.text_content()
 
 
-def test_a_script_that_reaches_the_page_is_refused_by_its_policy(page: Page) -> None:
-    page.run("document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.ran = 1'}))")
-    page.run("document.body.append(Object.assign(new Image(), {src: 'https://evil.example/pixel.png'}))")
-    page.settle()
-    assert page.run("window.ran === undefined")
-    assert [message for message in page.console if "Content Security Policy" in message]
-    page.console.clear()
-    page.requests[:] = [url for url in page.requests if "evil.example" not in url]
+def test_what_a_figure_is_shows_on_hover_and_on_focus(page: Page) -> None:
+    explained = page.get_by_role("tooltip", include_hidden=True)
+    expect(explained).to_be_hidden()
+    page.locator(".about").hover()
+    expect(explained).to_have_text(Fruit.primary_note)
+    page.mouse.move(0, 0)
+    expect(explained).to_be_hidden()
+    page.locator(".about").focus()
+    expect(explained).to_be_visible()
 
 
-def test_pictures_carry_boxes_of_truth_and_answer_and_b_hides_them(page: Page) -> None:
-    page.choose("by-model", "oracle (b)")
-    page.settle(f"{PICTURES} === 2")
-    assert page.count("#sample svg .truth rect") == 1
-    assert page.count("#sample svg .m1 rect") == 1
-    size = page.run("document.querySelector('#sample svg').getAttribute('viewBox')")
-    assert size == "0 0 320 180"
-    page.key("b")
-    assert page.count("#sample svg rect") == 0
-    page.key("b")
-    page.click(".layer.truth")
-    assert page.count("#sample svg .truth rect") == 0
-    assert page.count("#sample svg .m1 rect") == 1
-    drawn = page.run(
-        "(() => { const [b, i] = ['#sample svg rect', '#sample img'].map(s => document.querySelector(s)"
-        ".getBoundingClientRect()); return [(b.left - i.left) / i.width, b.width / i.width] })()"
-    )
-    assert drawn == pytest.approx([12 / 320, 88 / 320], abs=0.02)
+def test_a_task_has_figures_failures_and_one_breakdown_and_figures_lead_to_samples(page: Page) -> None:
+    page.locator(".board a.task").click()
+    expect(page.locator("main h2")).to_have_text("garden / fruit")
+    titles = texts(page, "main > section > h3")
+    assert titles == ["Figures", "Each model and the next", "What went wrong", "By preparation: micro f1", "Samples"]
+    row = page.locator("section", has_text="What went wrong").locator("tr", has_text="format")
+    row.locator("td a").first.click()
+    expect(page.locator("#by-failure")).to_have_value("format")
+    expect(page.locator("#by-model")).to_have_value(BAD)
+    shown(page, 8)
 
 
-def test_runs_are_switched_by_tab_and_by_key_and_stay_chosen(page: Page) -> None:
-    assert page.text("#sample .state").strip() == "● ok"
-    page.click("#sample .tabs button:nth-child(2)")
-    assert page.text("#sample .state").strip() == "▲ parse error"
-    page.key("j")
-    page.settle("document.querySelector('#sample h3').textContent.endsWith(':1')")
-    assert page.text("#sample .tabs [aria-pressed=true]") == "run 1"
-    page.key("r")
-    assert page.text("#sample .tabs [aria-pressed=true]") == "run 0"
+def test_where_one_model_is_better_than_another_is_three_clicks_away(page: Page) -> None:
+    page.locator(".board a.task").click()
+    page.locator("section", has_text="Each model and the next").locator("tbody tr").first.locator("a").first.click()
+    expect(page.locator("#by-better")).to_have_value("good")
+    page.locator(".tile a").first.click()
+    assert texts(page, ".card h3") == ["good", "cut"]
+    assert texts(page, ".card mark") == ["pear", "plum"]
 
 
-def test_filters_narrow_the_list_and_reset_widens_it(page: Page) -> None:
-    assert shown(page) == 10
-    page.choose("by-status", "not_run")
-    assert shown(page) == 4
-    page.choose("by-status", "")
-    page.choose("by-model", "oracle (b)")
-    assert page.count("#sample .card") == 1
-    page.choose("by-most", "0.9")
-    assert shown(page) == 0
-    assert "No sample passes" in page.text("#sample")
-    page.click("#reset")
-    assert shown(page) == 10
-    page.choose("by-key", "preparation")
-    page.choose("by-value", "1")
-    assert shown(page) == 5
-    page.run("document.getElementById('by-pictures').click()")
-    page.settle()
-    assert shown(page) == 5
-    page.choose("by-value", "0")
-    assert shown(page) == 4  # of the even examples, that without pictures
+def test_filters_narrow_the_gallery_stand_in_the_address_and_reset(page: Page) -> None:
+    visit(page, f"{TASK}?all=1", "#count")
+    shown(page, 10)
+    page.locator("#by-status").select_option("not_run")
+    shown(page, 4)
+    assert page.url.endswith(f"{TASK}?status=not_run")
+    page.locator("#by-model").select_option("good")
+    expect(page.locator("#samples .alert")).to_contain_text("No sample passes")
+    page.go_back()
+    shown(page, 4)
+    page.locator("#reset").click()
+    shown(page, 10)
+    page.locator("#by-key").select_option("preparation")
+    page.locator("#by-value").select_option("moka")
+    shown(page, 5)
+    page.locator("#by-model").select_option(BAD)
+    page.locator("#by-least").fill("0.6")
+    page.locator("#by-least").press("Enter")
+    shown(page, 0)
 
 
-def test_order_by_score_and_by_disagreement(page: Page) -> None:
-    page.choose("by-model", f"org/{HOSTILE}")
-    page.choose("by-order", "up")
-    page.settle("!!document.querySelector('#sample .card')")
-    first = float(page.text("#list .entry:first-child .chips")[1:])
-    page.choose("by-order", "down")
-    page.settle()
-    assert float(page.text("#list .entry:first-child .chips")[1:]) > first
-    page.choose("by-model", "")
-    page.choose("by-order", "apart")
-    chips = page.run("[...document.querySelectorAll('#list .entry:first-child .chips > *')].map(c => c.textContent)")
-    scores = [float(chip[1:]) for chip in chips if not chip.endswith("–")]
-    assert max(scores) - min(scores) == pytest.approx(1.0)
+def test_the_gallery_is_ordered_by_score_and_by_disagreement(page: Page) -> None:
+    visit(page, f"{TASK}?model=good&order=up", "#count")
+    first = page.locator(".tile a").first
+    expect(first).to_contain_text("1.00")
+    visit(page, f"{TASK}?order=apart", "#count")
+    scores = [float(chip[1:]) for chip in texts(page, ".tile:first-child .chip") if not chip.endswith("–")]
+    assert max(scores) - min(scores) == 1.0
 
 
 def test_search_reads_ids_and_answers(page: Page) -> None:
-    page.key("/")
-    assert page.run("document.activeElement.id") == "by-text"
-    page.choose("by-text", "video_3 ")
-    assert shown(page) == 1
-    page.choose("by-text", "It is red.")  # stands in the details alone, which are inflated for it
-    page.settle("!document.getElementById('count').textContent.includes('reading')")
-    assert shown(page) == 10
-    page.choose("by-text", "no such text")
-    assert "No sample passes" in page.text("#sample")
+    visit(page, f"{TASK}?all=1", "#count")
+    page.keyboard.press("/")
+    expect(page.locator("#by-text")).to_be_focused()
+    page.locator("#by-text").fill("video_3 ")
+    page.keyboard.press("Enter")
+    shown(page, 1)
+    page.locator("#by-text").fill("it is red.")  # stands in the details alone
+    page.keyboard.press("Enter")
+    shown(page, 10)
 
 
-def test_a_sample_leads_to_all_others_on_its_frame(tmp_path: Path) -> None:
-    from dataclasses import replace
+def test_a_deep_link_opens_its_sample_and_keys_page_and_return(page: Page, written: str) -> None:
+    page.goto("about:blank")
+    page.goto(f"{written}{FIRST}?key=preparation&value=capsule")
+    heading = page.locator("main h2")
+    expect(heading).to_have_text("fruit:video:0")
+    expect(page.locator(".crumbs")).to_contain_text("1 of 5")
+    page.keyboard.press("j")
+    expect(heading).to_have_text("fruit:video:2")
+    page.keyboard.press("k")
+    expect(heading).to_have_text("fruit:video:0")
+    page.keyboard.press("Escape")
+    shown(page, 5)
+    page.keyboard.press("Escape")
+    expect(page.locator("table.board")).to_be_visible()
 
+
+def test_a_link_to_a_sample_that_is_not_there_says_so(page: Page) -> None:
+    visit(page, f"{TASK}/no%2Fsuch", ".alert")
+    expect(page.locator("main .alert")).to_contain_text("has no sample no/such")
+
+
+def test_arrows_move_through_the_gallery_and_enter_opens(page: Page) -> None:
+    visit(page, f"{TASK}?all=1", ".tile")
+    page.locator(".tile a").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator('[data-row="1"]')).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main h2")).to_have_text(f"fruit:{HOSTILE}:1")
+
+
+def test_hostile_texts_are_shown_and_do_nothing(page: Page) -> None:
+    visit(page, f"{TASK}?model={BAD}".replace(" ", "%20"), ".tile")
+    page.locator(".tile a").nth(1).click()
+    expect(page.locator("main h2")).to_have_text(f"fruit:{HOSTILE}:1")
+    page.locator("#side-0").select_option(label=BAD)
+    expect(page.locator(".card pre").first).to_contain_text(HOSTILE)
+    assert HOSTILE[:100] in "".join(texts(page, "main svg text"))
+    assert page.evaluate("[...document.images].every(i => i.src.startsWith('data:image/'))")
+    assert page.evaluate(
+        "[...document.querySelectorAll('*')].every(e => ![...e.attributes].some(a => /^on/.test(a.name)))"
+    )
+    assert page.locator("iframe, object, embed, link, base").count() == 0
+
+
+def test_a_script_that_reaches_the_page_is_refused_by_its_policy(chromium: Browser, written: str) -> None:
+    with opened(chromium, written) as watched:
+        page = watched.page
+        page.evaluate("document.body.append(Object.assign(document.createElement('script'), {textContent: 'ran = 1'}))")
+        page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://evil.example/pixel.png'}))")
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.ran === undefined")
+        assert any("Content Security Policy" in message for message in watched.console)
+
+
+def test_pictures_carry_boxes_that_keys_and_layers_hide(page: Page) -> None:
+    visit(page, f"{FIRST}?better=good", ".pictures img")
+    assert page.locator(".pictures img").count() == 2
+    box = page.locator(".frame .truth rect")
+    expect(box).to_have_count(1)
+    expect(page.locator(".frame .m0 rect")).to_have_count(1)
+    page.keyboard.press("b")
+    expect(page.locator(".frame rect")).to_have_count(0)
+    page.keyboard.press("b")
+    page.locator(".layer.truth").click()
+    expect(box).to_have_count(0)
+    page.locator(".layer.truth").click()
+    expect(box).to_have_count(1)
+    left, width = page.evaluate(
+        "(() => { const [b, i] = ['.truth rect', '.frame img'].map(s => document.querySelector(s)"
+        ".getBoundingClientRect()); return [(b.left - i.left) / i.width, b.width / i.width] })()"
+    )
+    assert (left, width) == (pytest.approx(10 / 320, abs=0.02), pytest.approx(100 / 320, abs=0.02))
+
+
+class Cores(Fruit):
+    """The core of an apple as a mask, columns 2 and 3 of rows 1 to 3 of a frame of 8 x 6."""
+
+    name = "cores"
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        core = np.zeros((6, 8), dtype=np.uint8)
+        core[1:4, 2:4] = 1
+        return (Overlay(0, (80.0, 30.0, 160.0, 120.0), "truth", mask=encode_mask(core)),)
+
+
+def test_masks_are_painted_pixel_by_pixel_and_go_with_their_layer(chromium: Browser, tmp_path: Path) -> None:
+    run = made_run(MadeExamples(2), statuses=[Status.OK], task=Cores())
+    written = write_report([run], tmp_path, compare=False)[0]
+    with opened(chromium, f"{written.as_uri()}#garden_cores/fruit%3Avideo%3A0") as watched:
+        page = watched.page
+        painted = page.evaluate(
+            "[...document.querySelector('canvas.mask').getContext('2d').getImageData(0, 0, 8, 6).data]"
+            ".flatMap((value, at) => at % 4 === 3 && value ? [(at - 3) / 4] : [])"
+        )
+        assert painted == [8 * y + x for y in (1, 2, 3) for x in (2, 3)]
+        page.locator(".layer.truth").click()
+        expect(page.locator("canvas.mask")).to_have_count(0)
+        assert watched.console == []
+
+
+def test_runs_are_switched_by_tab_and_by_key(page: Page) -> None:
+    visit(page, f"{FIRST}?model={BAD}".replace(" ", "%20"), ".card")
+    state = page.locator(".card .state").first
+    expect(state).to_contain_text("ok")
+    page.locator(".card .tabs button").nth(1).click()
+    expect(state).to_contain_text("parse error")
+    page.keyboard.press("r")
+    expect(state).to_contain_text("ok")
+
+
+def test_many_frames_are_a_strip_to_scrub_through(chromium: Browser, tmp_path: Path) -> None:
+    written = write_report([made_run(Clips(2), statuses=[Status.OK])], tmp_path, compare=False)[0]
+    with opened(chromium, f"{written.as_uri()}{FIRST}") as watched:
+        page = watched.page
+        caption = page.locator(".pictures figcaption")
+        expect(page.locator(".strip button")).to_have_count(32)
+        expect(caption).to_have_text("as filmed")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(caption).to_have_text("image 2")
+        page.locator("input[type=range]").fill("31")
+        expect(page.locator('.strip [aria-pressed="true"]')).to_have_attribute("aria-label", "image 31")
+        assert watched.console == []
+
+
+def test_a_sample_leads_to_all_others_on_its_frame(chromium: Browser, tmp_path: Path) -> None:
     examples, other = MadeExamples(4), MadeExamples(3)
-    shared = [
+    other.examples = tuple(
         replace(e, example_id=f"other:{n}", frames=examples.examples[n].frames) for n, e in enumerate(other.examples)
-    ]
-    other.examples = tuple(shared)
+    )
     one, two = made_run(examples), made_run(other, folder="b")
     dataset = two.results.dataset.model_copy(update={"content_hash": "f" * 64})
-    object.__setattr__(two, "results", two.results.model_copy(update={"dataset": dataset}))
-    written = write_report([one, two], tmp_path / "out", compare=False)[0]
-    with opened(f"{written.as_uri()}#sample-2", tmp_path / "profile") as page:
-        page.settle("!!document.querySelector('#sample .top')")
-        assert page.count(".elsewhere button") == 1
-        page.click(".elsewhere button")
-        page.settle("document.querySelector('#sample h3').textContent === 'other:2'")
-        page.key("f")
-        assert shown(page) == 2
-        page.key("f")
-        assert shown(page) == 7
-        page.choose("by-section", "1")
-        assert shown(page) == 3
-        assert page.console == []
+    two = replace(two, results=two.results.model_copy(update={"dataset": dataset}))
+    written = write_report([one, two], tmp_path, compare=False)[0]
+    with opened(chromium, f"{written.as_uri()}#garden_fruit_examples_0123456789ab/fruit%3Avideo%3A2") as watched:
+        watched.page.locator(".related a").click()
+        expect(watched.page.locator("main h2")).to_have_text("other:2")
 
 
-def test_theme_follows_the_system_until_it_is_chosen(page: Page) -> None:
+def test_theme_follows_the_system_until_it_is_chosen_and_help_opens(page: Page) -> None:
     colour = "getComputedStyle(document.body).backgroundColor"
-    light = page.run(colour)
-    page.prefer("dark")
-    dark = page.run(colour)
-    assert dark != light
-    page.key("t")
-    page.key("t")
-    assert page.text("#theme") == "theme: light"
-    assert page.run(colour) == light
+    light = page.evaluate(colour)
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(colour) != light
+    page.keyboard.press("t")
+    page.keyboard.press("t")
+    expect(page.locator("#theme")).to_have_text("theme: light")
+    assert page.evaluate(colour) == light
+    page.emulate_media(color_scheme="light")
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+    page.locator("#help button").click()
+    expect(page.locator("#help")).to_be_hidden()
 
 
-def test_help_opens_and_closes(page: Page) -> None:
-    page.key("?")
-    assert page.run("document.getElementById('help').open")
-    page.click("#help button")
-    assert not page.run("document.getElementById('help').open")
-
-
-def test_nothing_is_wider_than_a_phone(page: Page) -> None:
-    page.size(390, 844, phone=True)
-    assert page.run("document.documentElement.scrollWidth") == 390
-
-
-def test_charts_are_drawn_in_the_browser(page: Page) -> None:
-    pytest.importorskip("matplotlib", reason="figures need matplotlib")
-    assert page.count(".chart img") >= 2
-    assert page.run("[...document.querySelectorAll('.chart img')].every(i => i.complete && i.naturalWidth > 100)")
+@pytest.mark.parametrize("hash_", ["", TASK, FIRST])
+def test_nothing_is_wider_than_a_phone(page: Page, hash_: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, hash_)
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 class Small(MadeExamples):
@@ -223,19 +327,37 @@ class Small(MadeExamples):
         return MadeItem(index % 5, self.size, broken=False)
 
 
-def test_of_five_thousand_samples_few_rows_are_made_and_all_can_be_reached(
-    tmp_path: Path, record_property: Callable[[str, object], None], undrawn: None
+def test_of_five_thousand_samples_few_tiles_are_made_and_all_can_be_reached(
+    chromium: Browser, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     examples = Small(5000)
     runs = [made_run(examples, name=f"model {n}", runs=1, folder=str(n)) for n in range(3)]
-    written = write_report(runs, tmp_path / "out", samples=5000, compare=False)[0]
-    assert len(re.findall('id="chunk-', written.read_text())) == 157
-    with opened(written.as_uri(), tmp_path / "profile", watch=False) as page:
-        page.settle("!!document.querySelector('#sample .top')")
-        seconds = page.run("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
-        record_property("seconds_to_open", float(seconds))  # the goal is 2; a busy machine is no failure
-        assert page.count(".entry") < 60
-        page.run("document.getElementById('scroller').scrollTop = 1e9")
-        page.settle("document.querySelector('.entry:last-child').textContent.includes(':4999')")
-        page.choose("by-text", "video_4321 ")
-        assert shown(page) == 1
+    written = write_report(runs, tmp_path, samples=5000, compare=False)[0]
+    with opened(chromium, f"{written.as_uri()}{TASK}?all=1") as watched:
+        page = watched.page
+        loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        record_property("milliseconds_to_load", loaded)
+        page.locator(".tile").first.wait_for()
+        assert page.locator(".tile").count() < 80
+        page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
+        expect(page.locator(".tile", has_text="fruit:video:4999")).to_be_visible()
+        page.locator("#by-text").fill("video_4321 ")
+        page.keyboard.press("Enter")
+        expect(page.locator("#count")).to_have_text("1 of 5000")
+
+
+def test_the_first_screen_of_many_tasks_and_models_is_small_and_soon_there(
+    chromium: Browser, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    tasks = [type("ManyFruits", (Fruit,), {"name": f"task {number}"})() for number in range(17)]
+    runs = [
+        made_run(MadeExamples(4), name=f"model {model}", folder=f"{model}-{task.name}", task=task)
+        for task in tasks
+        for model in range(6)
+    ]
+    written = write_report(runs, tmp_path, compare=False)[0]
+    with opened(chromium, written.as_uri()) as watched:
+        first = watched.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        record_property("milliseconds_to_first_paint", first)  # the goal is 1000; a busy machine is no failure
+        assert watched.page.locator(".board tbody td").count() == 6 * 18
+        assert watched.page.evaluate("document.querySelector('main').outerHTML.length") < 150_000

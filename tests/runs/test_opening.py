@@ -108,13 +108,15 @@ def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_pat
     assert (wording[:6], ours.results.prompts.wording) == ("clone:", "ours v2")
     assert read_results(tmp_path / "theirs" / "results.json").prompts.wording == wording
     assert summary_line(theirs.results).endswith(f", wording {wording}")
-    report = build_report([theirs, ours], analyses=analyse([theirs, ours]))
+    analyses = analyse([theirs, ours])
+    report = build_report([theirs, ours], analyses=analyses)
     assert [section.heading for section in report.sections] == [
         f"barista / relations (wording '{wording}')",
         "barista / relations (wording 'ours v2')",
     ]
     assert [dict(section.facts)["wording of the prompts"] for section in report.sections] == [wording, "ours v2"]
-    assert not report.diagnosis
+    assert not analyses.comparisons
+    assert not analyses.agreements
     with pytest.raises(ConfigError, match="holds a run with prompts_hash"):
         run(dataset, tmp_path / "ours", prompts=f"release:{clone}", **settings)
 

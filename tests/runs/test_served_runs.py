@@ -90,7 +90,6 @@ def test_each_kind_of_answer_keeps_its_status_and_failures_are_asked_again(datas
     assert score(tmp_path).results.coverage.complete
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_the_key_stands_in_no_log_result_report_or_message(
     dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,7 +73,6 @@ COMMANDS: list[list[str]] = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-@pytest.mark.usefixtures("undrawn")
 def test_a_reading_command_takes_the_options_that_are_kept_says_so_and_writes_nothing(
     runs: Path, tmp_path: Path, command: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -96,7 +96,6 @@ def test_a_run_is_scored_anew_by_another_matcher_without_asking_again(dataset: P
     assert log.read_bytes() == before
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path: Path) -> None:
     write_report(list(runs.values()), tmp_path / "report", compare=False)
     text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")

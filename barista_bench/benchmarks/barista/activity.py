@@ -98,6 +98,7 @@ class Activity(GraphTask):
     upstream_name = "activity_mcq"
     version = 2
     primary = "accuracy"
+    primary_note = "Share of questions answered with the right letter."
     sample_score = "accuracy"
     sampling = Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
     sampling_uses = frozenset({"frames", "choices", "per_class", "same_verb"})

@@ -134,6 +134,7 @@ class Grounding(GraphTask):
     upstream_name = "grounding"
     version = 2
     primary = "map"
+    primary_note = "Mean average precision of the boxes, over classes and IoU thresholds from 0.5 to 0.95."
     sample_score = "mean_best_iou"
     sampling = Sampling(limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0)
     sampling_uses = frozenset(

@@ -128,6 +128,7 @@ class HandObject(GraphTask):
     upstream_name = "hand_object"
     version = 2
     primary = "f1"
+    primary_note = "F1 of interactions over all frames; matched by the IoU of their objects, above 0.5."
     sample_score = "f1"
     sampling = Sampling(limit=1000, seed=42, fraction=1.0)
     sampling_uses = frozenset({"fraction", "frame_step", "relation_type", "box_scale"})

@@ -275,6 +275,7 @@ class LexicalTask(GraphTask):
 
     benchmark = "barista"
     primary = "lexical_f1"
+    primary_note = "Mean F1 of the facts and words that answer and reference share."
     sample_score = "lexical_f1"
     prompt_package = PROMPT_PACKAGE
     answer_field: ClassVar[str]

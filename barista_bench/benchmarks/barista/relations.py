@@ -76,6 +76,7 @@ class Relations(GraphTask):
     upstream_name = "relation_extraction"
     version = 2
     primary = "micro_f1"
+    primary_note = "F1 of relations over all frames; right when objects, type and value agree."
     sample_score = "f1"
     sampling = Sampling(limit=1000, seed=42, frame_step=300)
     sampling_uses = frozenset({"frame_step", *MarkLook.__struct_fields__})

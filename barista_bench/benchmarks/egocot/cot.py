@@ -87,6 +87,7 @@ class Cot(ReleaseTask):
     upstream_name = "egocot"
     version = 1
     primary = "accuracy"
+    primary_note = "Share of questions answered with the right letter."
     sample_score = "accuracy"
     sampling = Sampling(frames=16)
     sampling_uses = frozenset({"frames", "rate", "max_frames"})

@@ -191,6 +191,7 @@ class SingleAnswer(ChoiceTask):
     """A category whose questions have one right option."""
 
     primary = "accuracy"
+    primary_note = "Share of questions answered with the right letter."
     sample_score = "accuracy_counted"
 
     @staticmethod

@@ -39,6 +39,7 @@ class Objects(ChoiceTask):
 
     name = upstream_name = "objects"
     primary = "average_precision"
+    primary_note = "Average precision over all options of all questions together."
     sample_score = "f1"
     row_note = "frames of a clip, five or more objects, and those that the hands use"
 

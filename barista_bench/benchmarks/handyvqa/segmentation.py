@@ -90,6 +90,7 @@ class SegmentationTask(HandyvqaTask):
 
     version = 1
     primary = "J_and_F"
+    primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours."
     sample_score = "J_and_F"
     inputs_type = SegmentationInputs
     target_type = SegmentationTarget
@@ -226,7 +227,7 @@ class SegmentationTask(HandyvqaTask):
         return masks_schema(len(self._shown(SegmentationInputs.read(example.inputs))))
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """The tight boxes of true and answered masks; reports draw boxes, no masks."""
+        """True and answered masks, in their tight boxes."""
         asked = SegmentationInputs.read(example.inputs)
         scale = thinned_size(asked.width, asked.height, self.max_side)[0] / asked.width
         shown, overlays = self._shown(asked), []
@@ -238,7 +239,7 @@ class SegmentationTask(HandyvqaTask):
             for index, mask in masks:
                 if box := bounds(mask):
                     x0, y0, x1, y1 = (number * scale for number in box)
-                    overlays.append(Overlay(shown.index(index), (x0, y0, x1, y1), kind, "box of the mask"))
+                    overlays.append(Overlay(shown.index(index), (x0, y0, x1, y1), kind, mask=mask))
         return tuple(overlays)
 
     def _answer(self, example: Example, masks: Sequence[FrameMask]) -> str:

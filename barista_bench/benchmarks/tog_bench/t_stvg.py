@@ -83,6 +83,7 @@ class TSTVG(BaselineAnswers):
     name = upstream_name = "t_stvg"
     version = 1
     primary = "T-m_vIoU"
+    primary_note = "Mean over tasks of the IoU of boxes over time, of objects named and found."
     sample_score = "T-m_vIoU"
     sampling = Sampling(rate=RATE)
     sampling_uses = frozenset({"rate", "max_frames"})

@@ -78,6 +78,7 @@ class Matching(ReleaseTask):
     benchmark = "vista"
     version = 2
     primary = "macro_f1"
+    primary_note = "F1 over the descriptions of a problem set, the mean over problem sets."
     sample_score = "top1"
     sampling = Sampling(frames=16)
     sampling_uses = frozenset({"frames"})

@@ -15,15 +15,14 @@ from barista_bench.cli.run_commands import summary_line
 from barista_bench.core.task import Status
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
-from barista_bench.reporting import diagnosis, export, figures, summary, tables
-from barista_bench.reporting.analyses import analyse
-from barista_bench.reporting.tables import Cell, Column, Table, figure_cell
+from barista_bench.reporting import diagnosis, export, summary, tables
+from barista_bench.reporting.analyses import Analyses, analyse
+from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
+from barista_bench.reporting.tables import Bar, Cell, Column, Table, figure_cell
 from barista_bench.runs.score.results import Figure, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
 from tests.reporting.made_runs import HOSTILE, MadeExamples, made_run
-
-needs_matplotlib = pytest.mark.skipif(not figures.can_draw(), reason="figures need matplotlib")
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -37,17 +36,6 @@ def tasks() -> list[summary.TaskRuns]:
     whole = made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b")
     other = made_run(MadeExamples(4), name="mixed", statuses=[Status.OK], left_out=1, folder="c")
     return [("garden / fruit", {"mixed": mixed, "whole": whole}), ("garden / more", {"mixed": other})]
-
-
-def test_scores_stand_beside_coverage_and_unusual_statuses(tasks: list[summary.TaskRuns]) -> None:
-    table = summary.scores(tasks)
-    mixed, whole = table.rows
-    assert [column.group for column in table.columns] == ["", "garden / fruit", "garden / more"]
-    assert mixed[1].warn
-    assert mixed[1].notes == ("20.0 % answered", "4 parse error", "4 refused", "4 truncated", "4 infra error")
-    assert mixed[2].notes == ("75.0 % answered", "2 not run")
-    assert (whole[1].text, whole[1].extra, whole[1].notes) == ("1.000", "± 0.000", ("100.0 % answered",))
-    assert whole[2].text == "–"
 
 
 def group_scores(run: ScoredRun, value: str) -> list[float]:
@@ -80,12 +68,13 @@ def test_where_all_scores_are_equal_every_place_with_the_figure_says_what_the_or
         f"decides micro f1 of equal: {spread}."
     )
     runs = {"ranked": ranked, "partly": partly, "unmoved": unmoved, "equal": equal}
-    assert tables.overview([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
-    assert summary.scores([("garden / fruit", runs)]).note.endswith(f" {sentence}")
+    assert tables.figures([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
+    board = leaderboard("garden", "Garden", [TaskStanding("garden / fruit", runs)], Analyses())
+    assert board.table.note.endswith(f" {sentence}")
     assert summary_line(equal.results).endswith(f"the order of the examples decides: {spread}")
     for run in (ranked, partly, unmoved, made_run(examples)):
         assert "order" not in summary_line(run.results)
-        assert "order" not in tables.overview([("model", run.results)]).note
+        assert "order" not in tables.figures([("model", run.results)]).note
 
 
 def test_what_the_order_decides_is_read_from_the_metric() -> None:
@@ -141,19 +130,10 @@ def edge(source: str, target: str, **values: float | None) -> PropagationEdge:
     return PropagationEdge(source=source, target=target, **usual, **given)  # type: ignore[arg-type]
 
 
-def test_only_arrows_that_are_told_from_one_are_labelled() -> None:
-    edges = (
-        edge("see", "name"),
-        edge("name", "see", odds_ratio=0.2, low=0.1, high=0.5),
-        edge("see", "touch", odds_ratio=1.5, low=0.5, high=4.0),
-    )
-    graph = diagnosis.drawn(PropagationGraph("m", ("see", "name", "touch"), edges))
-    assert graph is not None
-    assert [(one.kind, one.label) for one in graph.edges] == [("together", "9"), ("apart", "0.2"), ("unclear", "")]
-    assert graph.edges[1].width > graph.edges[2].width
-    assert all(0 < node.dot_x < graph.width and 0 < node.y < graph.height for node in graph.nodes)
-    assert texts(graph.table)[0] == ["see", "name", "9", "10", "3", "0.800", "0.200", "4", "1", "1", "4"]
-    assert diagnosis.drawn(PropagationGraph("m", ("see",), ())) is None
+def test_propagation_is_a_row_a_pair_of_tasks() -> None:
+    table = diagnosis.propagation(PropagationGraph("m", ("see", "name"), (edge("see", "name"),)))
+    assert texts(table) == [["see", "name", "9", "10", "3", "0.800", "0.200", "4", "1", "1", "4"]]
+    assert table.rows[0][2].notes == ("[2, 40]",)
 
 
 AGREEMENT = RankAgreement(
@@ -169,29 +149,31 @@ def failed(model: str, kinds: Sequence[tuple[str, int]]) -> tuple[str, list[Fail
     return model, [FailureRow("t", model, kind, count, count, count / 10) for kind, count in kinds]
 
 
-def test_failures_stand_in_the_order_of_the_vocabulary_with_what_they_mean() -> None:
+def test_failures_stand_in_the_order_of_the_vocabulary_and_lead_to_their_samples() -> None:
     table = diagnosis.failures([failed("a", [("hallucinated", 3), ("missed", 1)]), failed("b", [("format", 2)])])
     assert table is not None
     assert [row[0] for row in texts(table)] == ["format", "missed", "hallucinated"]
-    assert texts(table)[2][2:] == ["3", "3", "30.0 %", "0", "0", "–"]
+    assert texts(table)[2][2:] == ["30.0 %", "–"]
+    assert table.rows[2][2] == Cell("30.0 %", "3×", bar=Bar(0.3), query=(("failure", "hallucinated"), ("model", "a")))
     assert diagnosis.failures([failed("a", [])]) is None
 
 
-def test_pairs_are_compared_and_what_cannot_be_is_named() -> None:
+def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:
     examples = MadeExamples(10)
     good = made_run(examples, name="good", statuses=[Status.OK], answer="apple, pear")
     bad = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="b")
     again = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="c")
-    found = analyse([good, bad, again], draws=50)
-    assert [(c.first, c.second) for c in found.comparisons] == [
-        ("good", "bad (b)"),
-        ("good", "bad (c)"),
-        ("bad (b)", "bad (c)"),
+    chance = made_run(examples, name="chance", statuses=[Status.OK], answer="apple", folder="d")
+    found = analyse([bad, again, chance, good], draws=50)
+    assert [(folder.name, c.first, c.second) for folder, c in found.comparisons.items()] == [
+        ("a", "good", "bad (b)"),
+        ("b", "bad (b)", "bad (c)"),
     ]
-    assert [c.difference for c in found.comparisons] == [1.0, 1.0, 0.0]
-    assert [c.wins for c in found.comparisons] == [10, 10, 0]
+    assert [c.difference for c in found.comparisons.values()] == [1.0, 0.0]
+    assert [c.wins for c in found.comparisons.values()] == [10, 0]
+    assert [(gap.model, gap.kind) for gap in found.gaps] == [(m, "chance") for m in ("bad (b)", "bad (c)", "good")]
     assert found.failures[Path("b")]
-    assert analyse([good, bad], compare=False).comparisons == ()
+    assert not analyse([good, bad], compare=False).comparisons
     fewer = made_run(MadeExamples(4), name="bad", folder="d")
     dataset = fewer.results.dataset.model_copy(update={"content_hash": "f" * 64})
     apart = replace(fewer, results=fewer.results.model_copy(update={"dataset": dataset}))
@@ -229,22 +211,3 @@ def test_file_names_are_safe_and_each_once() -> None:
     odd = replace(ODD, title="../../etc/passwd")
     names = export.file_names([("", odd), ("", odd), ("a / b", replace(ODD, title="")), ("", replace(ODD, title="…"))])
     assert names == ["etc_passwd", "etc_passwd_2", "a_b", "table"]
-
-
-@pytest.mark.full
-@needs_matplotlib
-def test_figures_take_hostile_names_and_equal_data_give_equal_bytes(tasks: list[summary.TaskRuns]) -> None:
-    def results(runs: dict[str, ScoredRun]) -> dict[str, object]:
-        return {f"{label} $x_{{ \ud800 {HOSTILE}": run.results for label, run in runs.items()}
-
-    drawn = [[(heading, results(dict(runs))) for heading, runs in tasks] for _ in range(2)]
-    for make in (figures.scores, lambda found: figures.by_value(found, "preparation")):
-        first, second = (make(found) for found in drawn)  # type: ignore[operator]
-        assert first is not None
-        assert (first.svg, first.pdf) == (second.svg, second.pdf)  # type: ignore[union-attr]
-        assert b"<script" not in first.svg
-        assert b"onerror=" not in first.svg.replace(b"<!--", b"").split(b"<img")[0]
-    assert figures.by_value(drawn[0], "no such key") is None  # type: ignore[arg-type]
-    assert figures.agreement(AGREEMENT).svg == figures.agreement(AGREEMENT).svg
-    assert figures.failures("t", [failed("a", [])]) is None
-    assert figures.failures("t", [failed("a", [("missed", 1)])]) is not None

@@ -1,0 +1,125 @@
+"""A task's primary figure by group: each partition of the examples once, what separates models most first.
+
+Names no benchmark and no task: keys are those of `stats.breakdown_keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from barista_bench.core.task import Example, Task
+from barista_bench.reporting.analyses import is_scripted
+from barista_bench.reporting.tables import (
+    FOLDED_ROWS,
+    MAX_ROWS,
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    figure_cell,
+    number,
+    shortened,
+    words,
+)
+from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import BreakdownRow
+from barista_bench.stats.breakdowns import facts
+
+
+class ModelGroup(NamedTuple):
+    """One model's primary figure over the examples of one group."""
+
+    examples: int
+    figure: Figure
+
+
+class KeyGroups(NamedTuple):
+    """A breakdown: by value of `key`, the figures of the models by label, and how far apart models are in it."""
+
+    key: str
+    values: Mapping[str, Mapping[str, ModelGroup]]
+    separation: float
+
+    @property
+    def examples(self) -> dict[str, int]:
+        """The number of examples of each value; models that were cut short know fewer."""
+        return {value: max(group.examples for group in of_value.values()) for value, of_value in self.values.items()}
+
+
+def key_groups(
+    labels: Sequence[str], runs: Sequence[ScoredRun], rows: Sequence[Mapping[str, Sequence[BreakdownRow]]]
+) -> list[KeyGroups]:
+    """The breakdowns worth showing, the one that separates models most first.
+
+    Left out are keys that cut the examples as an earlier one does, and those without two values of several examples.
+
+    Args:
+        rows: by run, what its results do not hold already.
+    """
+    found: dict[str, dict[str, dict[str, ModelGroup]]] = {}
+    for label, run, others in zip(labels, runs, rows, strict=True):
+        for key, parts in run.results.breakdowns.items():
+            for value, part in parts.items():
+                found.setdefault(key, {}).setdefault(value, {})[label] = ModelGroup(part.examples, part.figure)
+        for key in others.keys() - run.results.breakdowns.keys():
+            for row in sorted(others[key], key=lambda row: row.order):
+                found.setdefault(key, {}).setdefault(row.value, {})[label] = ModelGroup(row.examples, row.figure)
+    asked = [label for label, run in zip(labels, runs, strict=True) if not is_scripted(run)] or list(labels)
+    seen: set[frozenset[frozenset[str]]] = set()
+    kept = []
+    for key in sorted(found, key=lambda key: (all(key not in run.results.breakdowns for run in runs), key)):
+        groups = KeyGroups(key, found[key], separation(found[key], asked))
+        cut = _partition(runs[0].task, runs[0].examples.examples, key)
+        if sum(count > 1 for count in groups.examples.values()) > 1 and cut not in seen:
+            seen.add(cut)
+            kept.append(groups)
+    return sorted(kept, key=lambda groups: -groups.separation)
+
+
+def separation(values: Mapping[str, Mapping[str, ModelGroup]], labels: Sequence[str]) -> float:
+    """How far models are apart within the groups: best minus worst, the mean over groups by their examples.
+
+    Of one model it is how far its groups are apart. Groups of one example, which tell of chance, do not count.
+    """
+    groups = [
+        [(group.examples, group.figure.mean) for label in labels if (group := of_value.get(label))]
+        for of_value in values.values()
+    ]
+    large = [group for group in groups if group and group[0][0] > 1]
+    if not large:
+        return 0.0
+    means = [[mean for _, mean in group] for group in large]
+    if len(labels) == 1:
+        return max(map(max, means)) - min(map(min, means))
+    weights = [group[0][0] for group in large]
+    return sum(weight * (max(of) - min(of)) for weight, of in zip(weights, means, strict=True)) / sum(weights)
+
+
+def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[frozenset[str]]:
+    """How a key cuts the examples, whatever its values are called; a value in a list is that value."""
+    parts: dict[str, set[str]] = {}
+    for example in examples:
+        value = facts(task, example).get(key)
+        items = sorted(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
+        parts.setdefault(repr(items), set()).add(example.example_id)
+    return frozenset(map(frozenset, parts.values()))
+
+
+def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> Table:
+    """A row a value, a column a model; each figure leads to the samples behind it."""
+    examples = groups.examples
+    rows = []
+    for value in list(groups.values)[:MAX_ROWS]:
+        query = (("key", groups.key), ("value", value))
+        of_value = groups.values[value]
+        row = [Cell(shortened(value), query=query), Cell(number(examples[value]))]
+        for label in labels:
+            group = of_value.get(label)
+            row.append(figure_cell(group.figure, (*query, ("model", label))) if group else Cell(NOTHING))
+        rows.append(tuple(row))
+    columns = (Column(words(groups.key), numeric=False), Column("examples"), *(Column(label) for label in labels))
+    note = f"The first {MAX_ROWS} of {len(groups.values)} rows." if len(groups.values) > MAX_ROWS else ""
+    title = f"By {words(groups.key)}: {words(primary)}"
+    return Table(title, columns, tuple(rows), note, folded=len(rows) > FOLDED_ROWS)

@@ -1,0 +1,175 @@
+"""Which model, how good, how sure: a leaderboard a benchmark, and one computed line a task. Names no benchmark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from barista_bench.core.statistics import LEVEL
+from barista_bench.core.task import Status
+from barista_bench.reporting.analyses import Analyses, is_scripted
+from barista_bench.reporting.breakdowns import KeyGroups
+from barista_bench.reporting.tables import (
+    NOTHING,
+    Cell,
+    Column,
+    GapToNext,
+    Table,
+    figure_cell,
+    number,
+    p_text,
+    ties,
+    words,
+)
+from barista_bench.runs.score.results import Results
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import BaselineGap, Comparison, FailureRow
+
+SURE_BELOW = 1 - LEVEL
+"""p-value, corrected, below which a gap is called sure."""
+MEAN = "mean over tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStanding:
+    """The comparable runs of one task by their labels, in the order of the leaderboard: baselines last."""
+
+    heading: str
+    runs: Mapping[str, ScoredRun]
+
+    @property
+    def name(self) -> str:
+        """The heading without the benchmark."""
+        return words(self.heading.partition(" / ")[2] or self.heading)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """A benchmark's models by its tasks: best model first, and the last `baselines` rows are scripted baselines.
+
+    After the model, `table` has the mean over tasks where there are several of them, then a column a task.
+    """
+
+    benchmark: str
+    title: str
+    table: Table
+    baselines: int
+
+
+def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
+    """Models ordered by the mean of their primary figures; those without a figure in some task come after them."""
+    labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
+    means = {label: _mean(label, tasks) for label in labels}
+    scripted = {label: any(label in t.runs and is_scripted(t.runs[label]) for t in tasks) for label in labels}
+
+    def rank(label: str) -> tuple[bool, int, float]:
+        mean, count = means[label]
+        return scripted[label], -count, -mean
+
+    columns = [Column("model", numeric=False), *([Column(MEAN)] if len(tasks) > 1 else [])]
+    columns += [Column(f"{task.name}: {words(_primary(task))}") for task in tasks]
+    rows = []
+    for label in sorted(labels, key=rank):
+        mean, count = means[label]
+        partial = "" if count == len(tasks) else f"{count} of {len(tasks)} tasks"
+        of_tasks = Cell(NOTHING if partial or math.isinf(mean) else number(mean), notes=(partial,) if partial else ())
+        scores = (_score(task.runs.get(label), analyses.comparisons) for task in tasks)
+        rows.append((Cell(label), *([of_tasks] if len(tasks) > 1 else []), *scores))
+    note = "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over videos."
+    by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
+    table = Table(f"Leaderboard: {title}", tuple(columns), tuple(rows), " ".join([note, *filter(None, by_order)]))
+    return Leaderboard(benchmark, title, table, sum(scripted.values()))
+
+
+def _primary(task: TaskStanding) -> str:
+    return next(iter(task.runs.values())).results.primary
+
+
+def _mean(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
+    """The mean primary figure over the tasks that the model has one of, and how many these are."""
+    runs = [task.runs[label].results for task in tasks if label in task.runs]
+    means = [results.figures[results.primary].mean for results in runs if results.primary in results.figures]
+    return (fmean(means) if means else -math.inf), len(means)
+
+
+def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
+    """The figure; what it stands on only where samples are missing."""
+    if run is None:
+        return Cell(NOTHING)
+    results = run.results
+    cell = figure_cell(results.figures.get(results.primary))
+    incomplete = not results.coverage.complete
+    notes = (*cell.notes, *(_missing(results) if incomplete else ()))
+    return replace(cell, notes=notes, warn=incomplete, gap=_gap(ahead.get(run.folder)))
+
+
+def _gap(comparison: Comparison | None) -> GapToNext | None:
+    if comparison is None:
+        return None
+    measured = comparison.difference, comparison.p_adjusted
+    return GapToNext(comparison.second, *measured, comparison.wins, comparison.losses)
+
+
+def _missing(results: Results) -> Iterator[str]:
+    coverage = results.coverage
+    yield f"{number(coverage.scored)} of {number(coverage.expected)} samples scored"
+    if errors := coverage.statuses.get(str(Status.INFRA_ERROR), 0):
+        yield f"{number(errors)} {words(Status.INFRA_ERROR)}"
+
+
+def finding(
+    task: TaskStanding,
+    ahead: Comparison | None,
+    gaps: Sequence[BaselineGap],
+    failures: Sequence[FailureRow],
+    breakdown: KeyGroups | None,
+) -> str:
+    """One line about the best model of a task: how sure its lead is, what it gets wrong, and where it is weakest.
+
+    Args:
+        ahead: the best model compared with the next one.
+        gaps: of the best model to baselines.
+        failures: of the best model.
+        breakdown: that which separates models most.
+    """
+    label, run = next(iter(task.runs.items()))
+    figure = run.results.figures.get(run.results.primary)
+    if figure is None:
+        return f"{label} has no scored sample."
+    parts = [_lead(label, figure.mean, ahead)]
+    unclear = [gap for gap in gaps if gap.comparison.difference <= 0 or gap.comparison.p_adjusted >= SURE_BELOW]
+    if unclear:
+        parts.append(f"It is not reliably better than {', '.join(words(gap.kind) for gap in unclear)}.")
+    total = sum(row.count for row in failures)
+    if total:
+        main = max(failures, key=lambda row: row.count)
+        parts.append(f"{100 * main.count / total:.0f} % of its failures: {words(main.kind)}.")
+    return " ".join([*parts, *_weakest(label, breakdown)])
+
+
+def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
+    if ahead is None:
+        return f"{label} has {number(mean)}."
+    if not ahead.difference:
+        return f"{label} and {ahead.second} are equal, with {number(mean)}."
+    gap = f"({number(mean)}, {number(ahead.difference)} more, p {p_text(ahead.p_adjusted)})"
+    if ahead.p_adjusted < SURE_BELOW:
+        return f"{label} leads {ahead.second} {gap}."
+    return f"{label} is ahead of {ahead.second} {gap}, which may be chance."
+
+
+def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
+    groups = {
+        value: of_value[label]
+        for value, of_value in (breakdown.values.items() if breakdown else ())
+        if label in of_value and of_value[label].examples > 1
+    }
+    if breakdown is None or len(groups) < 2:
+        return
+    low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
+    means = [number(groups[value].figure.mean) for value in (low, high)]
+    if means[0] != means[1]:
+        yield f"Weakest by {words(breakdown.key)}: {low} {means[0]}, against {means[1]} for {high}."

@@ -1,0 +1,250 @@
+"""What the page holds as JSON: an index that is read at once, and deflated blocks that are read when shown.
+
+The index has the first screen. A block a task has its tables, and of each sample what galleries and filters need; a
+block a benchmark has the counterparts of its paper's tables. Details of samples (prompt, answers, reasons) lie in
+chunks of their own. Blocks are JSON, deflated (zlib), as base64: thousands of samples are a few megabytes that the
+browser does not touch until somebody looks at one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any
+
+from barista_bench.core.task import FAILURE_KINDS, FrameRef, Status
+from barista_bench.reporting.analyses import is_scripted
+from barista_bench.reporting.leaderboard import Leaderboard
+from barista_bench.reporting.pictures import Album
+from barista_bench.reporting.samples import ModelAnswers, Sample
+from barista_bench.reporting.tables import Table, words
+from barista_bench.reporting.view import Report, Section
+from barista_bench.stats import PropagationGraph
+
+CHUNK = 32
+"""Samples of one chunk."""
+STATUSES = (*(str(status) for status in Status), "not_run")
+KINDS = tuple(FAILURE_KINDS)
+MAX_VALUES = 300
+"""A key with more values than this is no filter."""
+MAX_RELATED = 60
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEntry:
+    """A task on the first screen. `first` is the number of its first sample of `count`, over the whole report."""
+
+    address: str
+    heading: str
+    name: str
+    finding: str
+    primary: str
+    metric: str
+    examples: int
+    labels: tuple[str, ...]
+    scripted: tuple[bool, ...]
+    warnings: tuple[str, ...]
+    scores: tuple[str, ...]
+    papers: tuple[int, ...]
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A benchmark on the first screen: its leaderboard, and the numbers of its tasks in the order of the columns."""
+
+    address: str
+    board: Leaderboard
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageIndex:
+    """What is read when the page opens. `bare` counts samples without pictures, for which there was no room."""
+
+    title: str
+    tabs: tuple[Tab, ...]
+    tasks: tuple[TaskEntry, ...]
+    statuses: tuple[str, ...]
+    kinds: tuple[str, ...]
+    chunk: int
+    bare: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBlock:
+    """A task's tables, and its samples.
+
+    A row of `samples` is [id, label, frames in words, number of its first picture or None, pictures, models]; a model
+    is [mean score or None, statuses of its runs by number, kinds of failure by number]. `filters` has the values of
+    each key and, by sample, the numbers of those that the sample has.
+    """
+
+    facts: tuple[tuple[str, str], ...]
+    figures: tuple[Table, ...]
+    breakdowns: tuple[Table, ...]
+    failures: tuple[Table, ...]
+    others: tuple[Table, ...]
+    samples: list[list[Any]]
+    filters: list[Fields]
+
+
+@dataclass(frozen=True, slots=True)
+class AcrossBlock:
+    """What is said over all tasks."""
+
+    tables: tuple[Table, ...]
+    graphs: tuple[PropagationGraph, ...]
+    left_out: tuple[str, ...]
+
+
+def page_index(report: Report, samples: Sequence[Sample], album: Album) -> Fields:
+    """The first screen, as JSON values."""
+    counts = [sum(sample.section == number for sample in samples) for number in range(len(report.sections))]
+    tasks = tuple(
+        _task_entry(report, section, sum(counts[:number]), counts[number])
+        for number, section in enumerate(report.sections)
+    )
+    benchmarks = [section.benchmark for section in report.sections]
+    tabs = tuple(
+        Tab(f"benchmark-{number}", board, tuple(at for at, name in enumerate(benchmarks) if name == board.benchmark))
+        for number, board in enumerate(report.boards)
+    )
+    bare = album.without_room(len(samples))
+    return plain(PageIndex(report.title, tabs, tasks, STATUSES, KINDS, CHUNK, bare))
+
+
+def _task_entry(report: Report, section: Section, first: int, count: int) -> TaskEntry:
+    task = section.runs[0].task
+    return TaskEntry(
+        address=section.address,
+        heading=section.heading,
+        name=section.standing.name,
+        finding=section.finding,
+        primary=words(task.primary),
+        metric=task.primary_note,
+        examples=section.runs[0].results.dataset.examples,
+        labels=section.labels,
+        scripted=tuple(map(is_scripted, section.runs)),
+        warnings=section.warnings,
+        scores=section.scores,
+        papers=tuple(n for n, part in enumerate(report.papers) if part.benchmark == section.benchmark),
+        first=first,
+        count=count,
+    )
+
+
+def blocks(report: Report, samples: Sequence[Sample], album: Album) -> Iterator[tuple[str, str]]:
+    """Every block by its id in the page."""
+    for number, section in enumerate(report.sections):
+        yield f"task-{number}", _deflated(plain(_task_block(number, section, samples, album)))
+    yield "across", _deflated(plain(AcrossBlock(report.across, report.graphs, report.left_out)))
+    for number, part in enumerate(report.papers):
+        yield f"paper-{number}", _deflated(plain(part))
+    yield from chunks(samples, album)
+
+
+def chunks(samples: Sequence[Sample], album: Album) -> Iterator[tuple[str, str]]:
+    """The details of the samples, `CHUNK` a piece, by the piece's id in the page."""
+    by_frame: dict[FrameRef, list[int]] = defaultdict(list)
+    for number, sample in enumerate(samples):
+        for frame in dict.fromkeys(sample.frames):
+            by_frame[frame].append(number)
+    for start in range(0, len(samples), CHUNK):
+        numbers = range(start, min(start + CHUNK, len(samples)))
+        details = [_details(samples, number, album, by_frame) for number in numbers]
+        yield f"chunk-{start // CHUNK}", _deflated(details)
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
+    """Records as JSON objects without fields that hold their default, and None for numbers that JSON lacks.
+
+    >>> from barista_bench.reporting.tables import Cell
+    >>> plain([Cell("a"), Cell("b", warn=True), float("nan")])
+    [{'text': 'a'}, {'text': 'b', 'warn': True}, None]
+    """
+    if is_dataclass(value):
+        held = [(field, getattr(value, field.name)) for field in fields(value)]
+        return {f.name: plain(item) for f, item in held if f.default is MISSING or item != f.default}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _deflated(value: object) -> str:
+    """JSON in ASCII, so that lone surrogates of a broken tokenizer stay what they are."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _task_block(number: int, section: Section, samples: Sequence[Sample], album: Album) -> TaskBlock:
+    places = [place for place, sample in enumerate(samples) if sample.section == number]
+    return TaskBlock(
+        facts=section.facts,
+        figures=section.figures,
+        breakdowns=section.breakdowns,
+        failures=section.failures,
+        others=section.others,
+        samples=[_row(samples[place], album, place) for place in places],
+        filters=_filters([samples[place] for place in places]),
+    )
+
+
+def _row(sample: Sample, album: Album, place: int) -> list[Any]:
+    pictures = album.of_sample(place).pictures
+    first = pictures[0].file if pictures else None
+    return [sample.example_id, sample.label, sample.where, first, len(pictures), list(map(_outcome, sample.models))]
+
+
+def _outcome(model: ModelAnswers) -> list[Any]:
+    mean = model.means[0] if model.means else None
+    codes = [STATUSES.index(answer.status) for answer in model.answers]
+    kinds = dict.fromkeys(KINDS.index(kind) for answer in model.answers for kind in answer.failures)
+    return [None if mean is None else round(mean, 4), codes or [STATUSES.index("not_run")], list(kinds)]
+
+
+def _filters(samples: Sequence[Sample]) -> list[Fields]:
+    filters = []
+    for key in dict.fromkeys(name for sample in samples for name in sample.groups):
+        values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_natural)
+        if 1 < len(values) <= MAX_VALUES:
+            number = {value: place for place, value in enumerate(values)}
+            codes = [[number[value] for value in sample.groups.get(key, ())] for sample in samples]
+            if any(code != codes[0] for code in codes):  # a list that all samples have tells none from another
+                filters.append({"key": key, "values": values, "codes": codes})
+    return filters
+
+
+def _natural(value: str) -> tuple[bool, float, str]:
+    """Numbers by size and before words."""
+    digits = value.removeprefix("-")
+    return (False, float(value), value) if digits.isascii() and digits.isdigit() else (True, 0.0, value)
+
+
+def _details(
+    samples: Sequence[Sample], number: int, album: Album, by_frame: Mapping[FrameRef, Sequence[int]]
+) -> Fields:
+    sample, shown = samples[number], album.of_sample(number)
+    related = sorted({other for frame in sample.frames for other in by_frame[frame]} - {number})[:MAX_RELATED]
+    return {
+        "captions": sample.captions,
+        "boxes": sample.boxes,
+        "prompt": sample.prompt,
+        "truth": sample.truth,
+        "metadata": sample.metadata,
+        "evidence": sample.evidence,
+        "pictures": plain(shown.pictures),
+        "problem": shown.problem,
+        "models": [plain(model.answers) for model in sample.models],
+        "related": [[samples[other].section, samples[other].example_id, samples[other].label] for other in related],
+    }

@@ -1,0 +1,62 @@
+"""Every screen of the page before axe-core, which is had from npm."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import tarfile
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser
+
+from barista_bench.core.task import Status
+from barista_bench.reporting import write_report
+from tests.reporting.browser import opened
+from tests.reporting.made_runs import MadeExamples, made_run
+
+TASK = "#garden_fruit"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> str:
+    examples = MadeExamples(10)
+    runs = [
+        made_run(examples, name="mixed"),
+        made_run(examples, name="good", statuses=[Status.OK], answer="apple, pear", folder="b"),
+        made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
+    ]
+    return write_report(runs, tmp_path_factory.mktemp("report"))[0].as_uri()
+
+
+AXE = "axe-core-4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The accessibility checker's script, from npm."""
+    name, known = AXE
+    folder = tmp_path_factory.mktemp("axe")
+    package = "axe-core@" + name.rpartition("-")[2]
+    subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, capture_output=True)
+    content = (folder / f"{name}.tgz").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == known
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        script = archive.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("hash_", ["", TASK, f"{TASK}?all=1", f"{TASK}/fruit%3Avideo%3A0", "#across"])
+def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
+    chromium: Browser, axe: str, made: str, hash_: str, scheme: Literal["light", "dark"]
+) -> None:
+    with opened(chromium, f"{made}{hash_}", scheme=scheme) as watched:
+        watched.page.evaluate(axe)
+        faults = watched.page.evaluate(
+            "axe.run().then(found => found.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
+        )
+        assert [fault for fault in faults if fault[1] in ("serious", "critical")] == []

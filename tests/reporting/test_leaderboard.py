@@ -1,0 +1,112 @@
+"""The order of models, what is said of their gaps, the findings, and which breakdowns are shown: all by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from barista_bench.core.task import Status
+from barista_bench.reporting.analyses import Analyses, analyse
+from barista_bench.reporting.breakdowns import KeyGroups, ModelGroup, breakdown_table, key_groups, separation
+from barista_bench.reporting.leaderboard import TaskStanding, finding, leaderboard
+from barista_bench.reporting.view import Report, build_report
+from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.scoring import ScoredRun
+from tests.reporting.made_runs import Fruit, MadeExamples, made_run
+
+EXAMPLES = MadeExamples(10)
+
+
+def answering(name: str, answer: str, examples: MadeExamples = EXAMPLES, **settings: object) -> ScoredRun:
+    return made_run(examples, name=name, answer=answer, statuses=[Status.OK], folder=name, **settings)  # type: ignore[arg-type]
+
+
+def of(examples: int, mean: float) -> ModelGroup:
+    return ModelGroup(examples, Figure(mean=mean, std=None, runs=[mean]))
+
+
+class Seed(Fruit):
+    name = "seed"
+
+
+def report(*runs: ScoredRun, draws: int = 50) -> Report:
+    return build_report(runs, analyses=analyse(runs, draws=draws))
+
+
+def test_models_stand_by_score_and_baselines_below_them() -> None:
+    runs = [answering("chance", "plum"), answering("weak", "kiwi"), answering("oracle", "apple, pear")]
+    (board,) = report(*runs, answering("strong", "apple, pear"), answering("middle", "apple")).boards
+    assert [row[0].text for row in board.table.rows] == ["strong", "middle", "weak", "oracle", "chance"]
+    assert board.baselines == 2
+
+
+def test_a_gap_is_told_with_the_next_model_and_how_sure_it_is() -> None:
+    (board,) = report(answering("strong", "apple, pear"), answering("weak", "kiwi"), answering("as weak", "fig")).boards
+    strong, weak, last = (row[1] for row in board.table.rows)
+    assert strong.gap is not None
+    assert (strong.gap.below, strong.gap.difference, strong.gap.better, strong.gap.worse) == ("weak", 1.0, 10, 0)
+    assert strong.gap.p < 0.05
+    assert weak.gap is not None
+    assert (weak.gap.below, weak.gap.p) == ("as weak", 1.0)
+    assert last.gap is None
+
+
+def test_models_without_a_task_come_after_those_with_all_and_have_no_mean() -> None:
+    everywhere = [answering("whole", "apple"), answering("whole", "apple", task=Seed())]
+    partial = answering("partial", "apple, pear")
+    everywhere[1] = replace(everywhere[1], folder=everywhere[1].folder / "seed")
+    (board,) = report(*everywhere, partial).boards
+    assert [column.name for column in board.table.columns][:2] == ["model", "mean over tasks"]
+    assert [[cell.text for cell in row[:2]] for row in board.table.rows] == [["whole", "0.667"], ["partial", "–"]]
+    assert board.table.rows[1][1].notes == ("1 of 2 tasks",)
+
+
+def test_coverage_is_told_only_where_it_is_incomplete() -> None:
+    runs = {"whole": answering("whole", "apple"), "cut": answering("cut", "apple", left_out=4)}
+    board = leaderboard("garden", "Garden", [TaskStanding("garden / fruit", runs)], Analyses())
+    whole, cut = (row[1] for row in board.table.rows)
+    assert (whole.notes, whole.warn) == ((), False)
+    assert (cut.notes, cut.warn) == (("12 of 20 samples scored",), True)
+
+
+def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
+    (section,) = report(answering("strong", "apple"), answering("weak", "kiwi")).sections
+    assert section.finding == "strong leads weak (0.667, 0.667 more, p 0.020). 100 % of its failures: missed."
+    (section,) = report(answering("one", "apple"), answering("two", "apple"), answering("chance", "apple")).sections
+    assert section.finding.startswith("one and two are equal, with 0.667. It is not reliably better than chance.")
+
+
+def test_a_finding_names_the_weakest_group_of_several_examples() -> None:
+    run = answering("one", "apple")
+    values = {"a": (5, 0.25), "b": (4, 0.75), "c": (1, 0.0)}
+    groups = KeyGroups(
+        "kind", {v: {"one": ModelGroup(n, Figure(mean=m, std=None, runs=[m]))} for v, (n, m) in values.items()}, 0
+    )
+    said = finding(TaskStanding("garden / fruit", {"one": run}), None, (), (), groups)
+    assert said == "one has 0.667. Weakest by kind: a 0.250, against 0.750 for b."
+
+
+def test_a_breakdown_is_shown_once_and_not_with_one_example_a_row() -> None:
+    run = answering("one", "apple")
+    found = key_groups(["one"], [run], [analyse([run], compare=False).breakdowns[run.folder]])
+    # `activities` cut the examples as `preparation` does.
+    assert [groups.key for groups in found] == ["preparation"]
+    few = answering("one", "apple", MadeExamples(2))
+    assert key_groups(["one"], [few], [analyse([few], compare=False).breakdowns[few.folder]]) == []
+
+
+def test_what_separates_models_is_weighed_by_examples_and_leaves_single_ones_out() -> None:
+    def group(examples: int, *means: float) -> dict[str, ModelGroup]:
+        return {
+            name: ModelGroup(examples, Figure(mean=m, std=None, runs=[m])) for name, m in zip("ab", means, strict=True)
+        }
+
+    values = {"x": group(3, 0.5, 0.5), "y": group(9, 0.9, 0.5), "z": group(1, 1.0, 0.0)}
+    assert abs(separation(values, ["a", "b"]) - 9 * 0.4 / 12) < 1e-12
+    assert abs(separation(values, ["a"]) - 0.4) < 1e-12
+
+
+def test_figures_of_a_breakdown_lead_to_their_samples() -> None:
+    groups = KeyGroups("kind", {"a b": {"one": of(2, 0.5)}}, 0)
+    table = breakdown_table(groups, ["one", "two"], "f1")
+    assert table.rows[0][2].query == (("key", "kind"), ("value", "a b"), ("model", "one"))
+    assert [cell.text for cell in table.rows[0]] == ["a b", "2", "0.500", "–"]

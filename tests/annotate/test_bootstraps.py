@@ -49,7 +49,14 @@ def test_a_detector_gives_labels_that_were_asked_for_and_boxes_within_the_pictur
         assert 0 <= detection.score <= 1
 
 
-@pytest.fixture(scope="module", params=["sam2_video", "sam3_tracker_video", "sam3_video"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "sam2_video",
+        pytest.param("sam3_tracker_video", marks=pytest.mark.full),
+        pytest.param("sam3_video", marks=pytest.mark.full),
+    ],
+)
 def segmenter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> PromptedSegmenter:
     folder = write_checkpoint(tmp_path_factory.mktemp(request.param) / "checkpoint", request.param)
     return PromptedSegmenter.load(str(folder))
@@ -140,6 +147,7 @@ def proposals_of(video: VideoFiles) -> dict[int, KeyframeProposals]:
     return {entry.frame: entry for entry in video.read(PROPOSALS, ProposalsFile).keyframes}
 
 
+@pytest.mark.full
 def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:

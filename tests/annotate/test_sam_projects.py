@@ -73,6 +73,7 @@ def two_segments(folder: Path, videos: Path, checkpoint: Path) -> VideoFiles:
     return project.video(CLIP)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["sam2_video", "sam3_tracker_video"])
 def test_a_project_is_propagated_by_sam_and_goes_on_after_a_kill(kind: str, videos: Path, tmp_path: Path) -> None:
     checkpoint = write_checkpoint(tmp_path / "checkpoint", kind)

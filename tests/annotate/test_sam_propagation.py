@@ -17,7 +17,7 @@ from barista_bench.media.video import FrameReader  # noqa: E402
 from tests.annotate.sam_checkpoints import write_checkpoint  # noqa: E402
 from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, truth  # noqa: E402
 
-TRACKERS = ["sam2_video", "sam3_tracker_video"]
+TRACKERS = ["sam2_video", pytest.param("sam3_tracker_video", marks=pytest.mark.full)]
 
 
 @pytest.fixture(scope="module", params=TRACKERS)
@@ -39,6 +39,7 @@ def test_every_frame_comes_once_with_masks_of_the_videos_size(propagator: SamPro
     assert all(0 <= mask.confidence <= 1 for result in results for mask in result.masks.values())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("changed", [2, 8])
 def test_each_keyframe_bears_on_every_frame(propagator: SamPropagator, scene: FrameReader, changed: int) -> None:
     given = {2: truth(2), 8: truth(8)}
@@ -72,6 +73,7 @@ def held_bytes(value: object) -> int:
     return sum(map(held_bytes, value)) if isinstance(value, list | tuple) else 0
 
 
+@pytest.mark.full
 def test_the_session_does_not_grow_with_the_frames(
     propagator: SamPropagator, scene: FrameReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -236,15 +236,6 @@ def test_a_video_at_another_rate_than_its_graph_is_refused(tmp_path: Path) -> No
         generate(root, tmp_path / "out", ["handyvqa"])
 
 
-def test_the_same_bytes_on_one_and_two_processes(small_kitchen: Path, tmp_path: Path) -> None:
-    for count in (1, 2):
-        generate(small_kitchen, tmp_path / str(count), ["handyvqa"], per_subtask=4, num_proc=count)
-    paths = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*") if path.is_file())
-    assert len(paths) > len(BENCHMARK.tasks)
-    for path in paths:
-        assert (tmp_path / "1" / path).read_bytes() == (tmp_path / "2" / path).read_bytes(), path
-
-
 @pytest.fixture(scope="module")
 def generated(small_kitchen: Path, made_once: MadeOnce) -> Path:
     return made_once("generate/handyvqa", lambda out: generate(small_kitchen, out, ["handyvqa"], per_subtask=6))

@@ -203,13 +203,6 @@ def test_videos_have_one_rate_and_are_as_long_as_their_clips(generated: Path, sm
             assert len(reader) / reader.fps == pytest.approx(seconds, abs=0.02 * len(line["extra"]["spans"]))
 
 
-def test_one_and_two_processes_give_the_same_bytes(generated: Path, small_kitchen: Path, tmp_path: Path) -> None:
-    generate_quick(small_kitchen, tmp_path / "again", num_proc=2)
-    for path in generated.rglob("*"):
-        if path.is_file():
-            assert (tmp_path / "again" / path.relative_to(generated)).read_bytes() == path.read_bytes(), path
-
-
 def test_real_clips_give_sequences(real_release: Path) -> None:
     graph, family = SceneGraph(real_release), ViSTaFamily(load_domain())
     items = [item for video in graph for item in items_of(Scene(video, family.domain))]

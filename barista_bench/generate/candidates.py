@@ -20,6 +20,7 @@ ALIKE = 0.9
 
 DECIDED = "decided"
 """In a tally: what can be asked."""
+DIVISIBLE = "parts of what it is about may be in several places"
 REPEATED = "asks about what another question asks about"
 """Why what can be asked is not."""
 
@@ -90,6 +91,10 @@ def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> Dec
     Args:
         wrong_needed: how many wrong answers the question takes.
     """
+    if any(
+        scene.things[name].noun.endswith(scene.domain.divisible) for name in candidate.objects if name in scene.things
+    ):
+        return Decided(None, DIVISIBLE)
     for statement in candidate.given:
         if statement.truth(scene) is not True:
             return Decided(None, statement.unmet)

@@ -141,6 +141,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         nouns: groups of names that can mean one thing.
         gradual: of each attribute type the values that a thing comes to have by degrees.
         singular: names that say which thing is meant even where not all that is in view is annotated.
+        divisible: nouns for stuff, of which parts may be in several places and states at once.
         ongoing: value of an attribute to the verbs of what goes on while something has it, whatever else is done.
         stratum: category and attribute type whose value a video is stratified by.
         prompts: what packaged prompts and rubrics say of the domain; None where they are never used.
@@ -165,6 +166,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     opposites: tuple[tuple[str, str], ...] = ()
     gradual: dict[str, tuple[str, ...]] = {}
     singular: tuple[str, ...] = ()
+    divisible: tuple[str, ...] = ()
     ongoing: dict[str, tuple[str, ...]] = {}
     lengths: Lengths = Lengths()
     prompts: PromptWords | None = None

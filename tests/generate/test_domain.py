@@ -16,6 +16,7 @@ from barista_bench.benchmarks.barista.change_detection import (
     state_changes,
 )
 from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import DIVISIBLE, QuestionCandidate, decide
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import graph_document, scene_of
@@ -125,3 +126,11 @@ def test_real_clips_give_questions_about_changes_that_the_release_has_no_name_fo
                 kinds[name] += [change.kind for change in changes.get("state_change", ())]
     assert kinds["released"] == []
     assert len(kinds["domain"]) >= 3
+
+
+@pytest.mark.parametrize(("category", "reason"), [("milk", DIVISIBLE), ("milk carton", ""), ("coffee cup", "")])
+def test_no_question_is_about_stuff_that_may_be_in_several_places(tmp_path: Path, category: str, reason: str) -> None:
+    candidate = QuestionCandidate(
+        subtask="state", video_id="v", question="?", right=(), span=(0, 9), frames=(3,), objects=("a",)
+    )
+    assert decide(candidate, scene_of(tmp_path, graph_document({"a": category})), wrong_needed=0).reason == reason

@@ -12,13 +12,15 @@ JUDGED := $(foreach model,oracle chance,$(addprefix $(model)+,barista+referring 
 LIMIT  ?= 12
 RUNS   ?= 2
 SIBLINGS := vista handyvqa tog_bench egocot
+# A stand-in for the commit of the published dataset: nothing is uploaded.
+COMMIT := 0000000000000000000000000000000000000000
 # Of `make run`: what can be made at the same time is, on two cores.
 JOBS   ?= 2
 
 # Golden outputs of the released code, which are no part of this repository.
 PACK ?= ../shared/golden/barista
 
-.PHONY: run test test-full test-integrations perf lint types tests fidelity format clean
+.PHONY: run kitchen own test test-full test-integrations perf lint types tests fidelity format clean
 
 # torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
@@ -28,22 +30,41 @@ $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 run: $(VENV)/installed
-	rm -rf $(BUILD)/runs $(BUILD)/releases
-	$(BIN)/barista-bench mini $(BUILD)/kitchen
-	$(BIN)/barista-bench validate $(BUILD)/kitchen
+	rm -rf $(BUILD)/runs $(BUILD)/releases $(BUILD)/own $(BUILD)/graphs
+	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target kitchen own
+	cp -R $(BUILD)/kitchen $(BUILD)/graphs
+	cp -R $(BUILD)/own/graphs/. $(BUILD)/graphs
+	$(BIN)/barista-bench validate $(BUILD)/graphs
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix dataset-,barista $(SIBLINGS))
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix model-,$(subst :,+,$(MODELS)))
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix judged-,$(JUDGED))
 	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/*/*/* --out $(BUILD)/report
+	$(ENV) $(BIN)/barista-bench submit $(BUILD)/runs/dual-tiny/barista/activity --out $(BUILD)/submission \
+	  --model-repo org/dual-tiny --dataset-repo org/barista --dataset-revision $(COMMIT)
 	@echo "open $(BUILD)/report/report.html"
 
+kitchen:
+	$(BIN)/barista-bench mini $(BUILD)/kitchen
+
+# One video as if it were your own: its graph is annotated, not scripted. The script's truth stands in for people, on a few
+# keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It takes the scripted one's place.
+TRUTH := --from $(BUILD)/own/clips --format release --only-asked --by truth
+own:
+	$(BIN)/barista-bench mini $(BUILD)/own/clips --videos 1 --width 256 --no-progress
+	$(BIN)/barista-bench annotate start $(BUILD)/own/project --videos $(BUILD)/own/clips
+	$(BIN)/barista-bench annotate import $(BUILD)/own/project $(TRUTH)
+	$(BIN)/barista-bench annotate run $(BUILD)/own/project
+	$(BIN)/barista-bench annotate import $(BUILD)/own/project $(TRUTH)
+	$(BIN)/barista-bench annotate run $(BUILD)/own/project
+	$(BIN)/barista-bench annotate export $(BUILD)/own/project --out $(BUILD)/own/graphs
+
 dataset-barista:
-	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/kitchen --out $(BUILD)/data/barista --sampling limit=$(LIMIT)
+	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/graphs --out $(BUILD)/data/barista --sampling limit=$(LIMIT)
 
 # ViSTa is scored by whole problem sets, so that it has no limit.
 dataset-%:
 	mkdir -p $(BUILD)/releases
-	$(BIN)/barista-bench generate --source $(BUILD)/kitchen --out $(BUILD)/releases/$* --families $* --per-subtask 6 --no-progress
+	$(BIN)/barista-bench generate --source $(BUILD)/graphs --out $(BUILD)/releases/$* --families $* --per-subtask 6 --no-progress
 	$(ENV) $(BIN)/barista-bench build --benchmark $* --source $(BUILD)/releases/$*/$* --out $(BUILD)/data/$* \
 	  $(if $(filter vista,$*),,--sampling limit=$(LIMIT))
 

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
-import msgspec
 from pydantic import Field, ValidationError
 
 from barista_bench.errors import ConfigError
@@ -197,6 +196,8 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
     """A packaged file with its places `{domain.NAME}` filled from a domain file, coffee making's where it is None."""
     if b"{domain." not in data:
         return data
+    import msgspec
+
     from barista_bench.scene_graph.domain import load_domain  # here: models need prompts, and no graph
 
     domain = load_domain(domain_file)

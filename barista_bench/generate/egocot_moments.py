@@ -128,8 +128,8 @@ class Moments:
         return next(((start, end) for start, end in pairwise(self.shown) if start < frame <= end), None)
 
     def intervals(self, frame: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
-        """All rows of four neighbouring intervals between moments, and in which of them a frame lies: in its middle half,
-        since when something begins is seen a little sooner or later."""
+        """All rows of four neighbouring intervals between moments, and in the middle half of which one a frame lies:
+        when something begins is seen a little sooner or later."""
         pairs = list(pairwise(self.shown))
         for first in range(len(pairs) - WRONG):
             row = pairs[first : first + WRONG + 1]

@@ -185,12 +185,16 @@ def _words(text: str) -> list[str]:
     >>> _words("At 00:12.00, which object is the right hand touching?")
     ['00:12.00', 'object', 'right', 'hand', 'touch']
     """
-    return [root(token) for token in _TOKEN.findall(text.casefold()) if token not in FREE]
+    return [_root(token) for token in _TOKEN.findall(text.casefold()) if token not in FREE]
+
+
+def _root(token: str) -> str:
+    return token if token[0].isdigit() else root(token)
 
 
 def _written(roots: Counter[str], text: str) -> str:
     """The first word of a text that has one of these roots."""
-    return next(token for token in _TOKEN.findall(text) if root(token.casefold()) in roots)
+    return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
 
 
 def _said(claims: Sequence[Claim]) -> set[tuple[Hashable, ...]]:

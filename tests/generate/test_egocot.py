@@ -219,7 +219,6 @@ def test_each_subtask_asks_what_the_graph_decides(
     [
         ("AOG", {"boxes": {name: BOXES[name] for name in list(BOXES)[:5]}}, "too few answers that the graph excludes"),
         ("AOG", {"hidden": {"left hand": (0, 61)}}, "the graph does not prove the answer"),
-        ("SR", {"states": {"drawer": [("close", (0, 24)), ("open", (24, 61))]}}, "the graph does not prove the answer"),
         ("NSA", {"states": {"drawer": STATES["drawer"]}}, "too few answers that the graph excludes"),
         ("NAA", {"activities": ACTIVITIES[:3]}, "too few answers that the graph excludes"),
         ("PR", {"steps": STEPS[:3]}, "too few answers that the graph excludes"),

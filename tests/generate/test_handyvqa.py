@@ -334,7 +334,7 @@ def test_the_oracle_is_perfect(generated: Path, tmp_path: Path) -> None:
 def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: Path, tmp_path: Path) -> None:
     (report,) = generate(real_release, tmp_path / "out", ["handyvqa"])
     drawn = {row.subtask: row.drawn for row in report.subtasks}
-    assert drawn["state"] >= 5
+    assert drawn["state"] >= 4
     assert drawn["rvos_objects"] >= 2
     assert not report.lost_videos
     for row in report.subtasks:

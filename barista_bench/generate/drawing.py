@@ -33,7 +33,7 @@ def once_an_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
     for candidate in candidates:
         other = by_event.get(candidate.event_key)
         if other is not None:
-            tally.move(candidate.subtask, DECIDED, REPEATED, 1)
+            tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
         if other is None or _key(candidate, seed) < _key(other, seed):
             by_event[candidate.event_key] = candidate
     return list(by_event.values())

@@ -18,10 +18,10 @@ from barista_bench.files.writing import place_file, write_whole
 from barista_bench.generate.candidates import QuestionCandidate
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.egocot_evidence import EvidenceMaker
-from barista_bench.generate.egocot_moments import WRONG, Moments, words_of
+from barista_bench.generate.egocot_moments import WRONG, EgoCoTWords, Moments
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_reasoning import REASONING
-from barista_bench.generate.family import Family
+from barista_bench.generate.family import Family, section
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -42,7 +42,7 @@ class EgoCoTFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.words = words_of(domain)
+        self.words = section(domain, self.name, EgoCoTWords)
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
         return WRONG

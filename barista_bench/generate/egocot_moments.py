@@ -10,12 +10,11 @@ import msgspec
 
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
-from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import HandUse, Scene, Thing, ValueSpan
 from barista_bench.generate.statements import Seen, Statement, Touches, Unique
 from barista_bench.media.frame_choice import evenly_spaced
-from barista_bench.scene_graph.domain import Domain, DomainRecord, Side
+from barista_bench.scene_graph.domain import DomainRecord, Side
 
 WRONG = 3
 """Wrong choices of a question."""
@@ -54,15 +53,6 @@ class EgoCoTWords(DomainRecord, frozen=True):
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
 _NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
-
-
-def words_of(domain: Domain) -> EgoCoTWords:
-    """Raises ConfigError where the section says something that the family does not know."""
-    try:
-        return msgspec.convert(domain.families.get("egocot", {}), EgoCoTWords)
-    except msgspec.ValidationError as error:
-        remedy = "compare with the domain.yaml of the package"
-        raise ConfigError(f"domain file: families.egocot: {error}. Remedy: {remedy}") from error
 
 
 class Moments:

@@ -16,8 +16,8 @@ import msgspec
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.egocot_moments import Moments, sentence, touching
 from barista_bench.generate.egocot_statements import Across, AwayFrom, Down, InQuarter, quarter_of
-from barista_bench.generate.scene import Thing, ValueSpan
-from barista_bench.generate.statements import SIDES, AllOf, Changes, HasValue, Precedes, Touches, Unique
+from barista_bench.generate.scene import SIDES, Thing, ValueSpan
+from barista_bench.generate.statements import AllOf, Changes, HasValue, Precedes, Touches, Unique
 from barista_bench.scene_graph.domain import Side
 
 QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))

@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-import msgspec
-
 from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.errors import ConfigError
 from barista_bench.generate.balance import draw_balanced
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.drawing import Item, draw, with_choices
-from barista_bench.generate.family import Family
+from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
 from barista_bench.generate.handyvqa_release import write_release
 from barista_bench.generate.naming import COLOUR
@@ -37,20 +34,17 @@ class HanDyVQAFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        try:
-            self.domain_words = msgspec.convert(domain.families.get(self.name, {}), HanDyVQAWords)
-        except msgspec.ValidationError as error:
-            raise _refusal(domain, f"families.{self.name}: {error}") from error
+        self.domain_words = section(domain, self.name, HanDyVQAWords)
         for key, known, said in (
             ("grip", domain.contacts, (self.domain_words.grip,)),
             ("where", domain.places, self.domain_words.where),
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
             if unknown := sorted(set(said) - set(known)):
-                raise _refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
+                raise refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
         if domain.lengths.clip != 2 * HALF_WINDOW_S:
             clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
-            raise _refusal(domain, f"lengths.clip is {clip}")
+            raise refusal(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
@@ -92,10 +86,6 @@ class HanDyVQAFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out)
-
-
-def _refusal(domain: Domain, what: str) -> ConfigError:
-    return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
 
 
 def _usual_wrong(candidate: QuestionCandidate) -> int:

@@ -26,8 +26,8 @@ from barista_bench.generate.handyvqa_statements import (
     TouchedInClip,
     recorded_course,
 )
-from barista_bench.generate.scene import HandUse, PlaceSpan, Scene, Thing
-from barista_bench.generate.statements import SIDES, Does, Seen, Statement
+from barista_bench.generate.scene import SIDES, HandUse, PlaceSpan, Scene, Thing
+from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 

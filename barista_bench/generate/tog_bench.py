@@ -24,10 +24,9 @@ from barista_bench.benchmarks.tog_bench.annotations import (
 )
 from barista_bench.benchmarks.tog_bench.release import video_file
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.drawing import Item
-from barista_bench.generate.family import Family
+from barista_bench.generate.family import Family, section
 from barista_bench.generate.scene import Scene, Thing
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
 from barista_bench.generate.tog_statements import (
@@ -131,11 +130,7 @@ class ToGBenchFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        try:
-            self.words = msgspec.convert(domain.families.get(self.name, {}), TogWords)
-        except msgspec.ValidationError as error:
-            remedy = "compare with the domain.yaml of the package"
-            raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
+        self.words = section(domain, self.name, TogWords)
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
         return 0

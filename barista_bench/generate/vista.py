@@ -11,13 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-import msgspec
-
 from barista_bench.core.task import content_seed
-from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
 from barista_bench.generate.drawing import Item, once_an_event, thin
-from barista_bench.generate.family import Family
+from barista_bench.generate.family import Family, section
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_foundation import foundation_candidates
 from barista_bench.generate.vista_release import write_release
@@ -46,11 +43,7 @@ class ViSTaFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        try:
-            self.words = msgspec.convert(domain.families.get(self.name, {}), VistaWords)
-        except msgspec.ValidationError as error:
-            remedy = "compare with the domain.yaml of the package"
-            raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
+        self.words = section(domain, self.name, VistaWords)
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
         """All of them above level 1: what a set describes is chosen before."""
@@ -68,7 +61,7 @@ class ViSTaFamily(Family):
     def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
         for refusal in Sequences(scene).refused:
             for subtask in self.subtasks:
-                tally.add(subtask, f"an action: {refusal.reason}")
+                tally[subtask, f"an action: {refusal.reason}"] += 1
         yield from super().decided(scene, tally)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
@@ -112,7 +105,7 @@ class ViSTaFamily(Family):
         for (subtask, _), members in sorted(sets.items(), key=lambda row: _set_key(row[0], seed)):
             texts = subtask, *sorted(member.right_text for member in members)
             if texts in described:
-                tally.move(subtask, DECIDED, REPEATED, len(members))
+                tally.update({(subtask, DECIDED): -len(members), (subtask, REPEATED): len(members)})
             else:
                 described.add(texts)
                 kept += members

@@ -25,7 +25,7 @@ from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, pl
 from barista_bench.benchmarks.egocot.items import GraphFact, ItemEvidence, TimedRelation
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.generate.egocot_moments import words_of
+from barista_bench.generate.egocot import EgoCoTFamily
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.egocot.made import CHOICES, kettle_evidence
@@ -355,7 +355,7 @@ def _truths(video: VideoGraph) -> Iterator[str]:
 
 def _states_and_actions(video: VideoGraph) -> Iterator[str]:
     """True statements of what evidence.graph is about, straight from the annotations, at their middle."""
-    fps, words = video.video.fps or 30.0, words_of(load_domain())
+    fps, words = video.video.fps or 30.0, EgoCoTFamily(load_domain()).words
     for attribute in video.attributes():
         time = (attribute.start + min(attribute.end, video.frame_count) - 1) / 2 / fps
         yield f"At {time:.2f} s the {attribute.object.category} is {words.state(attribute.value)}."

@@ -17,11 +17,10 @@ from barista_bench.benchmarks.egocot.evidence_check import check_rationale
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally
+from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.drawing import Item, draw, with_choices
 from barista_bench.generate.egocot import EgoCoTFamily, record_of
 from barista_bench.generate.egocot_evidence import EvidenceMaker
-from barista_bench.generate.egocot_moments import words_of
 from barista_bench.generate.egocot_statements import InQuarter
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
@@ -231,7 +230,7 @@ def test_what_the_graph_does_not_decide_is_refused_with_its_reason(
     tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str
 ) -> None:
     _, tally = decided(tmp_path, **changes)
-    assert reason in tally.reasons(subtask)
+    assert reason in reasons_of(subtask, tally)
 
 
 def test_a_name_that_fits_two_things_in_the_picture_is_not_asked_about(tmp_path: Path) -> None:
@@ -241,7 +240,7 @@ def test_a_name_that_fits_two_things_in_the_picture_is_not_asked_about(tmp_path:
     tally = Tally()
     for candidate in FAMILY.decided(Scene(SceneGraph(tmp_path)["v"], FAMILY.domain), tally):
         assert "coffee cup" not in {choice.text for choice in candidate.right}
-    assert "its name fits another thing in the picture too" in tally.reasons("LVR")
+    assert "its name fits another thing in the picture too" in reasons_of("LVR", tally)
 
 
 def test_an_order_of_first_contacts_that_are_not_apart_is_no_question(tmp_path: Path) -> None:
@@ -263,7 +262,7 @@ def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[Qu
 def test_a_domain_file_with_an_unknown_key_is_refused() -> None:
     domain = msgspec.structs.replace(load_domain(), families={"egocot": {"colours": {}}})
     with pytest.raises(ConfigError, match=r"families\.egocot.*Remedy"):
-        words_of(domain)
+        EgoCoTFamily(domain)
 
 
 # What is generated of a kitchen and of real clips

@@ -15,7 +15,7 @@ from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosOb
 from barista_bench.benchmarks.handyvqa.release import QuestionClip, choose_frames
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.generate.candidates import QuestionCandidate, Tally
+from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import generate
 from barista_bench.generate.handyvqa import HanDyVQAFamily
 from barista_bench.generate.handyvqa_clips import clip_around, clip_halfway
@@ -36,7 +36,7 @@ def asked(scene: Scene, subtask: str) -> list[QuestionCandidate]:
 def refused(scene: Scene, subtask: str) -> dict[str, int]:
     tally = Tally()
     list(HanDyVQAFamily(scene.domain).decided(scene, tally))
-    return {reason: count for reason, count in tally.reasons(subtask).items() if reason != "decided"}
+    return {reason: count for reason, count in reasons_of(subtask, tally).items() if reason != "decided"}
 
 
 def right(candidate: QuestionCandidate) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -19,7 +18,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.generate.candidates import alike
 from barista_bench.generate.family import FAMILIES, family_class
-from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess
+from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess, words_in
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
@@ -190,12 +189,8 @@ def _shared_words(questions: Sequence[AskedChoices]) -> tuple[float, float]:
     """Mean share of the words of a right, and of a wrong choice that the question says too."""
     shares: dict[bool, list[float]] = {True: [], False: []}
     for question in questions:
-        asked = set(_words(question.question))
+        asked = set(words_in(question.question))
         for at, choice in enumerate(question.choices):
-            words = set(_words(choice))
+            words = set(words_in(choice))
             shares[at in question.correct].append(len(words & asked) / max(1, len(words)))
     return float(np.mean(shares[True] or [0.0])), float(np.mean(shares[False] or [0.0]))
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 
 import msgspec
 
@@ -25,6 +26,12 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     candidate: QuestionCandidate
     choices: tuple[Choice, ...] = ()
     correct: tuple[int, ...] = ()
+
+
+def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
+    """(video id, its items in the order given), so that each graph is read once."""
+    ordered = sorted(items, key=lambda item: item.candidate.video_id)
+    return ((video_id, list(rows)) for video_id, rows in groupby(ordered, key=lambda item: item.candidate.video_id))
 
 
 def once_an_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:

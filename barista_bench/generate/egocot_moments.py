@@ -11,7 +11,8 @@ import msgspec
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.scene import HandUse, Scene, Thing, ValueSpan
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import HandUse, Thing, ValueSpan
 from barista_bench.generate.statements import Seen, Statement, Touches, Unique
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
@@ -85,9 +86,8 @@ class Moments:
 
     def possible(self, span: ValueSpan) -> list[ValueSpan]:
         """What else the value of a span can be, by the domain: of each group of synonyms, one."""
-        dimensions = self.scene.domain.attributes[span.type].dimensions
-        words = [[(entry,) if isinstance(entry, str) else entry for entry in dimension] for dimension in dimensions]
-        dimension = next((groups for groups in words if any(span.value in group for group in groups)), [])
+        dimensions = self.scene.domain.attributes[span.type].groups
+        dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
         return [span._replace(value=group[0]) for group in dimension if span.value not in group]
 
     def visible(self, things: Sequence[Thing], *frames: int) -> list[Thing]:

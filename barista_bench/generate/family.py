@@ -76,9 +76,11 @@ class Family(ABC):
         """At most `size` items a subtask, drawn by balance, with their choices in place."""
         items: list[Item] = []
         for subtask in self.subtasks:
-            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
-            items += with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
+            items += self.drawn_of(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
         return items
+
+    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        return with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar
 
-from barista_bench.generate.scene import SIDES, ActionSpan, HandUse, Scene, ValueSpan, overlapping
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, ValueSpan, overlapping
 from barista_bench.generate.statements import (
     Located,
     Statement,
@@ -254,8 +255,8 @@ def recorded_course(
     """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""
     gap = scene.frames(scene.domain.lengths.gap)
     spans = sorted(overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
-    dimensions = scene.domain.attributes[kind].dimensions if kind in scene.domain.attributes else ()
-    if not any(all(_is_listed(span.value, dimension) for span in spans) for dimension in dimensions):
+    dimensions = scene.domain.attributes[kind].groups if kind in scene.domain.attributes else ()
+    if not any({span.value for span in spans} <= {*chain.from_iterable(groups)} for groups in dimensions):
         return None
     if not all(scene.is_settled(object_id, kind, frame) for frame in (start, end - 1)):
         return None
@@ -267,10 +268,6 @@ def recorded_course(
             return None
     is_seen = all(sum(1 for _ in _seen_in(scene, span, shown)) >= 2 for span in spans)
     return tuple(span.value for span in spans) if is_seen else None
-
-
-def _is_listed(value: str, dimension: Sequence[str | tuple[str, ...]]) -> bool:
-    return any(value == entry or (not isinstance(entry, str) and value in entry) for entry in dimension)
 
 
 def _seen_in(scene: Scene, span: ValueSpan, shown: Sequence[int]) -> Iterator[int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,91 +19,19 @@ from scipy.ndimage import maximum_filter
 
 from barista_bench.errors import DataError
 from barista_bench.generate.naming import OF, names_of
+from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, Labelled, PlaceSpan, Thing, ValueSpan
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
 from barista_bench.scene_graph.video_graph import Box, Segment
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SpanT = TypeVar("SpanT", "HandUse", "ValueSpan", "PlaceSpan", "ActionSpan")
-SIDES: tuple[Side, ...] = ("left", "right")
-Labelled: TypeAlias = tuple[str, int, int]
-"""What is recorded over frames [start, end)."""
 SMALLEST = 0.0004
 """Share of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
 UNCOVERED = 0.4
 """Share of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
 APART = 0.01
 """Share of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
-
-
-class Thing(NamedTuple):
-    """An object as people call it: `name` is its category, what it is a kind of, or either with its colour."""
-
-    id: str
-    name: str
-    category: str
-
-    @property
-    def noun(self) -> str:
-        """The name without what the thing belongs to: of "lid of the jar", "lid"."""
-        return self.name.partition(OF)[0]
-
-
-class HandUse(NamedTuple):
-    """One hand on one thing over frames [start, end), holes included.
-
-    `contacts` are the recorded (value, start, end) in it, by time; `begins` whether the video shows that the hand is
-    not on the thing just before.
-    """
-
-    side: Side
-    thing: Thing
-    start: int
-    end: int
-    contacts: tuple[Labelled, ...]
-    begins: bool
-
-
-class ValueSpan(NamedTuple):
-    """A value of one of a thing's attributes over frames [start, end), holes included."""
-
-    thing: Thing
-    type: str
-    value: str
-    start: int
-    end: int
-
-
-class PlaceSpan(NamedTuple):
-    """A spatial relation over frames [start, end), holes included."""
-
-    thing: Thing
-    predicate: str
-    other: Thing
-    start: int
-    end: int
-
-
-class ActionSpan(NamedTuple):
-    """An activity or a process step over frames [start, end); `name` as the graph has it, "Verb noun"."""
-
-    name: str
-    start: int
-    end: int
-
-    @property
-    def verb(self) -> str:
-        return self.name.partition(" ")[0].lower()
-
-    @property
-    def noun(self) -> str:
-        return self.name.partition(" ")[2].lower()
-
-
-def overlapping(spans: Iterable[SpanT], start: int, end: int) -> list[SpanT]:
-    """Those with a frame in [start, end)."""
-    return [span for span in spans if span.start < end and span.end > start]
 
 
 def remembered(work: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
@@ -192,8 +120,8 @@ class Scene:
 
     def hand_visible(self, side: Side, frame: int) -> bool | None:
         """As `visible`, for the hand of that side; None too where several objects are that hand."""
-        hands = self.hands[side]
-        return self.visible(self.video.objects[hands[0]].id, frame) if len(hands) == 1 else None if hands else False
+        hand = self.hand_id(side)
+        return self.visible(hand, frame) if hand else None if self.hands[side] else False
 
     def hand_id(self, side: Side) -> str | None:
         """The object that is the hand of that side; None where there is none, or more than one."""

@@ -15,7 +15,8 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from barista_bench.generate.scene import ActionSpan, HandUse, PlaceSpan, Scene, SpanT, overlapping
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, overlapping
 from barista_bench.scene_graph.domain import Side
 
 Truth: TypeAlias = "bool | None"

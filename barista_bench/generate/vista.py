@@ -59,9 +59,9 @@ class ViSTaFamily(Family):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
     def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
-        for refusal in Sequences(scene).refused:
+        for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
-                tally[subtask, f"an action: {refusal.reason}"] += 1
+                tally[subtask, f"an action: {reason}"] += 1
         yield from super().decided(scene, tally)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
@@ -122,13 +122,9 @@ class ViSTaFamily(Family):
                 kept += members
         return kept
 
-    def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        items: list[Item] = []
-        for subtask in self.subtasks:
-            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
-            sets = _foundation_sets(offered, seed) if subtask in FOUNDATION else _sequence_sets(offered)
-            items += _drawn(subtask, sets, size, seed)
-        return items
+    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        sets = _foundation_sets(offered, seed) if subtask in FOUNDATION else _sequence_sets(offered)
+        return _drawn(subtask, sets, size, seed)
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.scene import Scene, Thing
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import Thing
 from barista_bench.generate.statements import Changes, Located, Seen, moments_of
 from barista_bench.generate.vista_sequences import ActionClip
 from barista_bench.generate.vista_statements import AloneInView, Depicts, NothingInside

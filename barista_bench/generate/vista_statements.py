@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import ClassVar, TypeVar
 
-from barista_bench.generate.scene import Scene, Thing, overlapping, remembered
+from barista_bench.generate.scene import Scene, remembered
+from barista_bench.generate.spans import Thing, overlapping
 from barista_bench.generate.statements import Statement, Truth, differ, moments_of
 
 ClipT = TypeVar("ClipT")

@@ -9,7 +9,8 @@ from typing import Any
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from tests.releases import HEIGHT, WIDTH, relation, segmentation, span, write_release
+from tests.generate.graphs import Box, annotation_file
+from tests.releases import HEIGHT, WIDTH, relation, write_release
 
 FPS = 10.0
 Spans = Sequence[tuple[int, int]]
@@ -37,49 +38,24 @@ def write_table(
         activities: (name, start, end); `steps` likewise.
     """
     boxes = {name: (2 + 8 * at, 4 + 30 * (at % 2), 6, 20) for at, name in enumerate(things)}
-    masks = {name: segmentation(box) for name, box in boxes.items()}
-    spans = {name: seen.get(name, ((0, frames),)) for name in things}
-    content: dict[str, Any] = {
-        "video_metadata": [
-            {
-                "width": WIDTH,
-                "height": HEIGHT,
-                "frame_count": frames,
-                "fps": FPS,
-                "length_in_ms": round(frames / FPS * 1000),
-                "recording_device_type": "smart glasses",
-            }
-        ],
-        "categories": [{"id": f"c-{name}", "name": name} for name in dict.fromkeys(things.values())],
-        "object_id_to_category_id": {name: f"c-{category}" for name, category in things.items()},
-        "annotations": [
-            {
-                "image_id": frame,
-                "object_id": name,
-                "bbox": list(map(float, boxes[name])),
-                "segmentation": masks[name],
-            }
-            for frame in range(frames)
-            for name in things
-            if any(start <= frame < end for start, end in spans[name])
-        ],
-        "attributes": [
-            {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(start, end)]}
-            for name, kind, value, start, end in attributes
-        ],
-        "relations": [
-            *(relation(hand, name, "human_actions", value, (start, end)) for hand, value, name, start, end in contacts),
-            *(relation(name, other, "position", value, (start, end)) for name, value, other, start, end in places),
-        ],
-        "activities": [
-            {"image_range": span(start, end), "activity_class_id": f"a-{name}", "display_name": name}
-            for name, start, end in activities
-        ],
-        "process_steps": [
-            {"image_range": span(start, end), "activity_class_id": f"s-{name}", "display_name": name}
-            for name, start, end in steps
-        ],
-    }
+
+    def box_of(name: str, frame: int) -> Box | None:
+        return boxes[name] if any(start <= frame < end for start, end in seen.get(name, ((0, frames),))) else None
+
+    relations = [
+        relation(hand, name, "human_actions", value, (start, end)) for hand, value, name, start, end in contacts
+    ]
+    relations += [relation(name, other, "position", value, (start, end)) for name, value, other, start, end in places]
+    content = annotation_file(
+        things,
+        box_of,
+        (WIDTH, HEIGHT),
+        frames,
+        FPS,
+        [(name, kind, value, (start, end)) for name, kind, value, start, end in attributes],
+        relations,
+        *([(name, (start, end)) for name, start, end in rows] for rows in (activities, steps)),
+    )
     return write_release(root, "v1", content, video=False)
 
 

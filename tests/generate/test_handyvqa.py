@@ -23,7 +23,8 @@ from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from barista_bench.scene_graph.domain import Lengths, load_domain
 from tests.conftest import MadeOnce
-from tests.generate.bench import ACTIVITIES, FRAMES, OBJECTS, RELATIONS, VALUES, cup, document, scene_of, write_bench
+from tests.generate.bench import ACTIVITIES, FRAMES, OBJECTS, RELATIONS, VALUES, cup, document, write_bench
+from tests.generate.graphs import scene_of
 from tests.releases import relation
 
 PRESS = relation("left", "brew", "human_actions", "presses", (48, 60))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -129,23 +129,12 @@ _DECODER = msgspec.json.Decoder(_ItemLine)
 def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:
     """The audit of each task's questions; tasks without any are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
-    guesses = {
-        (audit.task, guesser): made
-        for audit in audits
-        for guesser in GUESSERS
-        if (made := guess(sets[audit.task], guesser)) is not None
-    }
-    adjusted = dict(zip(guesses, holm([made.p_value for made in guesses.values()]), strict=True))
-    return [
-        audit._replace(
-            guessers=tuple(
-                GuesserResult(guesser, guesses[audit.task, guesser], adjusted[audit.task, guesser])
-                for guesser in GUESSERS
-                if (audit.task, guesser) in guesses
-            )
-        )
-        for audit in audits
-    ]
+    asked = [(audit.task, guesser, guess(sets[audit.task], guesser)) for audit in audits for guesser in GUESSERS]
+    guessed = [(task, guesser, made) for task, guesser, made in asked if made is not None]
+    results: dict[str, list[GuesserResult]] = defaultdict(list)
+    for (task, guesser, made), p in zip(guessed, holm([made.p_value for *_, made in guessed]), strict=True):
+        results[task].append(GuesserResult(guesser, made, p))
+    return [audit._replace(guessers=tuple(results[audit.task])) for audit in audits]
 
 
 def _audit(task: str, questions: Sequence[AskedChoices]) -> TaskAudit:

@@ -18,7 +18,6 @@ from barista_bench.generate.naming import third_person
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
-from barista_bench.scene_graph.domain import Side
 
 
 class StatedFact(NamedTuple):
@@ -112,8 +111,8 @@ class EvidenceMaker:
 
     def _cause(self, cause: BringsAbout) -> Iterator[StatedFact]:
         start, end = cause.start, cause.end - 1
-        changes = [self._state(cause.object, cause.type, cause.before, start)]
-        changes += [self._state(cause.object, cause.type, cause.after, end)]
+        values = cause.object, cause.type, cause.before, cause.after
+        changes = list(self.facts(Changes(*values, cause.start, cause.end)))
         yield from changes
         result = changes[1].text
         for action in overlapping(self.scene.actions, cause.start, cause.end):
@@ -127,14 +126,12 @@ class EvidenceMaker:
     def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
         """Who touches two things first, and in which order."""
         uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
-        for use in uses:
-            yield from self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))
-        sides: list[Side] = [use.side for use in uses]
-        names = [use.thing.name for use in uses]
-        touches = [f"the {side} hand touches the {name}" for side, name in zip(sides, names, strict=True)]
-        ends = [f"{side} hand on {name}" for side, name in zip(sides, names, strict=True)]
+        touches = [f for use in uses for f in self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))]
+        yield from touches
+        ends = [f"{fact.subject} on {fact.object}" for fact in touches]
         start, end = sorted(use.start for use in uses)
-        yield StatedFact(ends[0], "precedes", ends[1], end, start, end, f"{touches[0]} before {touches[1]}", atom)
+        text = f"{touches[0].text} before {touches[1].text}"
+        yield StatedFact(ends[0], "precedes", ends[1], end, start, end, text, atom)
 
     def _targets(self, item: Item) -> list[str]:
         """Ids of what the right choice is about."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,11 +108,14 @@ def generate(
     if per_subtask < 1:
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
-    makers = _families(tuple(dict.fromkeys(families)), str(domain) if domain else None)
+    words = load_domain(Path(domain) if domain else None)
+    makers = {name: family_class(name)(words) for name in families}
+    if not makers:
+        raise ConfigError("families: none is named. Remedy: name one at the least")
     refuse_inside(out, graph.root)
     check_target(out)
     verdicts = read_review(Path(review)) if review else {}
-    offers = offers_of(graph, makers, domain, per_subtask, seed, num_proc, progress)
+    offers = offers_of(graph, makers, per_subtask, seed, num_proc, progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in makers.items():
@@ -151,18 +154,16 @@ def _write_family(family: Family, items: Sequence[Item], report: FamilyReport, g
 def offers_of(
     graph: SceneGraph,
     families: Mapping[str, Family],
-    domain: str | Path | None,
     per_subtask: int,
     seed: int,
     num_proc: int = 1,
     progress: bool = False,
 ) -> Offers:
     """What all videos offer, of each subtask up to about `SPARE` times twice what is asked for: what is held at once
-    does not grow with the number of videos."""
+    does not grow with the number of videos. All families are of one domain."""
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    path = str(domain) if domain else None
-    work = partial(_of_video, root=str(graph.root), names=tuple(families), domain=path, most=most, seed=seed)
+    work = partial(_of_video, root=str(graph.root), families=families, most=most, seed=seed)
     offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {})
     results = map_in_processes(work, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
@@ -176,23 +177,15 @@ def offers_of(
     return offers
 
 
-def _of_video(video_id: str, root: str, names: tuple[str, ...], domain: str | None, most: int, seed: int) -> Offers:
-    families = _families(names, domain)
-    tallies = {name: Tally() for name in names}
+def _of_video(video_id: str, root: str, families: Mapping[str, Family], most: int, seed: int) -> Offers:
+    tallies = {name: Tally() for name in families}
+    domain = next(iter(families.values())).domain
     try:
-        video = SceneGraph(root, cache_videos=1)[video_id]
-        scene = Scene(video, load_domain(Path(domain) if domain else None))
+        scene = Scene(SceneGraph(root, cache_videos=1)[video_id], domain)
         candidates = {name: family.offered(scene, tallies[name], most, seed) for name, family in families.items()}
     except DataError as error:
         return Offers({}, {}, {video_id: str(error)})
     return Offers(candidates, tallies, {})
-
-
-@cache
-def _families(names: tuple[str, ...], domain: str | None) -> Mapping[str, Family]:
-    """Made once a run and domain, and once in each process."""
-    words = load_domain(Path(domain) if domain else None)
-    return {name: family_class(name)(words) for name in names}
 
 
 def _report(

@@ -93,9 +93,9 @@ class TouchedInClip(Statement, frozen=True):
         if visible is False:
             return True
         # Of what is hardly seen the rest may be beyond the edge of the picture, and a hand with it.
-        hands = [hand for side in SIDES if (hand := scene.hand_id(side)) and scene.annotated(hand, frame)]
+        hands = scene.hands_at(frame)
         is_whole = visible is True or len(hands) == len(SIDES)
-        return is_whole and scene.apart_from_hands(self.object, frame)
+        return is_whole and all(scene.apart(hand, self.object, frame) for hand in hands)
 
 
 class NothingElseTouched(Statement, frozen=True):
@@ -120,9 +120,8 @@ class NothingElseTouched(Statement, frozen=True):
         return item in self.objects or any(scene.is_part_of_other(item, other) for other in self.objects)
 
     def _seems_touched(self, scene: Scene, item: str) -> bool:
-        hands = [hand for side in SIDES if (hand := scene.hand_id(side))]
-        pairs = [(hand, frame) for frame in self.shown if scene.annotated(item, frame) for hand in hands]
-        near = {frame for hand, frame in pairs if scene.annotated(hand, frame) and not scene.apart(hand, item, frame)}
+        frames = [frame for frame in self.shown if scene.annotated(item, frame)]
+        near = [at for at in frames if not all(scene.apart(hand, item, at) for hand in scene.hands_at(at))]
         return 2 * len(near) >= len(self.shown)
 
 

@@ -91,14 +91,10 @@ class Scene:
         return {item.id: Thing(item.id, name, item.category) for item, name in names.items()}
 
     @cached_property
-    def hands(self) -> dict[Side, list[int]]:
-        """Indices in the graph's table of the objects that are each hand."""
-        hands: dict[Side, list[int]] = {"left": [], "right": []}
-        for at, item in enumerate(self.video.objects):
-            side = self.domain.side(item.category)
-            if side is not None:
-                hands[side].append(at)
-        return hands
+    def hands(self) -> dict[Side, list[str]]:
+        """Ids of the objects that are each hand."""
+        objects = self.video.objects
+        return {side: [item.id for item in objects if self.domain.side(item.category) == side] for side in SIDES}
 
     # What is to be seen
 
@@ -125,7 +121,11 @@ class Scene:
 
     def hand_id(self, side: Side) -> str | None:
         """The object that is the hand of that side; None where there is none, or more than one."""
-        return self.video.objects[self.hands[side][0]].id if len(self.hands[side]) == 1 else None
+        return self.hands[side][0] if len(self.hands[side]) == 1 else None
+
+    def hands_at(self, frame: int) -> list[str]:
+        """Each hand's object where there is one, and it is annotated on a frame."""
+        return [hand for side in SIDES if (hand := self.hand_id(side)) and self.annotated(hand, frame)]
 
     @remembered
     def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
@@ -165,11 +165,6 @@ class Scene:
             return True
         grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
         return not bool((grown.astype(bool) & near).any())
-
-    def apart_from_hands(self, object_id: str, frame: int) -> bool:
-        """Whether every hand that is annotated on a frame, and alone is that hand, is `apart` from an object."""
-        hands = [hand for side in SIDES if (hand := self.hand_id(side)) and self.annotated(hand, frame)]
-        return all(self.apart(hand, object_id, frame) for hand in hands)
 
     def unique(self, thing: Thing, frames: Iterable[int]) -> bool:
         """Whether a thing's name says which one is meant: on none of the frames is there another that it could name."""
@@ -292,19 +287,12 @@ class Scene:
         ]
         return tuple(sorted(pairs, key=lambda pair: (pair[1].start, pair[1].thing.id)))
 
-    @cached_property
-    def _gradual_changes(self) -> dict[tuple[str, str], list[int]]:
-        """Of attributes, by thing and type, the frames from which on they have a value that they come to by degrees."""
-        frames: dict[tuple[str, str], list[int]] = {}
-        for _, after in self.changes:
-            if after.value in self.domain.gradual.get(after.type, ()):
-                frames.setdefault((after.thing.id, after.type), []).append(after.start)
-        return frames
-
     def is_settled(self, object_id: str, attribute_type: str, frame: int) -> bool:
         """Whether an attribute does not come to a value by degrees within the domain's length `gradual` of a frame."""
-        blur = self.frames(self.domain.lengths.gradual)
-        return all(abs(frame - at) > blur for at in self._gradual_changes.get((object_id, attribute_type), ()))
+        gradual = self.domain.gradual.get(attribute_type, ())
+        values = [after for _, after in self.changes if (after.thing.id, after.type) == (object_id, attribute_type)]
+        starts = [after.start for after in values if after.value in gradual]
+        return all(abs(frame - start) > self.frames(self.domain.lengths.gradual) for start in starts)
 
     @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:

@@ -127,9 +127,12 @@ class TouchedDuring(Statement, frozen=True):
         if near := uses_near(scene, self.start, self.end, object_id=self.object):
             rows = [row for use in near for row in use.contacts]
             return any(min(row[2], self.end) - max(row[1], self.start) > scene.margin for row in rows) or None
-        moments = moments_of(scene, self.start, self.end)
-        is_free = all(scene.visible(self.object, at) and scene.apart_from_hands(self.object, at) for at in moments)
+        is_free = all(self._is_free(scene, frame) for frame in moments_of(scene, self.start, self.end))
         return False if is_free else None
+
+    def _is_free(self, scene: Scene, frame: int) -> bool:
+        is_seen = scene.visible(self.object, frame) is True
+        return is_seen and all(scene.apart(hand, self.object, frame) for hand in scene.hands_at(frame))
 
 
 class HasValue(Statement, frozen=True):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from barista_bench.generate.scene import Scene
-from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import load_domain
-from tests.generate.graphs import Box, annotation_file
-from tests.releases import HEIGHT, WIDTH, relation, write_release
+from tests.generate.graphs import Box, annotation_file, scene_of
+from tests.releases import HEIGHT, WIDTH, relation
 
 FPS = 10.0
 Spans = Sequence[tuple[int, int]]
 
 
-def write_table(
+def table(
     root: Path,
     things: Mapping[str, str],
     *,
@@ -27,8 +24,8 @@ def write_table(
     places: Sequence[tuple[str, str, str, int, int]] = (),
     activities: Sequence[tuple[str, int, int]] = (),
     steps: Sequence[tuple[str, int, int]] = (),
-) -> Path:
-    """Write one video, `v1`, at 10 frames a second, without its pictures.
+) -> Scene:
+    """The scene of one video at 10 frames a second, without its pictures.
 
     Args:
         things: object id to category; they stand in a row, each on all frames that `seen` does not say.
@@ -56,9 +53,4 @@ def write_table(
         relations,
         *([(name, (start, end)) for name, start, end in rows] for rows in (activities, steps)),
     )
-    return write_release(root, "v1", content, video=False)
-
-
-def table(root: Path, things: Mapping[str, str], **said: Any) -> Scene:
-    """The scene of `write_table`."""
-    return Scene(SceneGraph(write_table(root, things, **said))["v1"], load_domain())
+    return scene_of(root, content)

@@ -133,6 +133,11 @@ def test_intervals_leave_out_what_is_shorter_than_a_second(tmp_path: Path) -> No
     assert stretches(table(tmp_path, {"towel": "towel"}, seen={"towel": spans}), "towel") == [(0, 60), (100, 115)]
 
 
+def test_no_family_is_an_error_that_says_so(small_kitchen: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"families: none is named.*Remedy"):
+        generate(small_kitchen, tmp_path / "out", [])
+
+
 def test_a_domain_without_instructions_is_an_error_that_says_so() -> None:
     with pytest.raises(ConfigError, match=r"families\.tog_bench.*Remedy"):
         ToGBenchFamily(msgspec.structs.replace(load_domain(), families={}))
@@ -184,7 +189,7 @@ def test_one_and_two_processes_give_the_same_bytes(generated: Path, small_kitche
 def test_what_is_held_of_many_videos_does_not_grow_with_them(small_kitchen: Path) -> None:
     graph = SceneGraph(small_kitchen)
     assert len(graph.video_ids) >= 3  # each of which may offer `SPARE`
-    held = offers_of(graph, {"tog_bench": ToGBenchFamily(load_domain())}, None, per_subtask=1, seed=0)
+    held = offers_of(graph, {"tog_bench": ToGBenchFamily(load_domain())}, per_subtask=1, seed=0)
     counts = Counter(candidate.subtask for candidate in held.candidates["tog_bench"])
     assert 0 < max(counts.values()) <= 2 * SPARE
 

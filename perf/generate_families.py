@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 def offers(source: str, per_subtask: int) -> int:
     """What all videos offer."""
     families = {name: family_class(name)(load_domain()) for name in FAMILIES}
-    held = offers_of(SceneGraph(source), families, None, per_subtask, seed=0)
+    held = offers_of(SceneGraph(source), families, per_subtask, seed=0)
     return sum(map(len, held.candidates.values()))
 
 

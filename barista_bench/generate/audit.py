@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +18,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.generate.candidates import alike
 from barista_bench.generate.family import FAMILIES, family_class
-from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess
+from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess, words_in
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
@@ -130,23 +129,12 @@ _DECODER = msgspec.json.Decoder(_ItemLine)
 def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:
     """The audit of each task's questions; tasks without any are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
-    guesses = {
-        (audit.task, guesser): made
-        for audit in audits
-        for guesser in GUESSERS
-        if (made := guess(sets[audit.task], guesser)) is not None
-    }
-    adjusted = dict(zip(guesses, holm([made.p_value for made in guesses.values()]), strict=True))
-    return [
-        audit._replace(
-            guessers=tuple(
-                GuesserResult(guesser, guesses[audit.task, guesser], adjusted[audit.task, guesser])
-                for guesser in GUESSERS
-                if (audit.task, guesser) in guesses
-            )
-        )
-        for audit in audits
-    ]
+    asked = [(audit.task, guesser, guess(sets[audit.task], guesser)) for audit in audits for guesser in GUESSERS]
+    guessed = [(task, guesser, made) for task, guesser, made in asked if made is not None]
+    results: dict[str, list[GuesserResult]] = defaultdict(list)
+    for (task, guesser, made), p in zip(guessed, holm([made.p_value for *_, made in guessed]), strict=True):
+        results[task].append(GuesserResult(guesser, made, p))
+    return [audit._replace(guessers=tuple(results[audit.task])) for audit in audits]
 
 
 def _audit(task: str, questions: Sequence[AskedChoices]) -> TaskAudit:
@@ -190,12 +178,8 @@ def _shared_words(questions: Sequence[AskedChoices]) -> tuple[float, float]:
     """Mean share of the words of a right, and of a wrong choice that the question says too."""
     shares: dict[bool, list[float]] = {True: [], False: []}
     for question in questions:
-        asked = set(_words(question.question))
+        asked = set(words_in(question.question))
         for at, choice in enumerate(question.choices):
-            words = set(_words(choice))
+            words = set(words_in(choice))
             shares[at in question.correct].append(len(words & asked) / max(1, len(words)))
     return float(np.mean(shares[True] or [0.0])), float(np.mean(shares[False] or [0.0]))
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())

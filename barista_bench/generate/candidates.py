@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,6 +22,8 @@ DECIDED = "decided"
 DIVISIBLE = "parts of what it is about may be in several places"
 REPEATED = "asks about what another question asks about"
 """Why what can be asked is not."""
+Tally = Counter[tuple[str, str]]
+"""(subtask, reason) to how many of its candidates are `DECIDED`, or could not be asked for that reason."""
 
 
 class Choice(NamedTuple):
@@ -78,18 +79,15 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
 
-class Decided(NamedTuple):
-    """A candidate whose wrong answers all are excluded; or, instead, why it cannot be asked."""
-
-    candidate: QuestionCandidate | None
-    reason: str = ""
-
-
-def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> Decided:
+def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> QuestionCandidate | str:
     """Prove a candidate: what is given and right holds, and enough of the wrong answers are excluded.
 
     Args:
         wrong_needed: how many wrong answers the question takes.
+
+    Returns:
+        It with those wrong answers that are excluded, and that nobody can take for a right one or for each other; or
+        why it cannot be asked.
     """
     if any(
         scene.things[name].noun.endswith(scene.domain.divisible) for name in candidate.objects if name in scene.things
@@ -97,22 +95,17 @@ def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> Dec
         return Decided(None, DIVISIBLE)
     for statement in candidate.given:
         if statement.truth(scene) is not True:
-            return Decided(None, statement.unmet)
+            return statement.unmet
     if any(choice.statement.truth(scene) is not True for choice in candidate.right):
-        return Decided(None, "the graph does not prove the answer")
-    wrong = _distinct(candidate, [choice for choice in candidate.wrong if choice.statement.truth(scene) is False])
+        return "the graph does not prove the answer"
+    wrong: list[Choice] = []
+    for choice in candidate.wrong:
+        is_excluded = choice.statement.truth(scene) is False
+        if is_excluded and not any(alike(choice.text, other.text) for other in (*candidate.right, *wrong)):
+            wrong.append(choice)
     if len(wrong) < wrong_needed:
-        return Decided(None, "too few answers that the graph excludes")
-    return Decided(msgspec.structs.replace(candidate, wrong=wrong))
-
-
-def _distinct(candidate: QuestionCandidate, wrong: Sequence[Choice]) -> tuple[Choice, ...]:
-    """Wrong answers that nobody can take for a right one or for each other."""
-    kept: list[Choice] = []
-    for choice in wrong:
-        if not any(alike(choice.text, other.text) for other in (*candidate.right, *kept)):
-            kept.append(choice)
-    return tuple(kept)
+        return "too few answers that the graph excludes"
+    return msgspec.structs.replace(candidate, wrong=tuple(wrong))
 
 
 def alike(first: str, second: str) -> bool:
@@ -132,24 +125,7 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?i)\b(the|an?)\b", " ", text).casefold()))
 
 
-class Tally:
-    """How many candidates a subtask had, and why the others could not be asked."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[tuple[str, str]] = Counter()
-
-    def add(self, subtask: str, reason: str) -> None:
-        self.counts[subtask, reason] += 1
-
-    def move(self, subtask: str, before: str, after: str, count: int) -> None:
-        """Count some of its candidates under another reason."""
-        self.counts[subtask, before] -= count
-        self.counts[subtask, after] += count
-
-    def merge(self, other: Tally) -> None:
-        self.counts.update(other.counts)
-
-    def reasons(self, subtask: str) -> dict[str, int]:
-        """Reason to number of candidates, the most frequent first."""
-        rows = [(reason, count) for (name, reason), count in self.counts.items() if name == subtask]
-        return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
+def reasons_of(subtask: str, tally: Tally) -> dict[str, int]:
+    """Reason to number of candidates, the most frequent first."""
+    rows = [(reason, count) for (name, reason), count in tally.items() if name == subtask]
+    return dict(sorted(rows, key=lambda row: (-row[1], row[0])))

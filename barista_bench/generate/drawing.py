@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 
 import msgspec
 
@@ -27,13 +28,19 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     correct: tuple[int, ...] = ()
 
 
+def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
+    """(video id, its items in the order given), so that each graph is read once."""
+    ordered = sorted(items, key=lambda item: item.candidate.video_id)
+    return ((video_id, list(rows)) for video_id, rows in groupby(ordered, key=lambda item: item.candidate.video_id))
+
+
 def once_an_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
     """Of one video's candidates that ask about the same event one, by seed; the others are counted as `REPEATED`."""
     by_event: dict[tuple[str, ...], QuestionCandidate] = {}
     for candidate in candidates:
         other = by_event.get(candidate.event_key)
         if other is not None:
-            tally.move(candidate.subtask, DECIDED, REPEATED, 1)
+            tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
         if other is None or _key(candidate, seed) < _key(other, seed):
             by_event[candidate.event_key] = candidate
     return list(by_event.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,12 +15,11 @@ from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.core.task import Json
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.generate.candidates import QuestionCandidate
-from barista_bench.generate.drawing import Item
+from barista_bench.generate.drawing import Item, by_video
 from barista_bench.generate.egocot_evidence import EvidenceMaker
-from barista_bench.generate.egocot_moments import WRONG, Moments, words_of
+from barista_bench.generate.egocot_moments import WRONG, EgoCoTWords, Moments
 from barista_bench.generate.egocot_questions import QUESTIONS
-from barista_bench.generate.egocot_reasoning import REASONING
-from barista_bench.generate.family import Family
+from barista_bench.generate.family import Family, section
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -37,19 +35,19 @@ class EgoCoTFamily(Family):
     """Media are the videos as they are; questions are about frames that the benchmark's task shows of them."""
 
     name: ClassVar[str] = "egocot"
-    subtasks: ClassVar[tuple[str, ...]] = (*QUESTIONS, *REASONING)
+    subtasks: ClassVar[tuple[str, ...]] = tuple(QUESTIONS)
     choice_subtasks: ClassVar[tuple[str, ...]] = subtasks
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.words = words_of(domain)
+        self.words = section(domain, self.name, EgoCoTWords)
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
         return WRONG
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         moments = Moments(scene, self.words)
-        for ask in (*QUESTIONS.values(), *REASONING.values()):
+        for ask in QUESTIONS.values():
             yield from ask(moments)
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
@@ -57,8 +55,7 @@ class EgoCoTFamily(Family):
         records: dict[Split, list[Json]] = {"dev": [], "test": []}
         manifest: list[Json] = []
         (out / "media").mkdir()
-        by_video = sorted(items, key=lambda item: (item.candidate.video_id, item.id))
-        for number, (video_id, asked) in enumerate(groupby(by_video, key=lambda item: item.candidate.video_id)):
+        for number, (video_id, asked) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
             maker = EvidenceMaker(Scene(source[video_id], self.domain), self.words)
             split: Split = "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev"
             records[split] += [record_of(item, None if split == "test" else maker) for item in asked]

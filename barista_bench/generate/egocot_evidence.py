@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot.items import GraphPredicate, clock
+from barista_bench.benchmarks.egocot.items import GraphPredicate
 from barista_bench.core.task import Json
 from barista_bench.generate.drawing import Item
-from barista_bench.generate.egocot_moments import EgoCoTWords
+from barista_bench.generate.egocot_moments import EgoCoTWords, Moments
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.naming import third_person
-from barista_bench.generate.scene import ActionSpan, Scene
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
-from barista_bench.scene_graph.domain import Side
 
 
 class StatedFact(NamedTuple):
@@ -42,7 +42,7 @@ class EvidenceMaker:
 
     def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
         self.scene = scene
-        self.words = words
+        self.at = Moments(scene, words)
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
@@ -54,7 +54,7 @@ class EvidenceMaker:
         refuted = [fact for statement in wrong for fact in self.facts(statement) if _is_excluded(fact, self.scene)]
         targets = self._targets(item)
         boxes = list(self._boxes(targets, candidate.frames))
-        times: list[Json] = [self._time(frame) for frame in sorted(candidate.frames)]
+        times: list[Json] = [self.at.time(frame) for frame in sorted(candidate.frames)]
         return {
             "target_objects": [{"distinct_id": self._number[i], "label": self._name(i)} for i in targets],
             "timestamps": times,
@@ -74,14 +74,11 @@ class EvidenceMaker:
             case AllOf(parts):
                 for part in parts:
                     yield from self.facts(part)
-            case Touches(side, object_id, frame):
-                name = self._name(object_id)
-                text = f"the {side} hand touches the {name}"
-                yield StatedFact(f"{side} hand", "touches", name, frame, frame, frame, text, statement)
-            case AwayFrom(side, object_id, frame):
-                name = self._name(object_id)
-                text = f"the {side} hand is away from the {name}"
-                yield StatedFact(f"{side} hand", "apart from", name, frame, frame, frame, text, statement)
+            case Touches(side, object_id, frame) | AwayFrom(side, object_id, frame):
+                name, is_on = self._name(object_id), isinstance(statement, Touches)
+                text = f"the {side} hand {'touches' if is_on else 'is away from'} the {name}"
+                predicate: GraphPredicate = "touches" if is_on else "apart from"
+                yield StatedFact(f"{side} hand", predicate, name, frame, frame, frame, text, statement)
             case HasValue(object_id, kind, value, frame):
                 yield self._state(object_id, kind, value, frame)
             case InStep(step, frame):
@@ -89,7 +86,8 @@ class EvidenceMaker:
             case NextAction(action, _, until):
                 yield self._does(action, until, self.scene.actions, statement)
             case NextState(object_id, kind, value, frame, until):
-                yield from (self._state(object_id, kind, now, frame) for now in self._values(object_id, kind, frame))
+                for now in overlapping(self.scene.values_of(object_id, kind), frame, frame + 1):
+                    yield self._state(object_id, kind, now.value, frame)
                 yield self._state(object_id, kind, value, until)
             case Changes(object_id, kind, before, after, start, end):
                 yield self._state(object_id, kind, before, start)
@@ -100,62 +98,40 @@ class EvidenceMaker:
                 yield from self._order(objects, statement)
 
     def _state(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
-        spans = [s for s in self.scene.values if (s.thing.id, s.type, s.value) == (object_id, kind, value)]
-        start, end = next(((s.start, s.end - 1) for s in spans if s.start <= frame < s.end), (frame, frame))
-        name, state = self._name(object_id), self.words.state(value)
+        spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]
+        start, end = _extent(spans, frame)
+        name, state = self._name(object_id), self.at.words.state(value)
         atom = HasValue(object_id, kind, value, frame)
         return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
 
-    def _values(self, object_id: str, kind: str, frame: int) -> Iterator[str]:
-        """What a thing's value is at a frame."""
-        for span in self.scene.values:
-            if (span.thing.id, span.type) == (object_id, kind) and span.start <= frame < span.end:
-                yield span.value
-
     def _does(self, name: str, frame: int, rows: Sequence[ActionSpan], atom: Statement) -> StatedFact:
-        spans = [row for row in rows if row.name == name and row.start <= frame < row.end]
-        start, end = (spans[0].start, spans[0].end - 1) if spans else (frame, frame)
-        return StatedFact(
-            "operator",
-            "does",
-            self._said(name),
-            frame,
-            start,
-            end,
-            f"the person {third_person(self._said(name))}",
-            atom,
-        )
+        start, end = _extent([row for row in rows if row.name == name], frame)
+        said = self.at.said(name)
+        return StatedFact("operator", "does", said, frame, start, end, f"the person {third_person(said)}", atom)
 
     def _cause(self, cause: BringsAbout) -> Iterator[StatedFact]:
         start, end = cause.start, cause.end - 1
-        changes = [self._state(cause.object, cause.type, cause.before, start)]
-        changes += [self._state(cause.object, cause.type, cause.after, end)]
+        values = cause.object, cause.type, cause.before, cause.after
+        changes = list(self.facts(Changes(*values, cause.start, cause.end)))
         yield from changes
         result = changes[1].text
-        text = f"the person {third_person(self._said(cause.action))}"
-        for action in self.scene.actions:
-            if action.name == cause.action and action.start <= end and action.end > start:
+        for action in overlapping(self.scene.actions, cause.start, cause.end):
+            if action.name == cause.action:
                 frame = (max(action.start, start) + min(action.end - 1, end)) // 2
-                span = action.start, action.end - 1
-                yield StatedFact(
-                    "operator", "does", self._said(action.name), frame, *span, text, Does(action.name, frame)
-                )
-        outcome = result.removeprefix("the ")
-        yield StatedFact(
-            self._said(cause.action), "causes", outcome, start, start, end, f"{text}, so that {result}", cause
-        )
+                yield self._does(action.name, frame, [action], Does(action.name, frame))
+        said, outcome = self.at.said(cause.action), result.removeprefix("the ")
+        text = f"the person {third_person(said)}, so that {result}"
+        yield StatedFact(said, "causes", outcome, start, start, end, text, cause)
 
     def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
         """Who touches two things first, and in which order."""
         uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
-        for use in uses:
-            yield from self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))
-        sides: list[Side] = [use.side for use in uses]
-        names = [use.thing.name for use in uses]
-        touches = [f"the {side} hand touches the {name}" for side, name in zip(sides, names, strict=True)]
-        ends = [f"{side} hand on {name}" for side, name in zip(sides, names, strict=True)]
+        touches = [f for use in uses for f in self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))]
+        yield from touches
+        ends = [f"{fact.subject} on {fact.object}" for fact in touches]
         start, end = sorted(use.start for use in uses)
-        yield StatedFact(ends[0], "precedes", ends[1], end, start, end, f"{touches[0]} before {touches[1]}", atom)
+        text = f"{touches[0].text} before {touches[1].text}"
+        yield StatedFact(ends[0], "precedes", ends[1], end, start, end, text, atom)
 
     def _targets(self, item: Item) -> list[str]:
         """Ids of what the right choice is about."""
@@ -169,7 +145,7 @@ class EvidenceMaker:
             for object_id in (i for i in objects if i in boxes):
                 x, y, width, height = boxes[object_id]
                 corners: list[Json] = [round(side, 1) for side in (x, y, x + width, y + height)]
-                yield {"distinct_id": self._number[object_id], "time": self._time(frame), "bbox": corners}
+                yield {"distinct_id": self._number[object_id], "time": self.at.time(frame), "bbox": corners}
 
     def _contacts(self, stated: Sequence[StatedFact]) -> list[Json]:
         """Relations of the schema: each contact that a stated touch is recorded as."""
@@ -178,7 +154,7 @@ class EvidenceMaker:
                 "subject_name": fact.subject,
                 "predicate": value,
                 "object_name": fact.object,
-                "time": [self._time(start), self._time(end - 1)],
+                "time": [self.at.time(start), self.at.time(end - 1)],
             }
             for fact in stated
             if isinstance(fact.atom, Touches)
@@ -194,19 +170,13 @@ class EvidenceMaker:
             "subject_name": fact.subject,
             "predicate": fact.predicate,
             "object_name": fact.object,
-            "time": [self._time(start), self._time(end)],
+            "time": [self.at.time(start), self.at.time(end)],
             "holds": holds,
             "text": fact.text,
         }
 
-    def _said(self, action: str) -> str:
-        return self.words.said(self.scene.in_words(action))
-
     def _name(self, object_id: str) -> str:
         return self.scene.things[object_id].name
-
-    def _time(self, frame: int) -> str:
-        return clock(frame / self.scene.fps)
 
 
 def _objects(statement: Statement) -> Iterator[str]:
@@ -218,6 +188,11 @@ def _objects(statement: Statement) -> Iterator[str]:
             yield from objects
         case Touches() | AwayFrom() | HasValue() | InQuarter() | NextState() | Changes() | BringsAbout():
             yield statement.object
+
+
+def _extent(spans: Sequence[ValueSpan] | Sequence[ActionSpan], frame: int) -> tuple[int, int]:
+    """First and last frame of the first span that holds on a frame; that frame where none does."""
+    return next(((span.start, span.end - 1) for span in spans if span.start <= frame < span.end), (frame, frame))
 
 
 def _is_excluded(fact: StatedFact, scene: Scene) -> bool:

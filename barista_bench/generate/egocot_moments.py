@@ -10,12 +10,12 @@ import msgspec
 
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
-from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.scene import HandUse, Scene, Thing, ValueSpan
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import HandUse, Thing, ValueSpan
 from barista_bench.generate.statements import Seen, Statement, Touches, Unique
 from barista_bench.media.frame_choice import evenly_spaced
-from barista_bench.scene_graph.domain import Domain, DomainRecord, Side
+from barista_bench.scene_graph.domain import DomainRecord, Side
 
 WRONG = 3
 """Wrong choices of a question."""
@@ -56,15 +56,6 @@ _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
 _NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
 
 
-def words_of(domain: Domain) -> EgoCoTWords:
-    """Raises ConfigError where the section says something that the family does not know."""
-    try:
-        return msgspec.convert(domain.families.get("egocot", {}), EgoCoTWords)
-    except msgspec.ValidationError as error:
-        remedy = "compare with the domain.yaml of the package"
-        raise ConfigError(f"domain file: families.egocot: {error}. Remedy: {remedy}") from error
-
-
 class Moments:
     """A scene at the frames that the benchmark's task shows of a video."""
 
@@ -95,9 +86,8 @@ class Moments:
 
     def possible(self, span: ValueSpan) -> list[ValueSpan]:
         """What else the value of a span can be, by the domain: of each group of synonyms, one."""
-        dimensions = self.scene.domain.attributes[span.type].dimensions
-        words = [[(entry,) if isinstance(entry, str) else entry for entry in dimension] for dimension in dimensions]
-        dimension = next((groups for groups in words if any(span.value in group for group in groups)), [])
+        dimensions = self.scene.domain.attributes[span.type].groups
+        dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
         return [span._replace(value=group[0]) for group in dimension if span.value not in group]
 
     def visible(self, things: Sequence[Thing], *frames: int) -> list[Thing]:

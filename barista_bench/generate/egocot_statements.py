@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from barista_bench.generate.scene import ActionSpan, Scene, ValueSpan
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import ActionSpan, ValueSpan
 from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth, differ
 from barista_bench.scene_graph.domain import Side
 

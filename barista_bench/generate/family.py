@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
+
+import msgspec
 
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, decide
@@ -14,7 +16,9 @@ from barista_bench.generate.drawing import Item, draw, once_an_event, thin, with
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.domain import Domain, DomainRecord
+
+RecordT = TypeVar("RecordT", bound=DomainRecord)
 
 
 class DrawnItems(NamedTuple):
@@ -56,9 +60,9 @@ class Family(ABC):
         """The candidates that the graph decides; the others are counted by their reason."""
         for candidate in self.candidates(scene):
             verdict = decide(candidate, scene, self.wrong_needed(candidate))
-            tally.add(candidate.subtask, verdict.reason or DECIDED)
-            if verdict.candidate is not None:
-                yield verdict.candidate
+            tally[candidate.subtask, verdict if isinstance(verdict, str) else DECIDED] += 1
+            if not isinstance(verdict, str):
+                yield verdict
 
     def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
@@ -72,9 +76,11 @@ class Family(ABC):
         """At most `size` items a subtask, drawn by balance, with their choices in place."""
         items: list[Item] = []
         for subtask in self.subtasks:
-            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
-            items += with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
+            items += self.drawn_of(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
         return items
+
+    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        return with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
@@ -93,6 +99,18 @@ class Family(ABC):
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         """Write the release, annotations and media, to the new folder `out`, in the benchmark's own format."""
+
+
+def section(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
+    """What a domain file tells a family. Raises ConfigError for what the family does not know, or what it lacks."""
+    try:
+        return msgspec.convert(domain.families.get(family, {}), record)
+    except msgspec.ValidationError as error:
+        raise refusal(domain, f"families.{family}: {error}") from error
+
+
+def refusal(domain: Domain, what: str) -> ConfigError:
+    return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
 
 
 FAMILIES: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from tqdm import tqdm
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
-from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally
+from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.family import DrawnItems, Family, family_class
 from barista_bench.generate.review import (
@@ -61,26 +61,8 @@ class FamilyReport(msgspec.Struct, frozen=True):
         return sum(subtask.drawn for subtask in self.subtasks)
 
 
-class _Job(NamedTuple):
-    root: str
-    video_id: str
-    families: tuple[str, ...]
-    domain: str | None
-    most: int
-    seed: int
-
-
-class _VideoOffer(NamedTuple):
-    """What one video offers, by family; or why it was lost."""
-
-    video_id: str
-    candidates: dict[str, list[QuestionCandidate]]
-    tallies: dict[str, Tally]
-    problem: str = ""
-
-
 class Offers(NamedTuple):
-    """What all videos offer and refuse, by family, and why videos were lost, by id."""
+    """What one or all videos offer and refuse, by family, and why videos were lost, by id."""
 
     candidates: dict[str, list[QuestionCandidate]]
     tallies: dict[str, Tally]
@@ -127,11 +109,13 @@ def generate(
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
     words = load_domain(Path(domain) if domain else None)
-    makers = {name: family_class(name)(words) for name in dict.fromkeys(families)}
+    makers = {name: family_class(name)(words) for name in families}
+    if not makers:
+        raise ConfigError("families: none is named. Remedy: name one at the least")
     refuse_inside(out, graph.root)
     check_target(out)
     verdicts = read_review(Path(review)) if review else {}
-    offers = offers_of(graph, makers, domain, per_subtask, seed, num_proc, progress)
+    offers = offers_of(graph, makers, per_subtask, seed, num_proc, progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in makers.items():
@@ -170,52 +154,38 @@ def _write_family(family: Family, items: Sequence[Item], report: FamilyReport, g
 def offers_of(
     graph: SceneGraph,
     families: Mapping[str, Family],
-    domain: str | Path | None,
     per_subtask: int,
     seed: int,
     num_proc: int = 1,
     progress: bool = False,
 ) -> Offers:
     """What all videos offer, of each subtask up to about `SPARE` times twice what is asked for: what is held at once
-    does not grow with the number of videos."""
+    does not grow with the number of videos. All families are of one domain."""
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    path = str(domain) if domain else None
-    jobs = [_Job(str(graph.root), video_id, tuple(families), path, most, seed) for video_id in video_ids]
+    work = partial(_of_video, root=str(graph.root), families=families, most=most, seed=seed)
     offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {})
-    results = map_in_processes(_of_video, jobs, num_proc)
-    for result in tqdm(results, total=len(jobs), desc="reading graphs", unit="video", disable=not progress):
-        if result.problem:
-            offers.lost_videos[result.video_id] = result.problem
-            continue
-        for name, family in families.items():
-            offers.tallies[name].merge(result.tallies[name])
-            held = offers.candidates[name] + result.candidates[name]
+    results = map_in_processes(work, video_ids, num_proc)
+    for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
+        offers.lost_videos.update(result.lost_videos)
+        for name, candidates in result.candidates.items():
+            offers.tallies[name].update(result.tallies[name])
+            held = offers.candidates[name] + candidates
             if max(Counter(candidate.subtask for candidate in held).values(), default=0) > 2 * SPARE * per_subtask:
-                held = family.thinned(held, SPARE * per_subtask, seed)
+                held = families[name].thinned(held, SPARE * per_subtask, seed)
             offers.candidates[name] = held
     return offers
 
 
-def _of_video(job: _Job) -> _VideoOffer:
-    families = _families(job.families, job.domain)
-    tallies = {name: Tally() for name in job.families}
+def _of_video(video_id: str, root: str, families: Mapping[str, Family], most: int, seed: int) -> Offers:
+    tallies = {name: Tally() for name in families}
+    domain = next(iter(families.values())).domain
     try:
-        scene = Scene(
-            SceneGraph(job.root, cache_videos=1)[job.video_id], load_domain(Path(job.domain) if job.domain else None)
-        )
-        candidates = {
-            name: family.offered(scene, tallies[name], job.most, job.seed) for name, family in families.items()
-        }
+        scene = Scene(SceneGraph(root, cache_videos=1)[video_id], domain)
+        candidates = {name: family.offered(scene, tallies[name], most, seed) for name, family in families.items()}
     except DataError as error:
-        return _VideoOffer(job.video_id, {}, {}, str(error))
-    return _VideoOffer(job.video_id, candidates, tallies)
-
-
-@cache
-def _families(names: tuple[str, ...], domain: str | None) -> Mapping[str, Family]:
-    words = load_domain(Path(domain) if domain else None)
-    return {name: family_class(name)(words) for name in names}
+        return Offers({}, {}, {video_id: str(error)})
+    return Offers(candidates, tallies, {})
 
 
 def _report(
@@ -224,7 +194,7 @@ def _report(
     tally = offers.tallies[family.name]
     rows = []
     for subtask in family.subtasks:
-        reasons = tally.reasons(subtask)
+        reasons = reasons_of(subtask, tally)
         count = sum(item.candidate.subtask == subtask for item in drawn.items)
         refused = {reason: number for reason, number in reasons.items() if reason != DECIDED}
         given_away = drawn.guessable.get(subtask, 0)

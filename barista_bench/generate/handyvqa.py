@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
 import msgspec
 
-from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, MCQ_CATEGORIES, RVOS_CATEGORIES
+from barista_bench.benchmarks.handyvqa.masks import union
+from barista_bench.benchmarks.handyvqa.record_files import (
+    CATEGORIES,
+    MCQ_CATEGORIES,
+    RVOS_CATEGORIES,
+    AnnotatedRecord,
+    ClipRecord,
+    ItemRecord,
+    RunLengths,
+    TargetRecord,
+)
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.errors import ConfigError
+from barista_bench.errors import DataError
+from barista_bench.files.writing import write_whole
 from barista_bench.generate.balance import draw_balanced
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.drawing import Item, draw, with_choices
-from barista_bench.generate.family import Family
+from barista_bench.generate.drawing import Item, by_video, draw, with_choices
+from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
-from barista_bench.generate.handyvqa_release import write_release
 from barista_bench.generate.naming import COLOUR
 from barista_bench.generate.scene import Scene
-from barista_bench.scene_graph import SceneGraph
+from barista_bench.media.frame_choice import in_window
+from barista_bench.media.video.readers import VideoFacts, video_facts
+from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
@@ -37,20 +52,17 @@ class HanDyVQAFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        try:
-            self.domain_words = msgspec.convert(domain.families.get(self.name, {}), HanDyVQAWords)
-        except msgspec.ValidationError as error:
-            raise _refusal(domain, f"families.{self.name}: {error}") from error
+        self.domain_words = section(domain, self.name, HanDyVQAWords)
         for key, known, said in (
             ("grip", domain.contacts, (self.domain_words.grip,)),
             ("where", domain.places, self.domain_words.where),
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
             if unknown := sorted(set(said) - set(known)):
-                raise _refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
+                raise refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
         if domain.lengths.clip != 2 * HALF_WINDOW_S:
             clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
-            raise _refusal(domain, f"lengths.clip is {clip}")
+            raise refusal(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
@@ -59,27 +71,14 @@ class HanDyVQAFamily(Family):
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         questions = Questions(scene, self.domain_words)
-        kinds: tuple[Callable[[], Iterator[QuestionCandidate]], ...] = (
-            questions.actions,
-            questions.processes,
-            questions.locations,
-            questions.states,
-            questions.parts,
-            questions.objects,
-        )
-        for ask in kinds:
-            yield from ask()
+        yield from chain(questions.actions(), questions.processes(), questions.locations())
+        yield from chain(questions.states(), questions.parts(), questions.objects())
 
-    def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        items: list[Item] = []
-        for subtask in self.subtasks:
-            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
-            if subtask in RVOS_CATEGORIES:
-                items += with_choices(draw(offered, size, seed), subtask, _known_wrong, seed)
-            else:
-                drawn = draw_balanced(offered, size, seed, self.wrong_needed, self.words)
-                items += with_choices(drawn, subtask, self.wrong_needed, seed)
-        return items
+    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        if subtask in RVOS_CATEGORIES:
+            return with_choices(draw(offered, size, seed), subtask, _known_wrong, seed)
+        drawn = draw_balanced(offered, size, seed, self.wrong_needed, self.words)
+        return with_choices(drawn, subtask, self.wrong_needed, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
         """A choice's words, its text as one, and that with what the question names; but for colours, which tell things
@@ -91,11 +90,21 @@ class HanDyVQAFamily(Family):
         return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*named, "?", *words]))))
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
-        write_release(items, source, out)
+        """Write `<category>.jsonl` of each category that has items, and the videos whole, below `videos`.
 
-
-def _refusal(domain: Domain, what: str) -> ConfigError:
-    return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
+        Raises:
+            DataError: a video is missing, or its frames do not lie where its graph has them.
+        """
+        lines: dict[str, list[bytes]] = defaultdict(list)
+        (out / "videos").mkdir()
+        for video_id, asked in by_video(items):
+            path = out / _video_name(video_id)
+            shutil.copyfile(source.video_path(video_id), path)
+            graph, facts = source[video_id], video_facts(path)
+            for item in asked:
+                lines[item.candidate.subtask].append(msgspec.json.encode(_record(item, graph, facts)) + b"\n")
+        for category, records in lines.items():
+            write_whole(out / f"{category}.jsonl", b"".join(sorted(records)))
 
 
 def _usual_wrong(candidate: QuestionCandidate) -> int:
@@ -105,3 +114,46 @@ def _usual_wrong(candidate: QuestionCandidate) -> int:
 def _known_wrong(candidate: QuestionCandidate) -> int:
     """As many as usual, or as the graph excludes where these are fewer."""
     return min(_usual_wrong(candidate), len(candidate.wrong))
+
+
+def _video_name(video_id: str) -> str:
+    return f"videos/{video_id}.mp4"
+
+
+def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> ItemRecord:
+    candidate = item.candidate
+    fps = graph.video.fps or facts.fps
+    centre = candidate.frames[0] / fps
+    window = in_window(facts, centre, HALF_WINDOW_S)
+    if (window.start, window.stop) != candidate.span:
+        raise DataError(
+            f"{candidate.video_id}: frames {candidate.span} of its graph are {window} in its video, by their times. "
+            "Remedy: give the video that was annotated, at a constant rate, and its fps"
+        )
+    return ItemRecord(
+        id=item.id,
+        question=candidate.question,
+        options=[choice.text for choice in item.choices],
+        correct_idx=list(item.correct),
+        clip=ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
+        annotated=_annotated(item, graph) if candidate.subtask in RVOS_CATEGORIES else [],
+    )
+
+
+def _annotated(item: Item, graph: VideoGraph) -> list[AnnotatedRecord]:
+    frames: list[int] = item.candidate.extra["annotated"]
+    return [AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame)) for frame in frames]
+
+
+def _targets(item: Item, graph: VideoGraph, frame: int) -> list[TargetRecord]:
+    """The masks of the right options on a frame: each of an object with all its parts."""
+    instances = {instance.object.id: instance for instance in graph.instances(frame)}
+    masked: list[list[str]] = item.candidate.extra["masked"]
+    targets = []
+    for option in item.correct:
+        ids = masked[item.candidate.right.index(item.choices[option])]
+        rles = [graph.rle(instances[object_id]) for object_id in ids if object_id in instances]
+        if rles:
+            mask = union([rle.counts for rle in rles], rles[0].size)
+            targets.append(TargetRecord(option=option, segmentation=RunLengths(size=mask.size, counts=mask.counts)))
+    return targets

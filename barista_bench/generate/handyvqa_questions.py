@@ -26,8 +26,9 @@ from barista_bench.generate.handyvqa_statements import (
     TouchedInClip,
     recorded_course,
 )
-from barista_bench.generate.scene import HandUse, PlaceSpan, Scene, Thing
-from barista_bench.generate.statements import SIDES, Does, Seen, Statement
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import SIDES, HandUse, PlaceSpan, Thing
+from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
@@ -370,8 +371,7 @@ class Questions:
 def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
     """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of
     all that the dimension has where that is but one."""
-    for dimension in words.dimensions:
-        entries = [(entry,) if isinstance(entry, str) else entry for entry in dimension]
+    for entries in words.groups:
         if not any(first in entry for entry in entries):
             continue
         values = [value for entry in entries for value in entry if value in usual]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar
 
-from barista_bench.generate.scene import ActionSpan, HandUse, Scene, ValueSpan
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, ValueSpan, overlapping
 from barista_bench.generate.statements import (
-    SIDES,
     Located,
     Statement,
     Touches,
     Truth,
+    Unique,
     all_of,
     goes_on,
+    lasting,
     moments_of,
-    uses_of,
+    places_near,
+    uses_near,
 )
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import Side
@@ -25,15 +28,10 @@ Deed = tuple[str, str]
 """What a hand does: (contact, object id)."""
 
 
-class ClearlyNamed(Statement, frozen=True):
+class ClearlyNamed(Unique, frozen=True):
     """An object's name says on each of the frames which one is meant."""
 
     unmet: ClassVar[str] = "a name could mean several things in view"
-    object: str
-    frames: tuple[int, ...]
-
-    def truth(self, scene: Scene) -> Truth:
-        return scene.unique(scene.things[self.object], self.frames)
 
 
 class InWords(Statement, frozen=True):
@@ -80,9 +78,7 @@ class TouchedInClip(Statement, frozen=True):
     shown: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
-        margin = scene.margin
-        uses = [use for side in SIDES for use in uses_of(scene, side, self.object)]
-        if any(use.start < self.end + margin and use.end > self.start - margin for use in uses):
+        if uses := uses_near(scene, self.start, self.end, object_id=self.object):
             is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
             return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
         if not all(self._is_free(scene, frame) for frame in range(self.start, self.end)):
@@ -96,8 +92,8 @@ class TouchedInClip(Statement, frozen=True):
         visible = scene.visible(self.object, frame)
         if visible is False:
             return True
-        hands = [hand for side in SIDES if (hand := scene.hand_id(side)) and scene.annotated(hand, frame)]
         # Of what is hardly seen the rest may be beyond the edge of the picture, and a hand with it.
+        hands = scene.hands_at(frame)
         is_whole = visible is True or len(hands) == len(SIDES)
         return is_whole and all(scene.apart(hand, self.object, frame) for hand in hands)
 
@@ -114,13 +110,9 @@ class NothingElseTouched(Statement, frozen=True):
     shown: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
-        near = (
-            use for use in scene.uses if use.start < self.end + scene.margin and use.end > self.start - scene.margin
-        )
-        touched = {use.thing.id for use in near}
+        touched = {use.thing.id for use in uses_near(scene, self.start, self.end)}
         others = [item for item in scene.things if not self._is_among(scene, item)]
-        places = [span for span in scene.places if span.start < self.end and span.end > self.start]
-        pairs = [{span.thing.id, span.other.id} for span in places]
+        pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
         joined = {item for pair in pairs if pair & set(self.objects) for item in pair}
         return not any(item in touched or (item not in joined and self._seems_touched(scene, item)) for item in others)
 
@@ -128,9 +120,8 @@ class NothingElseTouched(Statement, frozen=True):
         return item in self.objects or any(scene.is_part_of_other(item, other) for other in self.objects)
 
     def _seems_touched(self, scene: Scene, item: str) -> bool:
-        hands = [hand for side in SIDES if (hand := scene.hand_id(side))]
-        pairs = [(hand, frame) for frame in self.shown if scene.annotated(item, frame) for hand in hands]
-        near = {frame for hand, frame in pairs if scene.annotated(hand, frame) and not scene.apart(hand, item, frame)}
+        frames = [frame for frame in self.shown if scene.annotated(item, frame)]
+        near = [at for at in frames if not all(scene.apart(hand, item, at) for hand in scene.hands_at(at))]
         return 2 * len(near) >= len(self.shown)
 
 
@@ -160,10 +151,10 @@ class HandOn(Statement, frozen=True):
     shown: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
-        low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
-        uses = [use for use in uses_of(scene, self.side, self.object) if use.start <= low and high < use.end]
+        near = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
+        uses, hand = lasting(scene, near, self.frame), scene.hand_id(self.side)
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
-        if not values and self._is_out_of_reach(scene):
+        if not near and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
             return False
         if not values or not any(_is_on(scene, use, self.frame) for use in uses):
             return Touches(self.side, self.object, self.frame, self.contact).truth(scene)
@@ -173,28 +164,16 @@ class HandOn(Statement, frozen=True):
             return True
         return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
 
-    def _is_out_of_reach(self, scene: Scene) -> bool:
-        low, high = self.frame - scene.margin, self.frame + scene.margin
-        near = [use for use in uses_of(scene, self.side, self.object) if use.start <= high and use.end > low]
-        hand = scene.hand_id(self.side)
-        return hand is not None and not near and _is_elsewhere(scene, self.object, hand, self.frame)
 
-
-class Placed(Statement, frozen=True):
+class Placed(Located, frozen=True):
     """An object stands in a spatial relation to another, as `Located` says it. False too where nothing that is recorded
     joins the two, the object is well to be seen, and the other is out of the picture or apart from it."""
 
-    object: str
-    predicate: str
-    other: str
-    frame: int
-
     def truth(self, scene: Scene) -> Truth:
-        located = Located(self.object, self.predicate, self.other, self.frame).truth(scene)
+        located = super().truth(scene)
         if located is not None or scene.is_part_of_other(self.object, self.other):
             return located
-        low, high, pair = self.frame - scene.margin, self.frame + scene.margin, {self.object, self.other}
-        is_joined = any({s.thing.id, s.other.id} == pair and s.start <= high and s.end > low for s in scene.places)
+        is_joined = bool(places_near(scene, self.object, self.other, self.frame))
         return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
 
 
@@ -229,9 +208,7 @@ class HandsDo(Statement, frozen=True):
     def _does(self, scene: Scene, side: Side, deed: Deed | None) -> Truth:
         if deed is not None:
             return HandOn(side, deed[1], deed[0], self.frame, self.shown).truth(scene)
-        near = [use for use in scene.uses if use.side == side and use.start <= self.frame + scene.margin]
-        near = [use for use in near if use.end > self.frame - scene.margin]
-        if near:
+        if near := uses_near(scene, self.frame, self.frame + 1, side=side):
             return False if any(_is_on(scene, use, self.frame) for use in near) else None
         hand, visible = scene.hand_id(side), scene.hand_visible(side, self.frame)
         if hand is None or visible is False:
@@ -276,10 +253,9 @@ def recorded_course(
 ) -> tuple[str, ...] | None:
     """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""
     gap = scene.frames(scene.domain.lengths.gap)
-    spans = [s for s in scene.values if (s.thing.id, s.type) == (object_id, kind) and s.start < end and s.end > start]
-    spans.sort(key=lambda span: span.start)
-    dimensions = scene.domain.attributes[kind].dimensions if kind in scene.domain.attributes else ()
-    if not any(all(_is_listed(span.value, dimension) for span in spans) for dimension in dimensions):
+    spans = sorted(overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
+    dimensions = scene.domain.attributes[kind].groups if kind in scene.domain.attributes else ()
+    if not any({span.value for span in spans} <= {*chain.from_iterable(groups)} for groups in dimensions):
         return None
     if not all(scene.is_settled(object_id, kind, frame) for frame in (start, end - 1)):
         return None
@@ -291,10 +267,6 @@ def recorded_course(
             return None
     is_seen = all(sum(1 for _ in _seen_in(scene, span, shown)) >= 2 for span in spans)
     return tuple(span.value for span in spans) if is_seen else None
-
-
-def _is_listed(value: str, dimension: Sequence[str | tuple[str, ...]]) -> bool:
-    return any(value == entry or (not isinstance(entry, str) and value in entry) for entry in dimension)
 
 
 def _seen_in(scene: Scene, span: ValueSpan, shown: Sequence[int]) -> Iterator[int]:

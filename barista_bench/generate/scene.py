@@ -6,10 +6,11 @@ that is shorter than the domain's `gap`. What is so in a hole nobody knows; ques
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache, wraps
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,13 @@ from scipy.ndimage import maximum_filter
 
 from barista_bench.errors import DataError
 from barista_bench.generate.naming import OF, names_of
-from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
+from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, Labelled, PlaceSpan, Thing, ValueSpan
+from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
-from barista_bench.scene_graph.video_graph import Box, Ranges
+from barista_bench.scene_graph.video_graph import Box, Segment
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SMALLEST = 0.0004
 """Share of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
 UNCOVERED = 0.4
@@ -30,69 +34,18 @@ APART = 0.01
 """Share of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
 
 
-class Thing(NamedTuple):
-    """An object as people call it: `name` is its category, what it is a kind of, or either with its colour."""
+def remembered(work: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
+    """Keep what `work` makes of a scene as long as the scene, by its arguments: questions ask it thousands of times."""
 
-    id: str
-    name: str
-    category: str
+    @wraps(work)
+    def recall(scene: Scene, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = work, args, tuple(kwargs.items())
+        if key not in scene.memo:
+            scene.memo[key] = work(scene, *args, **kwargs)
+        made: T = scene.memo[key]
+        return made
 
-    @property
-    def noun(self) -> str:
-        """The name without what the thing belongs to: of "lid of the jar", "lid"."""
-        return self.name.partition(OF)[0]
-
-
-class HandUse(NamedTuple):
-    """One hand on one thing over frames [start, end), holes included.
-
-    `contacts` are the recorded (value, start, end) in it, by time; `begins` and `ends` whether the video shows that the
-    hand is not on the thing just before and after.
-    """
-
-    side: Side
-    thing: Thing
-    start: int
-    end: int
-    contacts: tuple[tuple[str, int, int], ...]
-    begins: bool
-    ends: bool
-
-
-class ValueSpan(NamedTuple):
-    """A value of one of a thing's attributes over frames [start, end), holes included."""
-
-    thing: Thing
-    type: str
-    value: str
-    start: int
-    end: int
-
-
-class PlaceSpan(NamedTuple):
-    """A spatial relation over frames [start, end), holes included."""
-
-    thing: Thing
-    predicate: str
-    other: Thing
-    start: int
-    end: int
-
-
-class ActionSpan(NamedTuple):
-    """An activity or a process step over frames [start, end); `name` as the graph has it, "Verb noun"."""
-
-    name: str
-    start: int
-    end: int
-
-    @property
-    def verb(self) -> str:
-        return self.name.partition(" ")[0].lower()
-
-    @property
-    def noun(self) -> str:
-        return self.name.partition(" ")[2].lower()
+    return recall
 
 
 class Scene:
@@ -113,6 +66,9 @@ class Scene:
         self.domain = domain
         self.fps: float = video.video.fps
         self.frame_count = video.frame_count
+        self.memo: dict[object, Any] = {}
+        self.boxes: Callable[[int], dict[str, Box]] = lru_cache(maxsize=64)(video.boxes)
+        """Frame to boxes, (x, y, width, height) in pixels, of what is annotated on it, by object id."""
         self._index = {item.id: at for at, item in enumerate(video.objects)}
 
     @property
@@ -122,11 +78,6 @@ class Scene:
     def frames(self, seconds: float) -> int:
         """Seconds in whole frames, at least one."""
         return max(1, round(seconds * self.fps))
-
-    @cached_property
-    def memo(self) -> dict[tuple[Hashable, ...], Any]:
-        """What statements have worked out of the scene and are asked for thousands of times, by what was asked."""
-        return {}
 
     @cached_property
     def margin(self) -> int:
@@ -140,32 +91,16 @@ class Scene:
         return {item.id: Thing(item.id, name, item.category) for item, name in names.items()}
 
     @cached_property
-    def hands(self) -> dict[Side, list[int]]:
-        """Indices in the graph's table of the objects that are each hand."""
-        hands: dict[Side, list[int]] = {"left": [], "right": []}
-        for at, item in enumerate(self.video.objects):
-            side = self.domain.side(item.category)
-            if side is not None:
-                hands[side].append(at)
-        return hands
+    def hands(self) -> dict[Side, list[str]]:
+        """Ids of the objects that are each hand."""
+        objects = self.video.objects
+        return {side: [item.id for item in objects if self.domain.side(item.category) == side] for side in SIDES}
 
     # What is to be seen
 
     def frames_of(self, object_id: str) -> NDArray[np.int32]:
         """Sorted frames on which an object is annotated."""
         return self.video.frames_of(self._index[object_id])
-
-    def boxes(self, frame: int) -> dict[str, Box]:
-        """Object id to box, (x, y, width, height) in pixels, of what is annotated on a frame."""
-        if frame not in self._boxes:
-            if len(self._boxes) > 64:  # questions come moment by moment
-                self._boxes.clear()
-            self._boxes[frame] = self.video.boxes(frame)
-        return self._boxes[frame]
-
-    @cached_property
-    def _boxes(self) -> dict[int, dict[str, Box]]:
-        return {}
 
     def visible(self, object_id: str, frame: int) -> bool | None:
         """Whether an object is well to be seen on a frame; None where too little of it is, or in a short hole."""
@@ -181,46 +116,35 @@ class Scene:
 
     def hand_visible(self, side: Side, frame: int) -> bool | None:
         """As `visible`, for the hand of that side; None too where several objects are that hand."""
-        hands = self.hands[side]
-        return self.visible(self.video.objects[hands[0]].id, frame) if len(hands) == 1 else None if hands else False
+        hand = self.hand_id(side)
+        return self.visible(hand, frame) if hand else None if self.hands[side] else False
 
     def hand_id(self, side: Side) -> str | None:
         """The object that is the hand of that side; None where there is none, or more than one."""
-        return self.video.objects[self.hands[side][0]].id if len(self.hands[side]) == 1 else None
+        return self.hands[side][0] if len(self.hands[side]) == 1 else None
 
+    def hands_at(self, frame: int) -> list[str]:
+        """Each hand's object where there is one, and it is annotated on a frame."""
+        return [hand for side in SIDES if (hand := self.hand_id(side)) and self.annotated(hand, frame)]
+
+    @remembered
     def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
         """(sorted frames, mask areas in pixels, their median) of an object; the box's where a mask is unreadable."""
-        if object_id not in self._area_cache:
-            table = self.video.instances_table
-            positions = np.flatnonzero(table.object == self._index[object_id])
-            instances = [self.video.instance(int(at)) for at in positions]
-            areas = [
-                float(coco.area({"counts": rle.counts, "size": rle.size}))
-                if isinstance(rle, Rle)
-                else item.bbox[2] * item.bbox[3]
-                for item, rle in zip(instances, self.video.rles(instances), strict=True)
-            ]
-            median = float(np.median(areas)) if areas else 0.0
-            self._area_cache[object_id] = table.frame[positions], np.array(areas, dtype=np.float64), median
-        return self._area_cache[object_id]
+        table = self.video.instances_table
+        positions = np.flatnonzero(table.object == self._index[object_id])
+        instances = [self.video.instance(int(at)) for at in positions]
+        areas = [
+            float(coco.area({"counts": rle.counts, "size": rle.size}))
+            if isinstance(rle, Rle)
+            else item.bbox[2] * item.bbox[3]
+            for item, rle in zip(instances, self.video.rles(instances), strict=True)
+        ]
+        return table.frame[positions], np.array(areas, dtype=np.float64), float(np.median(areas)) if areas else 0.0
 
-    @cached_property
-    def _area_cache(self) -> dict[str, tuple[NDArray[np.int32], NDArray[np.float64], float]]:
-        return {}
-
+    @remembered
     def apart(self, first: str, second: str, frame: int) -> bool:
         """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks,
         or already between their boxes. Where these are near and a mask cannot be read, they are not."""
-        key = min(first, second), max(first, second), frame
-        if key not in self._apart:
-            self._apart[key] = self._are_apart(first, second, frame)
-        return self._apart[key]
-
-    @cached_property
-    def _apart(self) -> dict[tuple[str, str, int], bool]:
-        return {}
-
-    def _are_apart(self, first: str, second: str, frame: int) -> bool:
         instances = {item.object.id: item for item in self.video.instances(frame)}
         if first not in instances or second not in instances:
             return False
@@ -282,40 +206,40 @@ class Scene:
     @cached_property
     def uses(self) -> tuple[HandUse, ...]:
         """What hands do to things with a name, by time."""
-        table = self.video.relations_table
-        rows: dict[tuple[Side, str], list[tuple[str, int, int]]] = {}
-        for at in range(len(table.start)):
-            kind, value, start, end, _ = table.entry(at)
-            side = self.domain.side(self.video.objects[table.source[at]].category)
-            target = self.video.objects[table.target[at]].id
-            if kind == self.domain.contact_type and side is not None and target in self.things:
-                rows.setdefault((side, target), []).append((value, start, min(end, self.frame_count)))
+        rows: dict[tuple[Side, str], list[Labelled]] = {}
+        for source, target, row in self._relations(self.domain.contact_type):
+            side = self.domain.side(source.category)
+            if side is not None and target.id in self.things:
+                rows.setdefault((side, target.id), []).append(row)
         uses = [use for (side, target), contacts in rows.items() for use in self._uses(side, target, contacts)]
         return tuple(sorted(uses, key=lambda use: (use.start, use.end, use.side, use.thing.id)))
 
-    def _uses(self, side: Side, object_id: str, contacts: list[tuple[str, int, int]]) -> Iterator[HandUse]:
+    def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, Labelled]]:
+        """(source, target, what is recorded) of every relation of a type."""
+        table, objects = self.video.relations_table, self.video.objects
+        for at in range(len(table.start)):
+            type_, value, start, end, _ = table.entry(at)
+            if type_ == kind:
+                yield objects[table.source[at]], objects[table.target[at]], (value, start, min(end, self.frame_count))
+
+    def _uses(self, side: Side, object_id: str, contacts: Sequence[Labelled]) -> Iterator[HandUse]:
         hand = self.hand_id(side)
         seen = [object_id] if hand is None else [hand, object_id]
-        for run in self._joined(sorted(contacts, key=lambda row: (row[1], row[2], row[0])), seen):
-            start, end = run[0][1], max(row[2] for row in run)
-            before, after = start - self.margin, end - 1 + self.margin
+        for run, start, end in self._joined(sorted(contacts, key=_by_time), seen):
+            before = start - self.margin
             begins = before >= 0 and all(self.annotated(item, before) for item in seen)
-            ends = after < self.frame_count and all(self.annotated(item, after) for item in seen)
-            yield HandUse(side, self.things[object_id], start, end, tuple(run), begins, ends)
+            yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
 
-    def _joined(
-        self, rows: Sequence[tuple[str, int, int]], seen: Sequence[str]
-    ) -> Iterator[list[tuple[str, int, int]]]:
-        """Runs of rows (.., start, end), given by start, whose holes are bridged."""
-        run: list[tuple[str, int, int]] = []
+    def _joined(self, rows: Iterable[Labelled], seen: Sequence[str]) -> Iterator[tuple[list[Labelled], int, int]]:
+        """Runs of rows, given by start, whose holes are bridged, with the first start and the last end of each."""
+        runs: list[tuple[list[Labelled], int, int]] = []
         for row in rows:
-            end = max((other[2] for other in run), default=row[1])
-            if run and not self._is_bridged(end, row[1], seen):
-                yield run
-                run = []
-            run.append(row)
-        if run:
-            yield run
+            if runs and self._is_bridged(runs[-1][2], row[1], seen):
+                run, start, end = runs[-1]
+                runs[-1] = [*run, row], start, max(end, row[2])
+            else:
+                runs.append(([row], row[1], row[2]))
+        yield from runs
 
     def _is_bridged(self, start: int, end: int, seen: Sequence[str]) -> bool:
         """Whether a hole [start, end) is short, or one in which something of `seen` is never to be seen."""
@@ -334,28 +258,21 @@ class Scene:
     def values(self) -> tuple[ValueSpan, ...]:
         """Values of attributes of things with a name, by thing, type and time; the same value again after a hole is one
         span."""
-        rows: dict[tuple[str, str], list[tuple[str, int, int]]] = {}
+        rows: dict[tuple[str, str], list[Labelled]] = {}
         for item in self.video.attributes():
             if item.object.id in self.things:
-                rows.setdefault((item.object.id, item.type), []).append(
-                    (item.value, item.start, min(item.end, self.frame_count))
-                )
-        spans = []
-        for (object_id, kind), ranges in sorted(rows.items()):
-            ordered = sorted(ranges, key=lambda row: (row[1], row[2], row[0]))
-            for value, start, end in self._same_joined(ordered, [object_id]):
-                spans.append(ValueSpan(self.things[object_id], kind, value, start, end))
-        return tuple(spans)
+                row = item.value, item.start, min(item.end, self.frame_count)
+                rows.setdefault((item.object.id, item.type), []).append(row)
+        return tuple(
+            ValueSpan(self.things[object_id], kind, value, start, end)
+            for (object_id, kind), ranges in sorted(rows.items())
+            for value, same in groupby(sorted(ranges, key=_by_time), key=itemgetter(0))
+            for _, start, end in self._joined(same, [object_id])
+        )
 
-    def _same_joined(self, rows: Sequence[tuple[str, int, int]], seen: Sequence[str]) -> list[tuple[str, int, int]]:
-        """Neighbours of one label, joined over holes."""
-        joined: list[tuple[str, int, int]] = []
-        for label, start, end in rows:
-            if joined and joined[-1][0] == label and self._is_bridged(joined[-1][2], start, seen):
-                joined[-1] = (label, joined[-1][1], max(end, joined[-1][2]))
-            else:
-                joined.append((label, start, end))
-        return joined
+    def values_of(self, object_id: str, attribute_type: str) -> list[ValueSpan]:
+        """Values of one attribute of one thing, by time."""
+        return [span for span in self.values if (span.thing.id, span.type) == (object_id, attribute_type)]
 
     @cached_property
     def changes(self) -> tuple[tuple[ValueSpan, ValueSpan], ...]:
@@ -370,34 +287,24 @@ class Scene:
         ]
         return tuple(sorted(pairs, key=lambda pair: (pair[1].start, pair[1].thing.id)))
 
-    @cached_property
-    def _gradual_changes(self) -> dict[tuple[str, str], list[int]]:
-        """Of attributes, by thing and type, the frames from which on they have a value that they come to by degrees."""
-        frames: dict[tuple[str, str], list[int]] = {}
-        for _, after in self.changes:
-            if after.value in self.domain.gradual.get(after.type, ()):
-                frames.setdefault((after.thing.id, after.type), []).append(after.start)
-        return frames
-
     def is_settled(self, object_id: str, attribute_type: str, frame: int) -> bool:
         """Whether an attribute does not come to a value by degrees within the domain's length `gradual` of a frame."""
-        blur = self.frames(self.domain.lengths.gradual)
-        return all(abs(frame - at) > blur for at in self._gradual_changes.get((object_id, attribute_type), ()))
+        gradual = self.domain.gradual.get(attribute_type, ())
+        values = [after for _, after in self.changes if (after.thing.id, after.type) == (object_id, attribute_type)]
+        starts = [after.start for after in values if after.value in gradual]
+        return all(abs(frame - start) > self.frames(self.domain.lengths.gradual) for start in starts)
 
     @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:
         """Where things with a name are, by time."""
-        table: Ranges = self.video.relations_table
-        rows: dict[tuple[str, str, str], list[tuple[str, int, int]]] = {}
-        for at in range(len(table.start)):
-            kind, value, start, end, _ = table.entry(at)
-            source, target = (self.video.objects[index[at]].id for index in (table.source, table.target))
-            if kind == self.domain.place_type and source in self.things and target in self.things:
-                rows.setdefault((source, value, target), []).append((value, start, min(end, self.frame_count)))
+        rows: dict[tuple[str, str, str], list[Labelled]] = {}
+        for source, target, row in self._relations(self.domain.place_type):
+            if source.id in self.things and target.id in self.things:
+                rows.setdefault((source.id, row[0], target.id), []).append(row)
         spans = [
             PlaceSpan(self.things[source], predicate, self.things[target], start, end)
             for (source, predicate, target), ranges in rows.items()
-            for _, start, end in self._same_joined(sorted(ranges, key=lambda row: row[1:]), [source, target])
+            for _, start, end in self._joined(sorted(ranges, key=_by_time), [source, target])
         ]
         return tuple(
             sorted(spans, key=lambda span: (span.start, span.end, span.thing.id, span.predicate, span.other.id))
@@ -406,10 +313,16 @@ class Scene:
     @cached_property
     def actions(self) -> tuple[ActionSpan, ...]:
         """Activities that have a verb and a noun, by time."""
-        rows = [
-            ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.activities()
-        ]
-        return tuple(sorted((row for row in rows if row.noun), key=lambda row: (row.start, row.end, row.name)))
+        return tuple(action for action in self._spans(self.video.activities()) if action.noun)
+
+    @cached_property
+    def steps(self) -> tuple[ActionSpan, ...]:
+        """Process steps, by time."""
+        return self._spans(self.video.steps())
+
+    def _spans(self, segments: Iterable[Segment]) -> tuple[ActionSpan, ...]:
+        rows = [ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in segments]
+        return tuple(sorted(rows, key=_by_time))
 
     def in_words(self, action: str) -> str:
         """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called."""
@@ -417,8 +330,6 @@ class Scene:
         names = [thing.noun for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
         return f"{verb} {names[0]}" if len(names) == 1 else action
 
-    @cached_property
-    def steps(self) -> tuple[ActionSpan, ...]:
-        """Process steps, by time."""
-        rows = [ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.steps()]
-        return tuple(sorted(rows, key=lambda row: (row.start, row.end, row.name)))
+
+def _by_time(row: Labelled) -> tuple[int, int, str]:
+    return row[1], row[2], row[0]

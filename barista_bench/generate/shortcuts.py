@@ -96,8 +96,12 @@ def _features(question: AskedChoices) -> Iterator[list[str]]:
         yield [*said, *pairs, f"place={at}", f"length={rank:.1f}", f"shared={len(set(asked) & set(said))}"]
 
 
+def words_in(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())
+
+
 def _words(text: str) -> list[str]:
-    words = re.findall(r"[^\W_]+", text.casefold())
+    words = words_in(text)
     return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 

@@ -9,17 +9,17 @@ Frames count from 0; spans are [start, end).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from barista_bench.generate.scene import ActionSpan, HandUse, Scene
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, overlapping
 from barista_bench.scene_graph.domain import Side
 
 Truth: TypeAlias = "bool | None"
-SIDES: tuple[Side, ...] = ("left", "right")
 
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
@@ -93,15 +93,13 @@ class Touches(Statement, frozen=True):
     contact: str | None = None
 
     def truth(self, scene: Scene) -> Truth:
-        low, high = self.frame - scene.margin, self.frame + scene.margin
-        near = [use for use in uses_of(scene, self.side, self.object) if use.start <= high and use.end > low]
+        near = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
         if not near:
             return self._excluded(scene)
         recorded = [row for use in near for row in use.contacts if row[1] <= self.frame < row[2]]
         values = {row[0] for row in recorded}
         seen = scene.hand_visible(self.side, self.frame) and scene.visible(self.object, self.frame)
-        is_within = any(use.start <= max(low, 0) and min(high, scene.frame_count - 1) < use.end for use in near)
-        if not recorded or not seen or not is_within:
+        if not recorded or not seen or not lasting(scene, near, self.frame):
             return None
         if self.contact is None or self.contact in values:
             return True
@@ -126,18 +124,15 @@ class TouchedDuring(Statement, frozen=True):
     end: int
 
     def truth(self, scene: Scene) -> Truth:
-        margin = scene.margin
-        uses = [use for side in SIDES for use in uses_of(scene, side, self.object)]
-        near = [use for use in uses if use.start < self.end + margin and use.end > self.start - margin]
-        if near:
-            long = any(min(row[2], self.end) - max(row[1], self.start) > margin for use in near for row in use.contacts)
-            return True if long else None
-        moments = list(moments_of(scene, self.start, self.end))
-        return False if all(self._is_free(scene, frame) for frame in moments) else None
+        if near := uses_near(scene, self.start, self.end, object_id=self.object):
+            rows = [row for use in near for row in use.contacts]
+            return any(min(row[2], self.end) - max(row[1], self.start) > scene.margin for row in rows) or None
+        is_free = all(self._is_free(scene, frame) for frame in moments_of(scene, self.start, self.end))
+        return False if is_free else None
 
     def _is_free(self, scene: Scene, frame: int) -> bool:
-        hands = [hand for side in SIDES if (hand := scene.hand_id(side)) and scene.annotated(hand, frame)]
-        return bool(scene.visible(self.object, frame)) and all(scene.apart(hand, self.object, frame) for hand in hands)
+        is_seen = scene.visible(self.object, frame) is True
+        return is_seen and all(scene.apart(hand, self.object, frame) for hand in scene.hands_at(frame))
 
 
 class HasValue(Statement, frozen=True):
@@ -153,16 +148,11 @@ class HasValue(Statement, frozen=True):
     def truth(self, scene: Scene) -> Truth:
         if not scene.is_settled(self.object, self.type, self.frame):
             return None
-        low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
-        spans = [
-            span
-            for span in scene.values
-            if span.thing.id == self.object and span.type == self.type and span.start <= low and high < span.end
-        ]
+        spans = lasting(scene, scene.values_of(self.object, self.type), self.frame)
         related = [scene.domain.relation_of(self.type, span.value, self.value) for span in spans]
         if any(span.value == self.value for span in spans) or "synonym" in related:
             return True
-        if goes_on(scene, self.value, self.object, low, high + 1):
+        if goes_on(scene, self.value, self.object, self.frame - scene.margin, self.frame + scene.margin + 1):
             return None
         return False if "exclusive" in related else None
 
@@ -203,16 +193,14 @@ class Located(Statement, frozen=True):
     frame: int
 
     def truth(self, scene: Scene) -> Truth:
-        low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
-        pair = {self.object, self.other}
-        near = [s for s in scene.places if {s.thing.id, s.other.id} == pair and s.start <= high and s.end > low]
-        whole = [span for span in near if span.start <= low and high < span.end]
+        near = places_near(scene, self.object, self.other, self.frame)
+        whole = lasting(scene, near, self.frame)
         if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in whole):
             return True
         values = {s.predicate for s in whole if s.thing.id == self.object}
         if any(scene.domain.exclusive_places(self.predicate, value) for value in values):
             return False
-        seen = all(scene.visible(item, self.frame) for item in pair)
+        seen = all(scene.visible(item, self.frame) for item in (self.object, self.other))
         is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)
         return False if seen and not is_joined and scene.apart(self.object, self.other, self.frame) else None
 
@@ -277,27 +265,30 @@ class Precedes(Statement, frozen=True):
         return False if any(gap < -scene.margin for gap in gaps) else None
 
 
-class Finished(Statement, frozen=True):
-    """A process step has been gone through by a frame. False: it begins, for the first time, only after the frame."""
-
-    step: str
-    frame: int
-
-    def truth(self, scene: Scene) -> Truth:
-        spans = [step for step in scene.steps if step.name == self.step]
-        if spans and all(step.end + scene.margin <= self.frame for step in spans):
-            return True
-        return False if spans and all(step.start - scene.margin > self.frame for step in spans) else None
+def uses_near(
+    scene: Scene, start: int, end: int, *, side: Side | None = None, object_id: str | None = None
+) -> list[HandUse]:
+    """What hands do in [start, end) or within the domain's `margin` of it, by time; of one hand, to one object, where
+    these are given."""
+    near = overlapping(scene.uses, start - scene.margin, end + scene.margin)
+    return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
 
 
-def uses_of(scene: Scene, side: Side, object_id: str) -> Iterator[HandUse]:
-    """What one hand does to one object, by time."""
-    return (use for use in scene.uses if use.side == side and use.thing.id == object_id)
+def lasting(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
+    """Those that hold on a frame and for the domain's `margin` around it, as far as the video has that."""
+    low, high = max(0, frame - scene.margin), min(scene.frame_count - 1, frame + scene.margin)
+    return [span for span in spans if span.start <= low and high < span.end]
+
+
+def places_near(scene: Scene, first: str, second: str, frame: int) -> list[PlaceSpan]:
+    """What is recorded between two objects, either way round, at a frame or within the domain's `margin` of it."""
+    near = overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)
+    return [span for span in near if {span.thing.id, span.other.id} == {first, second}]
 
 
 def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
     """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value."""
-    rows = (row for row in (*scene.actions, *scene.steps) if row.start < end and row.end > start)
+    rows = overlapping((*scene.actions, *scene.steps), start, end)
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
     return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
 
@@ -324,5 +315,4 @@ def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
 
 
 def _is_touched(scene: Scene, noun: str, frame: int) -> bool:
-    near = (use for use in scene.uses if use.start - scene.margin <= frame < use.end + scene.margin)
-    return any(scene.domain.same_noun(noun, use.thing.noun) for use in near)
+    return any(scene.domain.same_noun(noun, use.thing.noun) for use in uses_near(scene, frame, frame + 1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from itertools import combinations, groupby, product
+from itertools import combinations, product
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -24,11 +24,11 @@ from barista_bench.benchmarks.tog_bench.annotations import (
 )
 from barista_bench.benchmarks.tog_bench.release import video_file
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.drawing import Item
-from barista_bench.generate.family import Family
-from barista_bench.generate.scene import Scene, Thing
+from barista_bench.generate.drawing import Item, by_video
+from barista_bench.generate.family import Family, section
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import Thing
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
 from barista_bench.generate.tog_statements import (
     Fillable,
@@ -109,16 +109,9 @@ class BroughtAbout(Statement, frozen=True):
         is_used = any(
             use.thing.id == self.object and use.start - near <= self.frame <= use.end + near for use in scene.uses
         )
-        spans = (
-            [span for span in scene.values if (span.thing.id, span.value) == (self.object, self.value)]
-            if self.other is None
-            else [
-                span
-                for span in scene.places
-                if (span.thing.id, span.predicate, span.other.id) == (self.object, self.value, self.other)
-            ]
-        )
-        return (is_used and any(span.start == self.frame for span in spans)) or None
+        begun = {(s.thing.id, s.value, None) for s in scene.values if s.start == self.frame}
+        placed = {(s.thing.id, s.predicate, s.other.id) for s in scene.places if s.start == self.frame}
+        return (is_used and (self.object, self.value, self.other) in begun | placed) or None
 
 
 class ToGBenchFamily(Family):
@@ -131,11 +124,7 @@ class ToGBenchFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        try:
-            self.words = msgspec.convert(domain.families.get(self.name, {}), TogWords)
-        except msgspec.ValidationError as error:
-            remedy = "compare with the domain.yaml of the package"
-            raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
+        self.words = section(domain, self.name, TogWords)
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
         return 0
@@ -219,12 +208,11 @@ class ToGBenchFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         videos, tasks = [], []
-        by_video = sorted(items, key=lambda item: item.candidate.video_id)
-        for video_id, own in groupby(by_video, key=lambda item: item.candidate.video_id):
+        for video_id, asked in by_video(items):
             scene = Scene(source[video_id], self.domain)
             size = scene.video.video.width, scene.video.video.height
             videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
-            tasks += [self._task(item, scene) for item in own]
+            tasks += [self._task(item, scene) for item in asked]
             shutil.copyfile(source.video_path(video_id), out / video_file(video_id))
         (out / ANNOTATIONS).write_bytes(msgspec.json.encode(AnnotationFile("tog_bench", 1, videos, tasks)))
 

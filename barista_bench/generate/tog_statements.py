@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.tog_bench.t_stvg import RATE
-from barista_bench.generate.scene import Scene, Thing
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import Thing
 from barista_bench.generate.statements import Statement, Truth
 
 

@@ -11,13 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-import msgspec
-
 from barista_bench.core.task import content_seed
-from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
 from barista_bench.generate.drawing import Item, once_an_event, thin
-from barista_bench.generate.family import Family
+from barista_bench.generate.family import Family, section
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_foundation import foundation_candidates
 from barista_bench.generate.vista_release import write_release
@@ -46,11 +43,7 @@ class ViSTaFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        try:
-            self.words = msgspec.convert(domain.families.get(self.name, {}), VistaWords)
-        except msgspec.ValidationError as error:
-            remedy = "compare with the domain.yaml of the package"
-            raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
+        self.words = section(domain, self.name, VistaWords)
 
     def wrong_needed(self, candidate: QuestionCandidate) -> int:
         """All of them above level 1: what a set describes is chosen before."""
@@ -66,9 +59,9 @@ class ViSTaFamily(Family):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
     def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
-        for refusal in Sequences(scene).refused:
+        for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
-                tally.add(subtask, f"an action: {refusal.reason}")
+                tally[subtask, f"an action: {reason}"] += 1
         yield from super().decided(scene, tally)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
@@ -80,9 +73,7 @@ class ViSTaFamily(Family):
         starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
         for order, text in zip(orders, texts, strict=True):
             spans = [(sequences.clips[at].start, sequences.clips[at].end) for at in order]
-            shared = next(
-                (at for at, pair in enumerate(zip(order, orders[0], strict=True)) if len(set(pair)) > 1), len(order)
-            )
+            shared = next((at for at, (a, b) in enumerate(zip(order, base, strict=True)) if a != b), len(order))
             yield QuestionCandidate(
                 subtask=subtask,
                 video_id=scene.video_id,
@@ -106,13 +97,13 @@ class ViSTaFamily(Family):
 
     def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
         """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
-        clips, sets = _clips_and_sets(self.decided(scene, tally))
+        clips, sets = _clips_and_sets(self.decided(scene, tally), seed)
         kept = once_an_event(clips, seed, tally)
         described: set[tuple[str, ...]] = set()
-        for (subtask, _), members in sorted(sets.items(), key=lambda row: _set_key(row[0], seed)):
+        for (subtask, _), members in sets.items():
             texts = subtask, *sorted(member.right_text for member in members)
             if texts in described:
-                tally.move(subtask, DECIDED, REPEATED, len(members))
+                tally.update({(subtask, DECIDED): -len(members), (subtask, REPEATED): len(members)})
             else:
                 described.add(texts)
                 kept += members
@@ -120,47 +111,33 @@ class ViSTaFamily(Family):
 
     def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """Whole sets above level 1, of each subtask until `most` is reached."""
-        clips, sets = _clips_and_sets(candidates)
+        clips, sets = _clips_and_sets(candidates, seed)
         taken: Counter[str] = Counter()
         kept = thin(clips, most, seed)
-        for (subtask, _), members in sorted(sets.items(), key=lambda row: _set_key(row[0], seed)):
+        for (subtask, _), members in sets.items():
             if taken[subtask] < most:
                 taken[subtask] += len(members)
                 kept += members
         return kept
 
-    def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        items: list[Item] = []
-        for subtask in self.subtasks:
-            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
-            sets = _foundation_sets(offered, seed) if subtask in FOUNDATION else _sequence_sets(offered)
-            items += _drawn(subtask, sets, size, seed)
-        return items
+    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        clips, sequences = _clips_and_sets(offered, seed)
+        sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
+        return _drawn(subtask, {**_foundation_sets(clips, seed), **sets}, size, seed)
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
 
 
 def _clips_and_sets(
-    candidates: Iterable[QuestionCandidate],
+    candidates: Iterable[QuestionCandidate], seed: int
 ) -> tuple[list[QuestionCandidate], dict[tuple[str, str], list[QuestionCandidate]]]:
-    """Candidates of level 1, and those above it by subtask and set."""
+    """Candidates of level 1, and those above it by subtask and set, the sets in seeded order."""
     clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
     for candidate in candidates:
         is_clip = candidate.subtask in FOUNDATION
         (clips if is_clip else sets[candidate.subtask, candidate.extra["set"]]).append(candidate)
-    return clips, sets
-
-
-def _set_key(subtask_and_set: tuple[str, str], seed: int) -> int:
-    return content_seed("vista", seed, *subtask_and_set)
-
-
-def _sequence_sets(candidates: Sequence[QuestionCandidate]) -> dict[str, list[QuestionCandidate]]:
-    sets: dict[str, list[QuestionCandidate]] = defaultdict(list)
-    for candidate in candidates:
-        sets[candidate.extra["set"]].append(candidate)
-    return {name: members for name, members in sets.items() if len(members) > 1}
+    return clips, dict(sorted(sets.items(), key=lambda row: content_seed("vista", seed, *row[0])))
 
 
 def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict[str, list[QuestionCandidate]]:

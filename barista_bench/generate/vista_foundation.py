@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.scene import Scene, Thing
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import Thing
 from barista_bench.generate.statements import Changes, Located, Seen, moments_of
 from barista_bench.generate.vista_sequences import ActionClip
-from barista_bench.generate.vista_statements import AloneInView, Depicts, NothingInside
+from barista_bench.generate.vista_statements import AloneInView, Depicts, NothingInside, taken_in
 from barista_bench.generate.vista_words import VistaWords
 
 
@@ -53,14 +55,14 @@ def _action(
         wrong=tuple(say(name) for name in others),
         span=spans[0],
         frames=(clip.start,),
-        extra={"set": key.replace(" ", "_"), "spans": list(spans), "shared": 1, "actions": [clip.name]},
+        extra=_of_set(key, spans[0], clip.name),
     )
 
 
 def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Where the thing ends up that hands move."""
     last = clip.end - 1
-    used = {use.thing for use in scene.uses if use.start < clip.end and use.end > clip.start}
+    used = taken_in(scene, clip.start, clip.end)
     kinds = {thing.id: _kind(scene, thing) for thing in scene.things.values()}
     for span in scene.places:
         # Relations are recorded in both directions: the thing that is put somewhere is the one that hands have moved.
@@ -90,12 +92,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
             span=(clip.start, clip.end),
             frames=(last,),
             objects=(span.thing.id, span.other.id),
-            extra={
-                "set": kinds[span.thing.id].replace(" ", "_"),
-                "spans": [(clip.start, clip.end)],
-                "shared": 1,
-                "actions": [clip.name],
-            },
+            extra=_of_set(kinds[span.thing.id], (clip.start, clip.end), clip.name),
         )
 
 
@@ -131,8 +128,13 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
                 span=(start, end),
                 frames=(start,),
                 objects=(span.thing.id,),
-                extra={"set": kind.replace(" ", "_"), "spans": [(start, end)], "shared": 1, "actions": []},
+                extra=_of_set(kind, (start, end)),
             )
+
+
+def _of_set(key: str, span: tuple[int, int], *actions: str) -> dict[str, Any]:
+    """What a clip is written with; it can be in sets of this key."""
+    return {"set": key.replace(" ", "_"), "spans": [span], "shared": 1, "actions": actions}
 
 
 def _kind(scene: Scene, thing: Thing) -> str:

@@ -16,7 +16,7 @@ import yaml
 from barista_bench.benchmarks.vista.release import ENTRIES_END, TABLE, TASKS_FOLDER
 from barista_bench.benchmarks.vista.release_files import MetadataRow
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.drawing import Item
+from barista_bench.generate.drawing import Item, by_video
 from barista_bench.generate.vista_words import VistaWords
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
@@ -35,10 +35,8 @@ def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: V
     rows: list[MetadataRow] = []
     for name, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
         rows += _write_set(name, list(members), out, words)
-    for video_id, members in groupby(
-        sorted(items, key=lambda i: i.candidate.video_id), key=lambda i: i.candidate.video_id
-    ):
-        _write_videos(list(members), source, video_id, out, words)
+    for video_id, of_video in by_video(items):
+        _write_videos(of_video, source, video_id, out, words)
     table = io.StringIO(newline="")
     writer = csv.writer(table)
     writer.writerow(MetadataRow.__struct_fields__)

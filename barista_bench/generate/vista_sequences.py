@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice, pairwise, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from barista_bench.generate.scene import Scene
@@ -31,20 +31,14 @@ class ActionClip(NamedTuple):
     end: int
 
 
-class ClipRefusal(NamedTuple):
-    """An action that cannot be shown, and why."""
-
-    name: str
-    reason: str
-
-
 class Sequences:
     """What one video's actions can be joined to."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.clips: list[ActionClip] = []
-        self.refused: list[ClipRefusal] = []
+        self.refused: list[str] = []
+        """Why actions cannot be shown, each."""
         self._cut()
 
     def _cut(self) -> None:
@@ -62,7 +56,7 @@ class Sequences:
                 self.clips.append(clip)
                 end = clip.end
                 continue
-            self.refused.append(ClipRefusal(action.name, reason))
+            self.refused.append(reason)
 
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """What must hold for the clips to be joined in this order."""
@@ -125,7 +119,8 @@ class Sequences:
         ways = [
             self._paths(base[:shared], length, set(base[shared : shared + 1])) for shared in range(length - 1, -1, -1)
         ]
-        return self._apart([base], self._by_turns(ways), LARGEST_SET)
+        by_turns = (order for row in zip_longest(*ways) for order in row if order is not None)
+        return self._apart([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
         """Of each choice of clips that can be joined in some order, orders that cannot be taken for each other: the one
@@ -154,16 +149,6 @@ class Sequences:
                 for at in reversed(following)
                 if at not in path and not (len(path) == len(prefix) and at in barred) and self.is_possible(path, at)
             ]
-
-    def _by_turns(self, ways: Sequence[Iterator[Order]]) -> Iterator[Order]:
-        left = list(ways)
-        while left:
-            for way in list(left):
-                order = next(way, None)
-                if order is None:
-                    left.remove(way)
-                else:
-                    yield order
 
     def _apart(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
         """Of what is offered, in turn, what cannot be taken for any sequence chosen before, nor those for it."""

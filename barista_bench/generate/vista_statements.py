@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import ClassVar, TypeVar
 
-from barista_bench.generate.scene import ActionSpan, Scene, Thing
+from barista_bench.generate.scene import Scene, remembered
+from barista_bench.generate.spans import Thing, overlapping
 from barista_bench.generate.statements import Statement, Truth, differ, moments_of
 
 ClipT = TypeVar("ClipT")
@@ -30,7 +31,7 @@ class Depicts(Statement, frozen=True):
             for said, (start, end) in zip(self.actions, self.spans, strict=True)
         ):
             return True
-        if not all(any(overlapping(scene, *span)) for span in self.spans):
+        if not all(overlapping(scene.actions, *span) for span in self.spans):
             return None
         return None if fits(self.actions, self.spans, lambda said, span: taken_for(scene, said, *span)) else False
 
@@ -49,23 +50,16 @@ def fits(actions: Sequence[str], clips: Sequence[ClipT], taken: Callable[[str, C
     return waiting == len(actions)
 
 
+@remembered
 def taken_for(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
     """Whether each activity that is recorded in a clip can be taken for another one, `said`; what a value says to go on
     can be taken for all of its verbs."""
-    key = ("taken_for", said, start, end)
-    if key not in scene.memo:
-        scene.memo[key] = _taken_for(scene, said, start, end)
-    taken: tuple[bool, ...] = scene.memo[key]
-    return taken
-
-
-def _taken_for(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
-    values = {span.value for span in scene.values if span.start < end and span.end > start}
+    values = {span.value for span in overlapping(scene.values, start, end)}
     verb = said.partition(" ")[0].lower()
     is_ongoing = any(verb in scene.domain.ongoing.get(value, ()) for value in values)
     return tuple(
         is_ongoing or not differ(scene, said, action.name, (max(start, action.start) + min(end, action.end)) // 2)
-        for action in overlapping(scene, start, end)
+        for action in overlapping(scene.actions, start, end)
     )
 
 
@@ -146,9 +140,7 @@ class NothingInside(Statement, frozen=True):
     def truth(self, scene: Scene) -> Truth:
         return not any(
             (span.predicate, span.other.id) == (self.predicate, self.object)
-            and span.start < self.end
-            and span.end > self.start
-            for span in scene.places
+            for span in overlapping(scene.places, self.start, self.end)
         )
 
 
@@ -175,11 +167,6 @@ def is_of_kind(thing: Thing, kind: str) -> bool:
     return kind in (thing.name, thing.category.lower()) or thing.name.endswith(f" {kind}")
 
 
-def overlapping(scene: Scene, start: int, end: int) -> Iterator[ActionSpan]:
-    """Activities that are recorded somewhere in [start, end), by time."""
-    return (action for action in scene.actions if action.start < end and action.end > start)
-
-
 def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
     return frozenset((use.side, use.thing.id) for use in scene.uses if use.start <= frame < use.end)
 
@@ -187,29 +174,23 @@ def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
 def follow_each_other(scene: Scene, last: int, first: int) -> bool:
     """Whether the second of two frames comes after the first, within the domain's `gap`, with no activity between."""
     is_next = 0 < first - last <= scene.frames(scene.domain.lengths.gap)
-    return is_next and not any(overlapping(scene, last + 1, first))
+    return is_next and not overlapping(scene.actions, last + 1, first)
 
 
 def taken_in(scene: Scene, start: int, end: int) -> set[Thing]:
     """What hands use at some time in [start, end)."""
-    return {use.thing for use in scene.uses if use.start < end and use.end > start}
+    return {use.thing for use in overlapping(scene.uses, start, end)}
 
 
+@remembered
 def _is_same(scene: Scene, object_id: str, last: int, first: int) -> bool:
     """Whether recorded state, place and holder of an object are the same on two frames."""
-    key = ("same", object_id, last, first)
-    if key not in scene.memo:
-        thing = scene.things[object_id]
-        conditions = [
-            (
-                _states(scene, thing, frame),
-                _places(scene, thing, frame),
-                {s for s, o in _held(scene, frame) if o == object_id},
-            )
-            for frame in (last, first)
-        ]
-        scene.memo[key] = conditions[0] == conditions[1]
-    return bool(scene.memo[key])
+    thing = scene.things[object_id]
+    before, after = (
+        (_states(scene, thing, at), _places(scene, thing, at), {s for s, o in _held(scene, at) if o == object_id})
+        for at in (last, first)
+    )
+    return before == after
 
 
 def _is_as_left(scene: Scene, thing: Thing, last: int, first: int) -> bool:

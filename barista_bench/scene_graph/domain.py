@@ -63,9 +63,16 @@ class AttributeWords(DomainRecord, frozen=True):
     compatible: tuple[tuple[str, str], ...] = ()
 
     @property
+    def groups(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """`dimensions`, each value by all of its words."""
+        return tuple(
+            tuple((entry,) if isinstance(entry, str) else entry for entry in dimension) for dimension in self.dimensions
+        )
+
+    @property
     def values(self) -> tuple[str, ...]:
         """All of them."""
-        return tuple(value for dimension in self.dimensions for entry in dimension for value in _entry(entry))
+        return tuple(value for dimension in self.groups for words in dimension for value in words)
 
 
 class Lengths(DomainRecord, frozen=True):
@@ -258,7 +265,3 @@ def _parse(content: bytes, source: str) -> Domain:
             if first == second:
                 raise ConfigError(f"{source}: attributes.{attribute}: {first!r} stands twice. Remedy: leave one out")
     return domain
-
-
-def _entry(entry: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (entry,) if isinstance(entry, str) else entry

@@ -25,7 +25,8 @@ from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, pl
 from barista_bench.benchmarks.egocot.items import GraphFact, ItemEvidence, TimedRelation
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.generate.egocot_moments import words_of
+from barista_bench.generate.egocot import EgoCoTFamily
+from barista_bench.generate.naming import third_person
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.egocot.made import CHOICES, kettle_evidence
@@ -355,12 +356,12 @@ def _truths(video: VideoGraph) -> Iterator[str]:
 
 def _states_and_actions(video: VideoGraph) -> Iterator[str]:
     """True statements of what evidence.graph is about, straight from the annotations, at their middle."""
-    fps, words = video.video.fps or 30.0, words_of(load_domain())
+    fps, words = video.video.fps or 30.0, EgoCoTFamily(load_domain()).words
     for attribute in video.attributes():
         time = (attribute.start + min(attribute.end, video.frame_count) - 1) / 2 / fps
         yield f"At {time:.2f} s the {attribute.object.category} is {words.state(attribute.value)}."
     for row in (*video.activities(), *video.steps()):
-        yield f"At {(row.start + row.end - 1) / 2 / fps:.2f} s the person {words.third_person(row.name)}."
+        yield f"At {(row.start + row.end - 1) / 2 / fps:.2f} s the person {third_person(words.said(row.name))}."
 
 
 def test_what_is_true_of_the_scene_graph_is_never_contradicted(dev: list[Example], small_kitchen: Path) -> None:

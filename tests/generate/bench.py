@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from barista_bench.generate.scene import Scene
 from barista_bench.mini.cutting import encode_video
-from barista_bench.scene_graph import SceneGraph, encode_mask
-from barista_bench.scene_graph.domain import Domain, load_domain
-from tests.releases import relation, span, write_release
+from tests.generate.graphs import Box, annotation_file
+from tests.releases import relation, write_release
 
 WIDTH, HEIGHT, FPS, FRAMES = 320, 200, 10, 120
 
-Box = tuple[int, int, int, int]
 Course = Callable[[int], Box | None]
 """Where an object is on a frame, (x, y, width, height) in pixels; None where it is out of the picture."""
 
@@ -88,38 +85,21 @@ def document(
     fps: float = FPS,
 ) -> dict[str, Any]:
     """An annotation file of these objects, each masked by its box on every frame on which it is in the picture."""
-    annotations = []
-    for name, (_, course) in objects.items():
-        for frame in range(FRAMES):
-            box = course(frame) if callable(course) else course
-            if box is not None:
-                annotations.append(
-                    {"image_id": frame, "object_id": name, "bbox": list(map(float, box)), "segmentation": _mask(box)}
-                )
-    return {
-        "video_metadata": [
-            {"width": WIDTH, "height": HEIGHT, "frame_count": FRAMES, "fps": fps, "length_in_ms": 12000}
-        ],
-        "categories": [{"id": name, "name": name} for name in {category for category, _ in objects.values()}],
-        "object_id_to_category_id": {name: category for name, (category, _) in objects.items()},
-        "annotations": annotations,
-        "attributes": [
-            {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(start, end)]}
-            for name, kind, value, start, end in values
-        ],
-        "relations": list(relations),
-        "activities": [
-            {"image_range": span(start, end), "activity_class_id": name, "display_name": name}
-            for name, start, end in activities
-        ],
-        "process_steps": [],
-    }
 
+    def box_of(name: str, frame: int) -> Box | None:
+        course = objects[name][1]
+        return course(frame) if callable(course) else course
 
-def scene_of(root: Path, content: dict[str, Any], domain: Domain | None = None) -> Scene:
-    """The scene of one annotation file, without its video."""
-    write_release(root, "bench", content, video=False)
-    return Scene(SceneGraph(root)["bench"], domain or load_domain())
+    return annotation_file(
+        {name: category for name, (category, _) in objects.items()},
+        box_of,
+        (WIDTH, HEIGHT),
+        FRAMES,
+        fps,
+        [(name, kind, value, (start, end)) for name, kind, value, start, end in values],
+        relations,
+        [(name, (start, end)) for name, start, end in activities],
+    )
 
 
 def write_bench(root: Path, content: dict[str, Any], fps: int = FPS) -> Path:
@@ -128,11 +108,3 @@ def write_bench(root: Path, content: dict[str, Any], fps: int = FPS) -> Path:
     grey = (np.full((HEIGHT, WIDTH, 3), 2 * frame, np.uint8) for frame in range(FRAMES))
     encode_video(root / "bench" / "video.mp4", grey, size=(WIDTH, HEIGHT), fps=fps)
     return root
-
-
-def _mask(box: Box) -> dict[str, Any]:
-    x, y, width, height = box
-    mask = np.zeros((HEIGHT, WIDTH), dtype=bool)
-    mask[y : y + height, x : x + width] = True
-    rle = encode_mask(mask)
-    return {"counts": rle.counts, "size": list(rle.size)}

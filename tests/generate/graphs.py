@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ import numpy as np
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph, encode_mask
 from barista_bench.scene_graph.domain import Domain, load_domain
-from tests.releases import relation, span
+from tests.releases import relation, span, write_release
 
 WIDTH, HEIGHT, FPS = 320, 240, 10.0
 Range = tuple[int, int]
+Box = tuple[int, int, int, int]
+"""(x, y, width, height) in pixels."""
 
 _PLACES = [(x, y, 40, 40) for y in (10, 100, 190) for x in (10, 90, 170, 250)]
-"""Boxes apart from each other, (x, y, width, height)."""
+"""Boxes apart from each other."""
 
 
 def graph_document(
@@ -26,7 +28,7 @@ def graph_document(
     *,
     frames: int = 100,
     seen: Mapping[str, Sequence[Range]] | None = None,
-    boxes: Mapping[str, tuple[int, int, int, int]] | None = None,
+    boxes: Mapping[str, Box] | None = None,
     attributes: Sequence[tuple[str, str, str, Range]] = (),
     relations: Sequence[tuple[str, str, str, str, Range]] = (),
     activities: Sequence[tuple[str, Range]] = (),
@@ -37,47 +39,70 @@ def graph_document(
     says otherwise."""
     seen, boxes = seen or {}, boxes or {}
     places = {name: boxes.get(name, place) for name, place in zip(objects, _PLACES, strict=False)}
-    masks = {name: _segmentation(box) for name, box in places.items()}
+
+    def box_of(name: str, frame: int) -> Box | None:
+        return places[name] if any(start <= frame < end for start, end in seen.get(name, [(0, frames)])) else None
+
+    contacts = [relation(source, target, kind, value, rows) for source, kind, value, target, rows in relations]
+    return annotation_file(objects, box_of, (WIDTH, HEIGHT), frames, fps, attributes, contacts, activities, steps)
+
+
+def annotation_file(
+    objects: Mapping[str, str],
+    box_of: Callable[[str, int], Box | None],
+    size: tuple[int, int],
+    frames: int,
+    fps: float,
+    attributes: Iterable[tuple[str, str, str, Range]] = (),
+    relations: Iterable[dict[str, Any]] = (),
+    activities: Iterable[tuple[str, Range]] = (),
+    steps: Iterable[tuple[str, Range]] = (),
+) -> dict[str, Any]:
+    """An annotation file of objects (id to category).
+
+    Args:
+        box_of: the box of an object on a frame, which is also its mask; None where it is out of the picture.
+        size: width and height in pixels.
+    """
+
+    @cache
+    def mask(box: Box) -> dict[str, Any]:
+        x, y, width, height = box
+        pixels = np.zeros(size[::-1], dtype=bool)
+        pixels[y : y + height, x : x + width] = True
+        rle = encode_mask(pixels)
+        return {"counts": rle.counts, "size": list(rle.size)}
+
+    def segments(prefix: str, rows: Iterable[tuple[str, Range]]) -> list[dict[str, Any]]:
+        return [
+            {"image_range": span(*during), "activity_class_id": f"{prefix}-{name}", "display_name": name}
+            for name, during in rows
+        ]
+
+    length = round(frames / fps * 1000) if fps else 0
     return {
-        "video_metadata": [{"width": WIDTH, "height": HEIGHT, "frame_count": frames, "fps": fps}],
-        "categories": [{"id": f"c-{name}", "name": name} for name in sorted(set(objects.values()))],
+        "video_metadata": [
+            {"width": size[0], "height": size[1], "frame_count": frames, "fps": fps, "length_in_ms": length}
+        ],
+        "categories": [{"id": f"c-{name}", "name": name} for name in dict.fromkeys(objects.values())],
         "object_id_to_category_id": {name: f"c-{category}" for name, category in objects.items()},
         "annotations": [
-            {"image_id": frame, "object_id": name, "bbox": list(map(float, places[name])), "segmentation": masks[name]}
+            {"image_id": frame, "object_id": name, "bbox": list(map(float, box)), "segmentation": mask(box)}
             for frame in range(frames)
             for name in objects
-            if any(start <= frame < end for start, end in seen.get(name, [(0, frames)]))
+            if (box := box_of(name, frame)) is not None
         ],
         "attributes": [
-            {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(*frames_of)]}
-            for name, kind, value, frames_of in attributes
+            {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(*during)]}
+            for name, kind, value, during in attributes
         ],
-        "relations": [
-            relation(source, target, kind, value, frames_of) for source, kind, value, target, frames_of in relations
-        ],
-        "activities": _segments("a", activities),
-        "process_steps": _segments("s", steps),
+        "relations": list(relations),
+        "activities": segments("a", activities),
+        "process_steps": segments("s", steps),
     }
 
 
-def _segments(prefix: str, rows: Sequence[tuple[str, Range]]) -> list[dict[str, Any]]:
-    return [
-        {"image_range": span(*frames), "activity_class_id": f"{prefix}-{name}", "display_name": name}
-        for name, frames in rows
-    ]
-
-
-def _segmentation(box: tuple[int, int, int, int]) -> dict[str, Any]:
-    x, y, width, height = box
-    mask = np.zeros((HEIGHT, WIDTH), dtype=bool)
-    mask[y : y + height, x : x + width] = True
-    rle = encode_mask(mask)
-    return {"counts": rle.counts, "size": list(rle.size)}
-
-
 def scene_of(root: Path, content: dict[str, Any], domain: Domain | None = None) -> Scene:
-    """The scene of one annotation file; no video is written."""
-    folder = root / "v1"
-    folder.mkdir(parents=True)
-    (folder / "coco_annotation.json").write_text(json.dumps(content), encoding="utf-8")
+    """The scene of one annotation file, `v1`; no video is written."""
+    write_release(root, "v1", content, video=False)
     return Scene(SceneGraph(root)["v1"], domain or load_domain())

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from barista_bench.generate.scene import Scene
-from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import load_domain
-from tests.releases import HEIGHT, WIDTH, relation, segmentation, span, write_release
+from tests.generate.graphs import Box, annotation_file, scene_of
+from tests.releases import HEIGHT, WIDTH, relation
 
 FPS = 10.0
 Spans = Sequence[tuple[int, int]]
 
 
-def write_table(
+def table(
     root: Path,
     things: Mapping[str, str],
     *,
@@ -26,8 +24,8 @@ def write_table(
     places: Sequence[tuple[str, str, str, int, int]] = (),
     activities: Sequence[tuple[str, int, int]] = (),
     steps: Sequence[tuple[str, int, int]] = (),
-) -> Path:
-    """Write one video, `v1`, at 10 frames a second, without its pictures.
+) -> Scene:
+    """The scene of one video at 10 frames a second, without its pictures.
 
     Args:
         things: object id to category; they stand in a row, each on all frames that `seen` does not say.
@@ -37,52 +35,22 @@ def write_table(
         activities: (name, start, end); `steps` likewise.
     """
     boxes = {name: (2 + 8 * at, 4 + 30 * (at % 2), 6, 20) for at, name in enumerate(things)}
-    masks = {name: segmentation(box) for name, box in boxes.items()}
-    spans = {name: seen.get(name, ((0, frames),)) for name in things}
-    content: dict[str, Any] = {
-        "video_metadata": [
-            {
-                "width": WIDTH,
-                "height": HEIGHT,
-                "frame_count": frames,
-                "fps": FPS,
-                "length_in_ms": round(frames / FPS * 1000),
-                "recording_device_type": "smart glasses",
-            }
-        ],
-        "categories": [{"id": f"c-{name}", "name": name} for name in dict.fromkeys(things.values())],
-        "object_id_to_category_id": {name: f"c-{category}" for name, category in things.items()},
-        "annotations": [
-            {
-                "image_id": frame,
-                "object_id": name,
-                "bbox": list(map(float, boxes[name])),
-                "segmentation": masks[name],
-            }
-            for frame in range(frames)
-            for name in things
-            if any(start <= frame < end for start, end in spans[name])
-        ],
-        "attributes": [
-            {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(start, end)]}
-            for name, kind, value, start, end in attributes
-        ],
-        "relations": [
-            *(relation(hand, name, "human_actions", value, (start, end)) for hand, value, name, start, end in contacts),
-            *(relation(name, other, "position", value, (start, end)) for name, value, other, start, end in places),
-        ],
-        "activities": [
-            {"image_range": span(start, end), "activity_class_id": f"a-{name}", "display_name": name}
-            for name, start, end in activities
-        ],
-        "process_steps": [
-            {"image_range": span(start, end), "activity_class_id": f"s-{name}", "display_name": name}
-            for name, start, end in steps
-        ],
-    }
-    return write_release(root, "v1", content, video=False)
 
+    def box_of(name: str, frame: int) -> Box | None:
+        return boxes[name] if any(start <= frame < end for start, end in seen.get(name, ((0, frames),))) else None
 
-def table(root: Path, things: Mapping[str, str], **said: Any) -> Scene:
-    """The scene of `write_table`."""
-    return Scene(SceneGraph(write_table(root, things, **said))["v1"], load_domain())
+    relations = [
+        relation(hand, name, "human_actions", value, (start, end)) for hand, value, name, start, end in contacts
+    ]
+    relations += [relation(name, other, "position", value, (start, end)) for name, value, other, start, end in places]
+    content = annotation_file(
+        things,
+        box_of,
+        (WIDTH, HEIGHT),
+        frames,
+        FPS,
+        [(name, kind, value, (start, end)) for name, kind, value, start, end in attributes],
+        relations,
+        *([(name, (start, end)) for name, start, end in rows] for rows in (activities, steps)),
+    )
+    return scene_of(root, content)

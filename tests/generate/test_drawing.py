@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally, alike, decide
+from barista_bench.generate.candidates import (
+    DECIDED,
+    REPEATED,
+    Choice,
+    QuestionCandidate,
+    Tally,
+    alike,
+    decide,
+    reasons_of,
+)
 from barista_bench.generate.drawing import draw, once_an_event, thin, with_choices
 from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
 from barista_bench.generate.statements import HasValue, Seen
@@ -39,22 +48,22 @@ def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp
     attributes = [("cup", "state", "empty", (0, 50)), ("cup", "state", "full", (50, 100))]
     content = graph_document({"cup": "coffee cup"}, attributes=attributes, seen={"cup": [(0, 80)]})
     scene = scene_of(tmp_path, content)
-    verdict = decide(candidate(20), scene, 3)
-    assert verdict.candidate is not None
-    assert {choice.text for choice in verdict.candidate.wrong} == {"being filled", "full", "emptying"}
-    assert decide(candidate(60), scene, 3).reason == "the graph does not prove the answer"
-    assert decide(candidate(95), scene, 3).reason == "what it is about is not well to be seen"
-    assert decide(candidate(20), scene, 4).reason == "too few answers that the graph excludes"
+    proved = decide(candidate(20), scene, 3)
+    assert isinstance(proved, QuestionCandidate)
+    assert {choice.text for choice in proved.wrong} == {"being filled", "full", "emptying"}
+    assert decide(candidate(60), scene, 3) == "the graph does not prove the answer"
+    assert decide(candidate(95), scene, 3) == "what it is about is not well to be seen"
+    assert decide(candidate(20), scene, 4) == "too few answers that the graph excludes"
 
 
 def test_of_one_event_a_subtask_asks_once_and_counts_the_others() -> None:
     tally = Tally()
     asked = [candidate(at, answer=answer) for at in range(10) for answer in ("empty", "full")]
     for one in asked:
-        tally.add(one.subtask, DECIDED)
+        tally[one.subtask, DECIDED] += 1
     kept = once_an_event(asked, 0, tally)
     assert sorted(one.answer_class for one in kept) == ["empty", "full"]
-    assert tally.reasons("state") == {DECIDED: 2, REPEATED: 18}
+    assert reasons_of("state", tally) == {DECIDED: 2, REPEATED: 18}
     assert kept == once_an_event(asked[::-1], 0, Tally())[::-1]
     named = [msgspec.structs.replace(one, event=f"at {one.frames[0]}") for one in asked]
     assert len(once_an_event(named, 0, Tally())) == 10

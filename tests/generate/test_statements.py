@@ -12,7 +12,6 @@ from barista_bench.generate.statements import (
     Changes,
     Does,
     DoesNext,
-    Finished,
     HasValue,
     Located,
     Precedes,
@@ -89,10 +88,6 @@ def scene(tmp_path: Path) -> Scene:
         (Precedes(("cup", "pot"), 95), True),
         (Precedes(("pot", "cup"), 95), False),
         (Precedes(("pot", "cup"), 65), None),
-        (Finished("Prepare cup", 50), True),
-        (Finished("Serve coffee", 50), False),
-        (Finished("Serve coffee", 70), None),
-        (Finished("Clean up", 70), None),
     ],
     ids=str,
 )

@@ -12,7 +12,7 @@ from barista_bench.benchmarks.tog_bench.release import open_release
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import QuestionCandidate, Tally
+from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import SPARE, generate, offers_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench import ToGBenchFamily
@@ -56,7 +56,7 @@ def test_what_others_could_be_taken_for_must_be_touched_unless_there_is_one_of_a
     assert candidates["Dust the coffee mill."].objects == ("mill",)
     assert not any("spoon" in candidate.objects for candidate in candidates.values())
     reason = "no hand touches it, and its name could mean a thing that is not annotated"
-    assert tally.reasons("implicit_1")[reason] == 1
+    assert reasons_of("implicit_1", tally)[reason] == 1
 
 
 def test_a_touch_of_a_part_touches_the_whole(tmp_path: Path) -> None:
@@ -68,13 +68,13 @@ def test_a_touch_of_a_part_touches_the_whole(tmp_path: Path) -> None:
 def test_a_wish_that_two_things_could_serve_is_refused(tmp_path: Path) -> None:
     candidates, tally = asked(table(tmp_path, {"cup": "coffee cup", "glass": "glass"}))
     assert "I would like something to drink from." not in candidates
-    assert tally.reasons("implicit_1")["several things in the video could serve"] == 2
+    assert reasons_of("implicit_1", tally)["several things in the video could serve"] == 2
 
 
 def test_a_name_that_two_things_have_is_refused(tmp_path: Path) -> None:
     candidates, tally = asked(table(tmp_path, {"one": "spoon", "other": "spoon"}))
     assert candidates == {}
-    assert tally.reasons("explicit_1")["its name could mean another thing in the video"] > 0
+    assert reasons_of("explicit_1", tally)["its name could mean another thing in the video"] > 0
 
 
 def test_what_would_make_for_another_answer_must_not_be_in_the_video(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_what_would_make_for_another_answer_must_not_be_in_the_video(tmp_path: P
     assert wish in asked(table(tmp_path / "sugar", things, contacts=held("sugar")))[0]
     candidates, tally = asked(table(tmp_path / "jar", {**things, "jar": "jar"}, contacts=held("sugar", "jar")))
     assert wish not in candidates
-    assert tally.reasons("implicit_1")["something in the video would make for another answer"] == 1
+    assert reasons_of("implicit_1", tally)["something in the video would make for another answer"] == 1
 
 
 def test_what_no_shown_frame_shows_is_refused(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_no_shown_frame_shows_is_refused(tmp_path: Path) -> None:
         scene = table(tmp_path / str(spans), {"saucer": "saucer"}, seen={"saucer": spans})
         candidates, tally = asked(scene)
         assert ("Bring me the saucer." in candidates) is is_asked
-        refused = tally.reasons("explicit_1").get("it is not well to be seen on the frames shown", 0)
+        refused = reasons_of("explicit_1", tally).get("it is not well to be seen on the frames shown", 0)
         assert (refused > 0) is not is_asked
 
 
@@ -118,19 +118,24 @@ def test_what_hands_bring_about_can_be_asked_for_and_what_happens_by_itself_cann
     assert f"Put the coffee cup on the saucer.{HANDLED}" in candidates
     candidates, tally = asked(table(tmp_path / "alone", things, **said))
     assert f"Open the drawer.{HANDLED}" not in candidates
-    assert tally.reasons("explicit_1")["the graph shows no hand that does it"] == 1
+    assert reasons_of("explicit_1", tally)["the graph shows no hand that does it"] == 1
 
 
 def test_a_whole_and_its_part_are_not_two_objects(tmp_path: Path) -> None:
     parts = [("jar", "part of", "machine", 0, 120)]
     candidates, tally = asked(table(tmp_path, {"machine": "coffee machine", "jar": "jar"}, places=parts))
     assert all(len(candidate.objects) == 1 for candidate in candidates.values())
-    assert tally.reasons("explicit_2") == {} or "one is a part of the other" in tally.reasons("explicit_2")
+    assert reasons_of("explicit_2", tally) == {} or "one is a part of the other" in reasons_of("explicit_2", tally)
 
 
 def test_intervals_leave_out_what_is_shorter_than_a_second(tmp_path: Path) -> None:
     spans = [(0, 30), (35, 60), (75, 80), (100, 115)]
     assert stretches(table(tmp_path, {"towel": "towel"}, seen={"towel": spans}), "towel") == [(0, 60), (100, 115)]
+
+
+def test_no_family_is_an_error_that_says_so(small_kitchen: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"families: none is named.*Remedy"):
+        generate(small_kitchen, tmp_path / "out", [])
 
 
 def test_a_domain_without_instructions_is_an_error_that_says_so() -> None:
@@ -177,7 +182,7 @@ def test_the_oracle_is_perfect_on_what_is_generated(generated: Path) -> None:
 def test_what_is_held_of_many_videos_does_not_grow_with_them(small_kitchen: Path) -> None:
     graph = SceneGraph(small_kitchen)
     assert len(graph.video_ids) >= 3  # each of which may offer `SPARE`
-    held = offers_of(graph, {"tog_bench": ToGBenchFamily(load_domain())}, None, per_subtask=1, seed=0)
+    held = offers_of(graph, {"tog_bench": ToGBenchFamily(load_domain())}, per_subtask=1, seed=0)
     counts = Counter(candidate.subtask for candidate in held.candidates["tog_bench"])
     assert 0 < max(counts.values()) <= 2 * SPARE
 

@@ -10,7 +10,7 @@ import pytest
 
 from barista_bench.benchmarks.vista.release import open_release
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Tally
+from barista_bench.generate.candidates import Tally, reasons_of
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
@@ -123,7 +123,7 @@ def test_actions_that_no_clip_can_show_are_counted_with_the_reason(
     tally = Tally()
     candidates = list(ViSTaFamily(load_domain()).decided(scene_of(tmp_path, activities=activities), tally))
     assert {candidate.subtask for candidate in candidates} == {"on_v_off"}  # which asks for no action
-    assert any(reason in why for why in tally.reasons("objects"))
+    assert any(reason in why for why in reasons_of("objects", tally))
 
 
 def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
     said = {"attributes": [("cup", "state", "empty", 0, 120)], "places": [("coffee", "inside", "cup", 0, 120)]}
     tally = Tally()
     assert not list(ViSTaFamily(load_domain()).decided(table(tmp_path, things, **said), tally))
-    assert tally.reasons("on_v_off")["something is inside of it"] > 0
+    assert reasons_of("on_v_off", tally)["something is inside of it"] > 0
 
 
 def items_of(scene: Scene) -> list[Item]:

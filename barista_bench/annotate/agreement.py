@@ -9,16 +9,16 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import cohen_kappa_score
 
-from barista_bench.annotate.project import ACCEPTED_LAYERS, SEGMENTS, VideoFiles
+from barista_bench.annotate.project import VideoFiles
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import (
     AcceptedFile,
-    AcceptedLayersFile,
     Layers,
     ProjectRecord,
     Range,
     SegmentsFile,
 )
+from barista_bench.errors import DataError
 from barista_bench.metrics.region_boundary.scoring import boundary_f
 from barista_bench.scene_graph.masks import Rle, mask_ious
 
@@ -50,8 +50,6 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     Raises:
         DataError: the videos are not the same file, or a file of either cannot be read.
     """
-    from barista_bench.errors import DataError
-
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"
         raise DataError(f"{first.video_id}: the second annotator's video is another file. Remedy: {remedy}")
@@ -66,7 +64,7 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
             ious.append(float(mask_ious([rles[0]], [rles[1]])[0, 0]) if rles[0] and rles[1] else 0.0)
             codes = [msgspec.to_builtins(rle) for rle in rles if rle]
             boundaries.append(float(boundary_f(*codes)) if len(codes) == 2 else 0.0)
-    layers = _layers(first), _layers(second)
+    layers = first.accepted_layers(), second.accepted_layers()
     return AnnotatorAgreement(
         keyframes=len(shared),
         mask_iou=_mean(ious),
@@ -113,10 +111,6 @@ def _both(mine: Mapping[str, Rle], theirs: Mapping[str, Rle], pairs: Mapping[str
     yield from ((back.get(other, ""), other) for other in sorted(theirs) if other not in taken)
 
 
-def _layers(video: VideoFiles) -> Layers:
-    return video.read(ACCEPTED_LAYERS, AcceptedLayersFile).layers if video.has(ACCEPTED_LAYERS) else Layers()
-
-
 def _plain(pairs: Mapping[str, str] | None) -> dict[str, str] | None:
     return None if pairs is None else {name.split("\0")[1]: other.split("\0")[1] for name, other in pairs.items()}
 
@@ -161,12 +155,9 @@ def _labels(entries: Iterable[tuple[str, Range]], frames: int) -> list[str]:
 
 
 def _segment_iou(first: VideoFiles, second: VideoFiles) -> float | None:
-    if not (first.has(SEGMENTS) and second.has(SEGMENTS)):
+    if not (first.has(SegmentsFile) and second.has(SegmentsFile)):
         return None
-    mine, theirs = (
-        {frame for span in video.read(SEGMENTS, SegmentsFile).segments for frame in range(*span)}
-        for video in (first, second)
-    )
+    mine, theirs = ({frame for span in video.segments() for frame in range(*span)} for video in (first, second))
     return round(len(mine & theirs) / len(mine | theirs), 6) if mine | theirs else None
 
 

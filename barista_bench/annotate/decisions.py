@@ -31,12 +31,6 @@ from scipy import ndimage
 
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project import (
-    ACCEPTED,
-    ACCEPTED_LAYERS,
-    EDITS,
-    PROMPTS,
-    PROPOSALS,
-    SIGNAL,
     VOCABULARY_FILE,
     Project,
     VideoFiles,
@@ -206,16 +200,14 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     who = decisions.by or by
     if not who or not who.strip():
         raise DataError(f"{decisions.video}: nobody says so. Remedy: name the person in `by`, or with --by")
-    files: dict[str, ProjectRecord] = {}
     signal = _signal(decisions, video, who)
-    if signal:
-        files[SIGNAL] = signal
+    records: list[ProjectRecord] = [signal] if signal else []
     if decisions.prompts:
-        files[PROMPTS] = _prompts(decisions.prompts, video, domain)
+        records.append(_prompts(decisions.prompts, video, domain))
     accepted = video.accepted()
     if decisions.keyframes or decisions.objects:
         accepted = _accepted(decisions, video, domain, accepted, who)
-        files[ACCEPTED] = accepted
+        records.append(accepted)
     edits = [*video.edits(), *(SignedEdit(by=who, edit=edit) for edit in decisions.edits)]
     try:
         categories = Identities(accepted, [], edits).categories
@@ -223,13 +215,13 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
         raise DataError(f"{video.video_id}: {error}") from error
     if decisions.layers is not None:
         _check_layers(decisions.layers, video, categories)
-        files[ACCEPTED_LAYERS] = AcceptedLayersFile(by=who, when=decisions.when, layers=decisions.layers)
-    for name, record in files.items():
-        video.write(name, record)
+        records.append(AcceptedLayersFile(by=who, when=decisions.when, layers=decisions.layers))
+    for record in records:
+        video.write(record)
     if decisions.edits:
         video.folder.mkdir(exist_ok=True)
-        write_whole(video.folder / EDITS, b"".join(msgspec.json.encode(edit) + b"\n" for edit in edits))
-    return [*files, *([EDITS] if decisions.edits else [])]
+        write_whole(video.file(SignedEdit), b"".join(msgspec.json.encode(edit) + b"\n" for edit in edits))
+    return [*(record.FILE for record in records), *([SignedEdit.FILE] if decisions.edits else [])]
 
 
 def _signal(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | None:
@@ -307,14 +299,14 @@ def _proposed(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposa
     """The proposals that a keyframe accepts, by object."""
     if not keyframe.proposals:
         return {}
-    given = video.read(PROPOSALS, ProposalsFile).keyframes if video.has(PROPOSALS) else []
+    given = video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []
     by_id = {item.id: item for entry in given if entry.frame == keyframe.frame for item in entry.proposals}
     for name, proposal_id in keyframe.proposals.items():
         if proposal_id not in by_id:
             what = f"keyframe {keyframe.frame}: no proposal {proposal_id!r} for {name!r}"
-            raise DataError(f"{video.video_id}: {what}. Remedy: see {PROPOSALS} of the video")
+            raise DataError(f"{video.video_id}: {what}. Remedy: see {ProposalsFile.FILE} of the video")
     proposals = {name: by_id[proposal_id] for name, proposal_id in keyframe.proposals.items()}
-    check_masks((item.rle for item in proposals.values()), video.source, video.folder / PROPOSALS)
+    check_masks((item.rle for item in proposals.values()), video.source, video.file(ProposalsFile))
     return proposals
 
 

@@ -14,7 +14,7 @@ import msgspec
 from PIL import Image
 
 from barista_bench.annotate.geometry import until_next
-from barista_bench.annotate.project import DESCRIBED, LINKS, SEGMENTS, Project, writing
+from barista_bench.annotate.project import Project, VideoFiles, writing
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import (
     AcceptedKeyframe,
@@ -23,13 +23,12 @@ from barista_bench.annotate.records import (
     LayerRelation,
     Layers,
     LayerSegment,
+    LinksFile,
     Name,
     Provenance,
     Range,
-    SegmentsFile,
     digest,
 )
-from barista_bench.annotate.stages import Work
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
@@ -105,20 +104,19 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
     with writing(project.folder):
         for video_id in sorted(project.file.videos):
             try:
-                yield _described(Work(project, project.video(video_id)), model, config)
+                yield _described(project.video(video_id), model, config)
             except DataError as error:
                 yield VideoDescription(video_id, problem=str(error))
 
 
-def _described(work: Work, model: Model, config: GenerationConfig) -> VideoDescription:
-    video, domain = work.video, work.project.vocabulary()
-    if not video.has(LINKS):
+def _described(video: VideoFiles, model: Model, config: GenerationConfig) -> VideoDescription:
+    domain = video.project.vocabulary()
+    if not video.has(LinksFile):
         raise DataError(f"{video.video_id}: has no tracks yet. Remedy: run `barista-bench annotate run` first")
-    identities, identity = work.identities(), model.identity
+    identities, identity = video.identities(), model.identity
     keyframes = [identities.renamed(keyframe) for keyframe in video.accepted().keyframes]
-    spans = video.read(SEGMENTS, SegmentsFile).segments if video.has(SEGMENTS) else []
     asked_with = (identity.name, identity.revision, identity.settings, dataclasses.asdict(config), video.source.sha256)
-    before = video.read(DESCRIBED, DescribedFile).answers if video.has(DESCRIBED) else {}
+    before = video.read(DescribedFile).answers if video.has(DescribedFile) else {}
     provenance = Provenance.of("described", identity, asked_with)
     failures: list[str] = []
     with video.open() as frames:
@@ -126,7 +124,7 @@ def _described(work: Work, model: Model, config: GenerationConfig) -> VideoDescr
             _about_keyframe(k, identities.categories, domain, asked_with, frames.read) for k in keyframes
         )
         questions = [question for question in about_keyframes if question.names]
-        questions += [_about_segment(span, domain, asked_with, frames.read) for span in spans]
+        questions += [_about_segment(span, domain, asked_with, frames.read) for span in video.segments()]
         answers = {question.key: before[question.key] for question in questions if question.key in before}
         waiting = [question for question in questions if question.key not in answers]
         while waiting:
@@ -137,12 +135,12 @@ def _described(work: Work, model: Model, config: GenerationConfig) -> VideoDescr
                     failures.append(answer.error)
                 else:
                     answers[question.key] = answer.text.encode("utf-8", "backslashreplace").decode()
-            video.write(DESCRIBED, _read(questions, answers, video.source.frames, provenance))
+            video.write(_read(questions, answers, video.source.frames, provenance))
     if failures:
         what = f"{len(failures)} of {len(questions)} questions failed, first: {failures[0]}"
         raise DataError(f"{video.video_id}: {what}. Remedy: see to the cause, and start the same command again")
     described = _read(questions, answers, video.source.frames, provenance)
-    video.write(DESCRIBED, described)
+    video.write(described)
     return VideoDescription(video.video_id, len(questions), len(answers), described.unusable)
 
 

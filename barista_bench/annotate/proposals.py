@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.annotate.detection import Detection, Detector
-from barista_bench.annotate.project import PROMPTS, VideoFiles
+from barista_bench.annotate.project import VideoFiles
 from barista_bench.annotate.propagation import Propagator, decoded_frames
 from barista_bench.annotate.records import (
     AcceptedKeyframe,
     KeyframeProposals,
     MaskPrompt,
     PromptPoint,
+    PromptsFile,
     Proposal,
     ProposalOrigin,
     digest,
@@ -155,10 +156,10 @@ class Proposer:
     def _check(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
         if prompts and self.segmenter is None:
             remedy = 'name a checkpoint of SAM as "segmenter" in project.json'
-            raise DataError(f"{video.folder / PROMPTS}: nothing can answer prompts. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: nothing can answer prompts. Remedy: {remedy}")
         if self.detector is None and any(prompt.words for prompt in prompts):
             remedy = 'name a "detector" in project.json, or give a box or points'
-            raise DataError(f"{video.folder / PROMPTS}: nothing can look for words. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: nothing can look for words. Remedy: {remedy}")
 
     def _segmented(self, picture: NDArray[np.uint8], prompts: Sequence[MaskPrompt]) -> Iterator[Proposal]:
         """A person's prompts, and where there is none, all that the detector sees."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -30,7 +30,12 @@ RecordT = TypeVar("RecordT")
 
 
 class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all records: a field that the format does not know is an error."""
+    """Base of all records: a field that the format does not know is an error.
+
+    `FILE` is the name of the file in a video's folder that holds such a record, or one a line.
+    """
+
+    FILE: ClassVar[str]
 
 
 # ---------------------------------------------------------------- project.json
@@ -110,6 +115,7 @@ class Provenance(ProjectRecord, frozen=True, kw_only=True):
 class SignalFile(ProjectRecord, frozen=True, kw_only=True):
     """Contact confidence of each frame, null where nothing was measured. `by`: the person or program that says so."""
 
+    FILE = "signal.json"
     by: str
     verified: bool
     confidence: list[Confidence | None]
@@ -117,6 +123,7 @@ class SignalFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class SegmentsFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "segments.json"
     provenance: Provenance
     segments: list[Range]
 
@@ -129,6 +136,7 @@ class AskedKeyframe(ProjectRecord, frozen=True, kw_only=True):
 
 
 class KeyframesFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "keyframes.json"
     provenance: Provenance
     keyframes: list[AskedKeyframe]
 
@@ -156,6 +164,7 @@ class MaskPrompt(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PromptsFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "prompts.json"
     prompts: list[MaskPrompt]
 
 
@@ -181,6 +190,7 @@ class KeyframeProposals(ProjectRecord, frozen=True, kw_only=True):
 
 
 class ProposalsFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "proposals.json"
     provenance: Provenance
     verified: Literal[False] = False
     keyframes: list[KeyframeProposals]
@@ -212,6 +222,7 @@ class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
 class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
     """`objects`: category by object id. `corrections`: masks that replaced one, or came where none was asked for."""
 
+    FILE = "accepted.json"
     objects: dict[Name, Name]
     keyframes: list[AcceptedKeyframe]
     corrections: int = 0
@@ -226,6 +237,7 @@ class Boundary(ProjectRecord, frozen=True, kw_only=True):
 
 
 class LinksFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "links.json"
     provenance: Provenance
     boundaries: list[Boundary]
 
@@ -238,6 +250,7 @@ class TrackMask(ProjectRecord, frozen=True, kw_only=True):
 class TrackLine(ProjectRecord, frozen=True, kw_only=True):
     """One frame of tracks.jsonl; its first line is the provenance."""
 
+    FILE = "tracks.jsonl"
     frame: Frame
     masks: dict[str, TrackMask]
 
@@ -254,6 +267,7 @@ class Doubt(ProjectRecord, frozen=True, kw_only=True):
 class ReviewFile(ProjectRecord, frozen=True, kw_only=True):
     """The frames to look at, most doubtful first, one entry a frame."""
 
+    FILE = "review.json"
     provenance: Provenance
     frames: list[Doubt]
 
@@ -290,6 +304,7 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
 class LayersFile(ProjectRecord, frozen=True, kw_only=True):
     """Proposals by geometry, and what keyframes say carried forward: unverified until a person accepts them."""
 
+    FILE = "layers.json"
     provenance: Provenance
     verified: Literal[False] = False
     layers: Layers
@@ -299,11 +314,13 @@ class DescribedFile(LayersFile, frozen=True, kw_only=True):
     """Proposals by a model. `answers` are its texts, by question; `unusable` counts answers, and claims in them, that
     name nothing that was asked about."""
 
+    FILE = "described.json"
     answers: dict[str, str]
     unusable: int
 
 
 class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "accepted_layers.json"
     by: str
     when: str | None = None
     layers: Layers
@@ -344,6 +361,7 @@ Edit: TypeAlias = Merge | Split | Rename | Undo
 
 
 class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "edits.jsonl"
     by: str
     edit: Edit
 

@@ -15,17 +15,9 @@ from typer.testing import CliRunner
 from barista_bench.annotate import exporting, stages
 from barista_bench.annotate.decisions import accept, from_graph
 from barista_bench.annotate.exporting import export, remux
-from barista_bench.annotate.project import (
-    ACCEPTED_LAYERS,
-    LINKS,
-    TRACKS,
-    Project,
-    VideoFiles,
-    open_project,
-    start,
-    writing,
-)
+from barista_bench.annotate.project import Project, VideoFiles, open_project, start, writing
 from barista_bench.annotate.records import (
+    AcceptedLayersFile,
     DecidedKeyframe,
     Decisions,
     LayerRelation,
@@ -34,6 +26,7 @@ from barista_bench.annotate.records import (
     Merge,
     Rename,
     Split,
+    TrackLine,
     Undo,
 )
 from barista_bench.annotate.running import run, run_video
@@ -159,7 +152,7 @@ def test_after_a_kill_in_the_middle_finished_segments_are_not_propagated_again(
     status = killed_at(2, before=False, work=lambda: run_video(video.folder.parent, VIDEO))  # links, first segment
     assert status == -signal.SIGKILL
     assert (video.folder / "tracks" / "0000.jsonl").exists()
-    assert not video.has(TRACKS)
+    assert not video.has(TrackLine)
     spans = watched(monkeypatch)
     propagated(video)
     assert [span.stop for span in spans] == [video.source.frames]
@@ -209,7 +202,7 @@ def test_a_correction_propagates_only_its_segment_again(
 def test_objects_of_segments_that_hide_their_ids_are_linked(small_kitchen: Path, tmp_path: Path) -> None:
     video = annotated(small_kitchen, started(small_kitchen, tmp_path, propagator="flow"), hidden=True)
     propagated(video)
-    (links,) = [boundary.links for boundary in video.read(LINKS, LinksFile).boundaries]
+    (links,) = [boundary.links for boundary in video.read(LinksFile).boundaries]
     assert links
     assert all(later.partition(":")[2] == earlier.partition(":")[2] for later, earlier in links.items())
     asked = video.asked()
@@ -232,14 +225,14 @@ def test_identities_are_split_merged_renamed_and_all_of_it_undone(video: VideoFi
     assert name not in lines[second]
     assert lines[second]["new"].counts == before[second].masks[name].counts
     assert "new" not in lines[0]
-    assert stages.Work(project, video).identities().categories["new"] == "spoon"
+    assert video.identities().categories["new"] == "spoon"
     accept(project, Decisions(video=VIDEO, edits=[Merge(into=name, objects=["new"])]), "ben")
     propagated(video)
     assert list(video.tracks()) == before
     accept(project, Decisions(video=VIDEO, edits=[Undo(line=3), Undo(line=2), Undo(line=1)]), "ben")
     propagated(video)
     assert list(video.tracks()) == before
-    assert "new" not in stages.Work(project, video).identities().categories
+    assert "new" not in video.identities().categories
 
 
 def test_two_objects_of_one_keyframe_cannot_be_merged(video: VideoFiles, project: Project) -> None:
@@ -290,7 +283,7 @@ def test_a_video_that_is_replaced_or_goes_costs_that_video(small_kitchen: Path, 
 
 def test_a_damaged_line_of_tracks_costs_that_video(video: VideoFiles, tmp_path: Path) -> None:
     propagated(video)
-    path = video.folder / TRACKS
+    path = video.file(TrackLine)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:7], b'{"frame": 6, "masks": 1}\n', *lines[8:]]))
     with pytest.raises(DataError, match="line 8"):
@@ -319,9 +312,9 @@ def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Proj
         with pytest.raises(ConfigError, match="another process works on this project"):
             accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
     assert child == 3
-    assert not video.has(TRACKS)
+    assert not video.has(TrackLine)
     assert in_child(lambda: list(run(project))) == 0
-    assert video.has(TRACKS)
+    assert video.has(TrackLine)
 
 
 def test_settings_that_cannot_be_used_stop_the_run(video: VideoFiles, project: Project) -> None:
@@ -337,7 +330,7 @@ def test_settings_that_cannot_be_used_stop_the_run(video: VideoFiles, project: P
 def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_known(
     video: VideoFiles, project: Project, tmp_path: Path
 ) -> None:
-    (video.folder / ACCEPTED_LAYERS).unlink()
+    (video.file(AcceptedLayersFile)).unlink()
     propagated(video)
     assert export(project.folder, tmp_path / "a").videos[VIDEO].relations == 0
     names = list(video.accepted().objects)[:2]

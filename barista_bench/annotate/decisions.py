@@ -328,14 +328,12 @@ def _masks(keyframe: DecidedKeyframe, video: VideoFiles, objects: Mapping[str, s
 
 
 def _check_layers(layers: Layers, video: VideoFiles, categories: Mapping[str, str]) -> None:
-    named = [(attribute.object, attribute.ranges) for attribute in layers.attributes]
-    for relation in layers.relations:
-        named += [(relation.source, relation.ranges), (relation.target, relation.ranges)]
-    for name, ranges in named:
-        if name not in categories:
-            raise DataError(f"{video.video_id}: layers: {name!r} is no object. Remedy: name it in `objects`")
-        for span in ranges:
-            _check_range(video, f"layers: {name!r}", span)
+    for entry in layers.claims:
+        for name in entry.objects:
+            if name not in categories:
+                raise DataError(f"{video.video_id}: layers: {name!r} is no object. Remedy: name it in `objects`")
+        for span in entry.ranges:
+            _check_range(video, f"layers: {entry.objects[0]!r}", span)
     for segment in (*layers.activities, *layers.process_steps):
         _check_range(video, f"layers: {segment.name!r}", segment.range)
 
@@ -346,35 +344,18 @@ def _check_range(video: VideoFiles, key: str, span: Range) -> None:
         raise DataError(f"{video.video_id}: {key}: {list(span)} is no range of frames. Remedy: {remedy}")
 
 
-def unknown_terms(layers: Layers, domain: Domain) -> Sequence[str]:
-    """Terms that the vocabulary does not hold, sorted: proposals until its curator adds them to vocabulary.yaml."""
-    terms = {
-        f"attributes.{attribute.type}: {attribute.value}"
-        for attribute in layers.attributes
-        if not _is_attribute(domain, attribute.type, attribute.value)
-    }
-    terms |= {
-        f"{relation.type}: {relation.value}"
-        for relation in layers.relations
-        if not _is_relation(domain, relation.type, relation.value)
-    }
-    return sorted(terms)
+def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[str]]:
+    """The layers in the vocabulary's terms, and the terms that it lacks, sorted: proposals for its curator."""
 
+    def is_attribute(entry: LayerAttribute) -> bool:
+        return domain.relation_of(entry.type, entry.value, entry.value) is not None
 
-def _is_attribute(domain: Domain, kind: str, value: str) -> bool:
-    return domain.relation_of(kind, value, value) is not None
+    def is_relation(entry: LayerRelation) -> bool:
+        is_contact = entry.type == domain.contact_type and entry.value in domain.contacts
+        return is_contact or (entry.type == domain.place_type and entry.value in domain.places)
 
-
-def _is_relation(domain: Domain, kind: str, value: str) -> bool:
-    return (kind == domain.contact_type and value in domain.contacts) or (
-        kind == domain.place_type and value in domain.places
-    )
-
-
-def known_layers(layers: Layers, domain: Domain) -> Layers:
-    """The layers without terms that the vocabulary does not hold (yet)."""
-    return msgspec.structs.replace(
-        layers,
-        attributes=[entry for entry in layers.attributes if _is_attribute(domain, entry.type, entry.value)],
-        relations=[entry for entry in layers.relations if _is_relation(domain, entry.type, entry.value)],
-    )
+    left_out = {f"attributes.{item.type}: {item.value}" for item in layers.attributes if not is_attribute(item)}
+    left_out |= {f"{item.type}: {item.value}" for item in layers.relations if not is_relation(item)}
+    attributes, relations = filter(is_attribute, layers.attributes), filter(is_relation, layers.relations)
+    known = msgspec.structs.replace(layers, attributes=list(attributes), relations=list(relations))
+    return known, sorted(left_out)

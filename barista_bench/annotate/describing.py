@@ -18,9 +18,8 @@ from barista_bench.annotate.project import Project, VideoFiles, writing
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import (
     AcceptedKeyframe,
+    Claim,
     DescribedFile,
-    LayerAttribute,
-    LayerRelation,
     Layers,
     LayerSegment,
     LinksFile,
@@ -39,9 +38,6 @@ from barista_bench.scene_graph.release import MALFORMED
 
 _SHOWN = 4  # frames of a stretch of contact
 _LONGEST = 200  # characters of a `Name`
-_ATTRIBUTE, _RELATION = "attribute", "relation"
-Claim: TypeAlias = tuple[str, ...]
-"""`attribute`, object, type, value; or `relation`, source, target, type, value."""
 
 
 class VideoDescription(NamedTuple):
@@ -59,12 +55,20 @@ class _SeenAttribute(msgspec.Struct):
     type: str
     value: str
 
+    @property
+    def marks(self) -> tuple[int, ...]:
+        return (self.object,)
+
 
 class _SeenRelation(msgspec.Struct):
     source: int
     target: int
     type: str
     value: str
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        return self.source, self.target
 
 
 class _KeyframeAnswer(msgspec.Struct):
@@ -75,10 +79,6 @@ class _KeyframeAnswer(msgspec.Struct):
 class _SegmentAnswer(msgspec.Struct):
     verb: Name
     thing: Name
-
-    @property
-    def words(self) -> str:
-        return f"{self.verb} {self.thing}"[:_LONGEST].capitalize()
 
 
 class _Question(NamedTuple):
@@ -218,41 +218,25 @@ def _read(questions: list[_Question], answers: Mapping[str, str], count: int, pr
             data = text[text.index("{") : text.rindex("}") + 1]
             if question.names:
                 answer = msgspec.json.decode(data, type=_KeyframeAnswer)
-                claims[question.span[0]] = set(_claims(answer, question.names))
-                unusable += len(answer.attributes) + len(answer.relations) - len(list(_claims(answer, question.names)))
+                usable = list(_claims(answer, question.names))
+                claims[question.span[0]] = set(usable)
+                unusable += len(answer.attributes) + len(answer.relations) - len(usable)
             else:
                 seen = msgspec.json.decode(data, type=_SegmentAnswer)
-                activities.append(
-                    LayerSegment(name=f"{seen.verb} {seen.thing}".strip().capitalize(), range=question.span)
-                )
+                words = f"{seen.verb} {seen.thing}".strip().capitalize()[:_LONGEST]
+                activities.append(LayerSegment(name=msgspec.convert(words, Name), range=question.span))
         except (ValueError, *MALFORMED):
             unusable += 1
-    ranges = until_next(claims, count) if claims else {}
-    layers = Layers(
-        attributes=[
-            LayerAttribute(object=claim[1], type=claim[2], value=claim[3], ranges=spans)
-            for claim, spans in sorted(ranges.items())
-            if claim[0] == _ATTRIBUTE
-        ],
-        relations=[
-            LayerRelation(source=claim[1], target=claim[2], type=claim[3], value=claim[4], ranges=spans)
-            for claim, spans in sorted(ranges.items())
-            if claim[0] == _RELATION
-        ],
-        activities=activities,
-    )
+    layers = Layers.of(until_next(claims, count) if claims else {}, activities)
     return DescribedFile(provenance=provenance, answers=dict(sorted(answers.items())), unusable=unusable, layers=layers)
 
 
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[Claim]:
     """Those about marks that were shown, with words that a file of layers can hold."""
     known = dict(enumerate(names, start=1))
-    for item in answer.attributes:
-        claim = (_ATTRIBUTE, known.get(item.object, ""), item.type.strip(), item.value.strip())
-        if all(0 < len(part) <= _LONGEST for part in claim):
-            yield claim
-    for relation in answer.relations:
-        ends = known.get(relation.source, ""), known.get(relation.target, "")
-        link = (_RELATION, *ends, relation.type.strip(), relation.value.strip())
-        if all(0 < len(part) <= _LONGEST for part in link) and ends[0] != ends[1]:
-            yield link
+    items: list[_SeenAttribute | _SeenRelation] = [*answer.attributes, *answer.relations]
+    for item in items:
+        objects = tuple(known.get(mark, "") for mark in item.marks)
+        kind, value = item.type.strip(), item.value.strip()
+        if all(0 < len(part) <= _LONGEST for part in (*objects, kind, value)) and len({*objects}) == len(objects):
+            yield objects, kind, value

@@ -15,7 +15,7 @@ from pathlib import Path
 import av
 
 from barista_bench.annotate.agreement import AnnotatorAgreement, agreement
-from barista_bench.annotate.decisions import known_layers, unknown_terms
+from barista_bench.annotate.decisions import within_vocabulary
 from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import (
     Layers,
@@ -110,8 +110,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
     project = open_project(folder)
     try:
         video = project.video(video_id)
-        domain, accepted_layers = project.vocabulary(), video.accepted_layers()
-        layers = known_layers(accepted_layers, domain)
+        layers, unknown = within_vocabulary(video.accepted_layers(), project.vocabulary())
         release, owners = _release(video, layers)
         other = open_project(second).video(video_id) if second else None
         (target / video_id).mkdir()
@@ -131,7 +130,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
             relations=len(layers.relations),
             activities=len(layers.activities),
             process_steps=len(layers.process_steps),
-            left_out=list(unknown_terms(accepted_layers, domain)),
+            left_out=unknown,
             agreement=agreement(video, other) if other else None,
         )
     except DataError as error:
@@ -150,8 +149,7 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
         count += 1
     if count != source.frames:
         raise DataError(f"{video.video_id}: tracks hold {count} of {source.frames} frames. Remedy: {_REMEDY}")
-    named = {attribute.object for attribute in layers.attributes}
-    named |= {name for relation in layers.relations for name in (relation.source, relation.target)}
+    named = {name for entry in layers.claims for name in entry.objects}
     categories = {name: identities.categories[name] for name in sorted(seen | named) if name in identities.categories}
     release = ReleaseFile(
         video_metadata=[ReleaseVideo(source.width, source.height, source.frames, source.fps or None)],

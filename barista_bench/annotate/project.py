@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from barista_bench import __version__
 from barista_bench.annotate.identities import Identities
+from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
 from barista_bench.annotate.records import (
     AcceptedFile,
     AcceptedLayersFile,
@@ -31,15 +32,12 @@ from barista_bench.annotate.records import (
     Layers,
     LinksFile,
     MaskPrompt,
-    ProjectFile,
     ProjectRecord,
-    ProjectSettings,
     PromptsFile,
     Range,
     SegmentsFile,
     SignedEdit,
     TrackLine,
-    VideoSource,
     read_record,
     write_record,
 )

@@ -7,6 +7,7 @@ displayed size. Every file that a stage writes says what it was made with and fr
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -36,60 +37,6 @@ class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     FILE: ClassVar[str]
-
-
-# ---------------------------------------------------------------- project.json
-
-
-class VideoSource(ProjectRecord, frozen=True, kw_only=True):
-    """`file` is relative to the project's folder of videos; sizes in pixels, as displayed."""
-
-    file: str
-    sha256: str
-    width: int
-    height: int
-    frames: int
-    fps: float
-
-
-class SegmentSettings(ProjectRecord, frozen=True, kw_only=True):
-    """See `segments.interaction_segments`; durations in seconds."""
-
-    threshold: float = 0.5
-    median_s: float = 0.3
-    shortest_s: float = 0.3
-    gap_s: float = 0.5
-
-
-class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
-    """What people may change in project.json; `run` then makes anew what depends on it.
-
-    Args:
-        propagator: `flow`, `flow+colour`, `copy_nearest`, `linear_box`, or `sam:CHECKPOINT`.
-        segments: from contact signal to segments.
-        detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
-            and looks for words; null for none.
-        segmenter: a checkpoint of SAM 2 or 3, which proposes masks from prompts, and on keyframes in the detector's
-            boxes; null for none.
-        link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
-    """
-
-    propagator: str = "flow"
-    segments: SegmentSettings = SegmentSettings()
-    detector: str | None = None
-    segmenter: str | None = None
-    link_threshold: float = 0.5
-
-
-class ProjectFile(ProjectRecord, frozen=True, kw_only=True):
-    """project.json. `lost`: files that could not be read as a video, by name, with the reason."""
-
-    version: Literal[1] = 1
-    made_with: str
-    folder: str
-    settings: ProjectSettings
-    videos: dict[str, VideoSource]
-    lost: dict[str, str]
 
 
 # ---------------------------------------------------------------- files of a video
@@ -272,11 +219,19 @@ class ReviewFile(ProjectRecord, frozen=True, kw_only=True):
     frames: list[Doubt]
 
 
+Claim: TypeAlias = tuple[tuple[str, ...], str, str]
+"""What a layer says of objects: these (one of an attribute; source and target of a relation), type and value."""
+
+
 class LayerAttribute(ProjectRecord, frozen=True, kw_only=True):
     object: Name
     type: Name
     value: Name
     ranges: list[Range]
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        return (self.object,)
 
 
 class LayerRelation(ProjectRecord, frozen=True, kw_only=True):
@@ -285,6 +240,10 @@ class LayerRelation(ProjectRecord, frozen=True, kw_only=True):
     type: Name
     value: Name
     ranges: list[Range]
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        return self.source, self.target
 
 
 class LayerSegment(ProjectRecord, frozen=True, kw_only=True):
@@ -299,6 +258,22 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
     relations: list[LayerRelation] = []
     activities: list[LayerSegment] = []
     process_steps: list[LayerSegment] = []
+
+    @property
+    def claims(self) -> list[LayerAttribute | LayerRelation]:
+        return [*self.attributes, *self.relations]
+
+    @classmethod
+    def of(cls, ranges: Mapping[Claim, list[Range]], activities: Sequence[LayerSegment] = ()) -> Layers:
+        """Claims that hold over ranges, sorted."""
+        attributes, relations = [], []
+        for (objects, kind, value), spans in sorted(ranges.items()):
+            if len(objects) == 1:
+                attributes.append(LayerAttribute(object=objects[0], type=kind, value=value, ranges=spans))
+            else:
+                source, target = objects
+                relations.append(LayerRelation(source=source, target=target, type=kind, value=value, ranges=spans))
+        return cls(attributes=attributes, relations=relations, activities=list(activities))
 
 
 class LayersFile(ProjectRecord, frozen=True, kw_only=True):

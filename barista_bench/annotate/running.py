@@ -46,7 +46,6 @@ def run_video(folder: Path, video_id: str) -> VideoOutcome:
         missing = missing_masks(video)
         if not missing:
             made += _made(video, AFTER_MASKS)
-            missing = ""
     except (ConfigError, ModelError):
         raise
     except BaristaError as error:

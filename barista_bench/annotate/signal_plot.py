@@ -26,7 +26,7 @@ def plot_signal(video: VideoFiles, folder: Path) -> Path:
 
     if not (video.has(SignalFile) and video.has(SegmentsFile)):
         raise DataError(f"{video.video_id}: has no segments yet. Remedy: accept a signal and run the project")
-    settings, fps = video.project.settings.segments, video.source.fps
+    settings, fps = video.project.settings.segments, video.source.fps or 1.0
     raw = np.array([np.nan if v is None else v for v in video.read(SignalFile).confidence], dtype=np.float64)
     seconds = np.arange(len(raw)) / fps
     figure = Figure(figsize=(9, 2.5), layout="constrained")

@@ -141,8 +141,7 @@ def _detecting(video: VideoFiles) -> ModelIdentity | None:
 def _segment(video: VideoFiles, provenance: Provenance) -> None:
     signal = video.read(SignalFile)
     confidence = [float("nan") if value is None else value for value in signal.confidence]
-    settings = msgspec.structs.asdict(video.project.settings.segments)
-    ranges = interaction_segments(confidence, video.source.fps, **settings)
+    ranges = interaction_segments(confidence, video.source.fps, video.project.settings.segments)
     video.write(SegmentsFile(provenance=provenance, segments=ranges))
 
 
@@ -222,10 +221,11 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
 def _propagated(
     propagator: Propagator, frames: FrameReader, given: dict[int, dict[str, Rle]], span: range
 ) -> Iterator[TrackLine]:
+    results: Iterator[FrameMasks]
     if set(span) <= given.keys():  # masks made elsewhere, on every frame
         results = (FrameMasks(frame, given_masks(given[frame])) for frame in span)
     else:
-        results = (result for result in propagator.propagate(frames, given, span))
+        results = propagator.propagate(frames, given, span)
     for frame, masks in results:
         rows = {
             name: TrackMask(counts=mask.rle.counts, confidence=round(min(max(mask.confidence, 0.0), 1.0), 4))

@@ -120,15 +120,15 @@ def test_nothing_is_exported_until_a_person_accepts_it(video: VideoFiles, tmp_pa
 def test_after_a_kill_only_what_was_not_answered_is_asked_again(video: VideoFiles) -> None:
     quiet = Scripted()
     described_by(video, quiet)
-    whole = (video.file(DescribedFile)).read_bytes()
-    (video.file(DescribedFile)).unlink()
+    whole = video.file(DescribedFile).read_bytes()
+    video.file(DescribedFile).unlink()
     assert in_child(lambda: described_by(video, Scripted(killed_at=3))) == -signal.SIGKILL
     assert len(video.read(DescribedFile).answers) == 2  # the first batch
     again = Scripted()
     again.requests = quiet.requests[:2]  # as if it had been asked these
     described_by(video, again)
     assert [request.request_id for request in again.requests] == [request.request_id for request in quiet.requests]
-    assert (video.file(DescribedFile)).read_bytes() == whole
+    assert video.file(DescribedFile).read_bytes() == whole
 
 
 def test_a_failure_is_asked_again_and_an_unusable_answer_is_counted(video: VideoFiles) -> None:
@@ -136,12 +136,20 @@ def test_a_failure_is_asked_again_and_an_unusable_answer_is_counted(video: Video
     model = Scripted()
     assert described_by(video, model).answered == described_by(video, Scripted()).questions
     assert len(model.requests) == 1
-    (video.file(DescribedFile)).unlink()
+    video.file(DescribedFile).unlink()
     strange = {"attributes": [{"object": 99, "type": "state", "value": "full"}], "relations": []}
     nested = '{"attributes": ' + "[" * 100_000 + "}"
     outcome = described_by(video, Scripted(texts={0: "I cannot tell", 1: json.dumps(strange), 2: nested + "\ud800"}))
     assert outcome.unusable == 3
     assert outcome.answered == outcome.questions
+
+
+def test_an_activity_of_no_words_is_unusable_and_one_of_many_is_cut(video: VideoFiles) -> None:
+    first = len(video.accepted().keyframes)
+    long, blank = (json.dumps({"verb": text, "thing": text}) for text in ("v" * 200, " "))
+    assert described_by(video, Scripted(texts={first: long, first + 1: blank})).unusable == 1
+    (activity,) = video.read(DescribedFile).layers.activities
+    assert activity.name == "V" + "v" * 199
 
 
 def test_a_video_without_tracks_costs_that_video(small_kitchen: Path, tmp_path: Path) -> None:
@@ -166,4 +174,4 @@ def test_the_command_takes_the_settings_of_a_run(video: VideoFiles, monkeypatch:
     refused = CliRunner().invoke(app, ["annotate", "describe", folder, "--model", "oracle"])
     assert refused.exit_code == 1
     assert "cannot describe pictures" in refused.output
-    assert msgspec.json.decode((video.file(DescribedFile)).read_bytes())["verified"] is False
+    assert msgspec.json.decode(video.file(DescribedFile).read_bytes())["verified"] is False

@@ -24,7 +24,7 @@ needed("cv2")
 
 from barista_bench.annotate.decisions import accept, from_graph, layers_of  # noqa: E402
 from barista_bench.annotate.flow_propagation import FlowPropagator  # noqa: E402
-from barista_bench.annotate.project import LAYERS, LINKS, SEGMENTS, VideoFiles, start  # noqa: E402
+from barista_bench.annotate.project import VideoFiles, start  # noqa: E402
 from barista_bench.annotate.propagation import CopyNearest, LinearBox  # noqa: E402
 from barista_bench.annotate.records import Decisions, Layers, LayersFile, LinksFile, SegmentsFile  # noqa: E402
 from barista_bench.annotate.running import run_video  # noqa: E402
@@ -130,17 +130,17 @@ def figures(clip: Path, propagator: str, step: int) -> list[str]:
                 scores.setdefault(name, []).append((region_j(*pair), boundary_f(*pair)))
         j, f = np.mean([np.mean(rows, axis=0) for rows in scores.values()], axis=0)
         result = tracking([predicted_frames], [true_frames])
-        layers, truth = video.read(LAYERS, LayersFile).layers, layers_of(graph)
+        layers, truth = video.read(LayersFile).layers, layers_of(graph)
         f1s = [
             f1(claims(layers, kind, looked, False), claims(truth, kind, looked, True))
             for kind in ("contacts", "verbs", "places", "attributes")
         ]
         in_contact = np.zeros(graph.frame_count, dtype=bool)
-        for first, last in video.read(SEGMENTS, SegmentsFile).segments:
+        for first, last in video.read(SegmentsFile).segments:
             in_contact[first:last] = True
         contact = contacts(graph) > 0
         iou = (in_contact & contact).sum() / max(1, (in_contact | contact).sum())
-        links = sum(len(boundary.links) for boundary in video.read(LINKS, LinksFile).boundaries)
+        links = sum(len(boundary.links) for boundary in video.read(LinksFile).boundaries)
         cells = [clip.name, propagator, len(asked), len(set(asked.values())), links, f"{(j + f) / 2:.3f}"]
         cells += [f"{result['HOTA']:.3f}", result["IDSW"], *(f"{value:.3f}" for value in f1s), f"{iou:.3f}"]
         return [*map(str, cells), f"{1000 * seconds / graph.frame_count:.0f}"]

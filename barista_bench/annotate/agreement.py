@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import cohen_kappa_score
 
-from barista_bench.annotate.project import ACCEPTED_LAYERS, SEGMENTS, VideoFiles
+from barista_bench.annotate.project import VideoFiles
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import (
     AcceptedFile,
-    AcceptedLayersFile,
-    Layers,
+    LayerAttribute,
+    LayerRelation,
     ProjectRecord,
     Range,
     SegmentsFile,
 )
+from barista_bench.errors import DataError
 from barista_bench.metrics.region_boundary.scoring import boundary_f
 from barista_bench.scene_graph.masks import Rle, mask_ious
 
 _SAME = 0.5
 _NONE = "none"
+CategorizedObject: TypeAlias = tuple[str, str]
+"""Category and id."""
 
 
 class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
@@ -50,46 +54,44 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     Raises:
         DataError: the videos are not the same file, or a file of either cannot be read.
     """
-    from barista_bench.errors import DataError
-
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"
         raise DataError(f"{first.video_id}: the second annotator's video is another file. Remedy: {remedy}")
     mine, theirs = _masks(first.accepted()), _masks(second.accepted())
     shared = sorted(mine.keys() & theirs.keys())
     pairs = _paired([(mine[frame], theirs[frame]) for frame in shared])
+    names = {name: other for (_, name), (_, other) in pairs.items()}
     ious: list[float] = []
     boundaries: list[float] = []
     for frame in shared:
-        for name, other in _both(mine[frame], theirs[frame], pairs):
-            rles = mine[frame].get(name), theirs[frame].get(other)
-            ious.append(float(mask_ious([rles[0]], [rles[1]])[0, 0]) if rles[0] and rles[1] else 0.0)
-            codes = [msgspec.to_builtins(rle) for rle in rles if rle]
-            boundaries.append(float(boundary_f(*codes)) if len(codes) == 2 else 0.0)
-    layers = _layers(first), _layers(second)
+        both = [(rle, theirs[frame][pairs[key]]) for key, rle in mine[frame].items() if pairs.get(key) in theirs[frame]]
+        alone = [0.0] * (len(mine[frame]) + len(theirs[frame]) - 2 * len(both))
+        ious += [*(float(mask_ious([rle], [other])[0, 0]) for rle, other in both), *alone]
+        boundaries += [*(float(boundary_f(*map(msgspec.to_builtins, pair))) for pair in both), *alone]
+    layers = first.accepted_layers(), second.accepted_layers()
     return AnnotatorAgreement(
         keyframes=len(shared),
         mask_iou=_mean(ious),
         boundary_f=_mean(boundaries),
-        attribute_kappa=_kappa([_attributes(layers[0], pairs), _attributes(layers[1], None)], first.source.frames),
-        relation_kappa=_kappa([_relations(layers[0], pairs), _relations(layers[1], None)], first.source.frames),
+        attribute_kappa=_kappa(layers[0].attributes, layers[1].attributes, names, first.source.frames),
+        relation_kappa=_kappa(layers[0].relations, layers[1].relations, names, first.source.frames),
         segment_iou=_segment_iou(first, second),
     )
 
 
-def _masks(accepted: AcceptedFile) -> dict[int, dict[str, Rle]]:
-    """Masks that are not empty by keyframe and object, each object named with its category."""
+def _masks(accepted: AcceptedFile) -> dict[int, dict[CategorizedObject, Rle]]:
+    """Masks that are not empty by keyframe and object."""
     return {
         keyframe.frame: {
-            f"{accepted.objects[name]}\0{name}": mask.rle
-            for name, mask in keyframe.masks.items()
-            if not is_empty(mask.rle)
+            (accepted.objects[name], name): mask.rle for name, mask in keyframe.masks.items() if not is_empty(mask.rle)
         }
         for keyframe in accepted.keyframes
     }
 
 
-def _paired(frames: Sequence[tuple[Mapping[str, Rle], Mapping[str, Rle]]]) -> dict[str, str]:
+def _paired(
+    frames: Sequence[tuple[Mapping[CategorizedObject, Rle], Mapping[CategorizedObject, Rle]]],
+) -> dict[CategorizedObject, CategorizedObject]:
     """Objects of the first annotator and of the second that are one, by the sum of their masks' overlaps."""
     names, others = (sorted({name for frame in frames for name in frame[side]}) for side in (0, 1))
     shared = np.zeros((len(names), len(others)))
@@ -99,52 +101,32 @@ def _paired(frames: Sequence[tuple[Mapping[str, Rle], Mapping[str, Rle]]]) -> di
         shared[np.ix_(rows, columns)] += np.where(ious >= _SAME, ious, 0)
     for row, name in enumerate(names):
         for column, other in enumerate(others):
-            if name.split("\0")[0] != other.split("\0")[0]:
+            if name[0] != other[0]:
                 shared[row, column] = 0
     pairs = zip(*linear_sum_assignment(shared, maximize=True), strict=True)
     return {names[row]: others[column] for row, column in pairs if shared[row, column] > 0}
 
 
-def _both(mine: Mapping[str, Rle], theirs: Mapping[str, Rle], pairs: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """Each object of a frame once, under both names."""
-    taken = {pairs[name] for name in mine if name in pairs}
-    back = {other: name for name, other in pairs.items()}
-    yield from ((name, pairs.get(name, "")) for name in sorted(mine))
-    yield from ((back.get(other, ""), other) for other in sorted(theirs) if other not in taken)
-
-
-def _layers(video: VideoFiles) -> Layers:
-    return video.read(ACCEPTED_LAYERS, AcceptedLayersFile).layers if video.has(ACCEPTED_LAYERS) else Layers()
-
-
-def _plain(pairs: Mapping[str, str] | None) -> dict[str, str] | None:
-    return None if pairs is None else {name.split("\0")[1]: other.split("\0")[1] for name, other in pairs.items()}
-
-
-def _attributes(layers: Layers, pairs: Mapping[str, str] | None) -> dict[tuple[str, ...], list[tuple[str, Range]]]:
-    """Values and their ranges by object and type, with the second annotator's ids; objects that are not paired go."""
-    names = _plain(pairs)
+def _stated(
+    layer: Iterable[LayerAttribute | LayerRelation], names: Mapping[str, str] | None = None
+) -> dict[tuple[str, ...], list[tuple[str, Range]]]:
+    """Values and their ranges by objects and type. Objects take the `names` that are given; those without one go."""
     rows: dict[tuple[str, ...], list[tuple[str, Range]]] = {}
-    for entry in layers.attributes:
-        name = entry.object if names is None else names.get(entry.object)
-        if name is not None:
-            rows.setdefault((name, entry.type), []).extend((entry.value, span) for span in entry.ranges)
+    for entry in layer:
+        if names is None or names.keys() >= set(entry.objects):
+            objects = [name if names is None else names[name] for name in entry.objects]
+            rows.setdefault((*objects, entry.type), []).extend((entry.value, span) for span in entry.ranges)
     return rows
 
 
-def _relations(layers: Layers, pairs: Mapping[str, str] | None) -> dict[tuple[str, ...], list[tuple[str, Range]]]:
-    names = _plain(pairs)
-    rows: dict[tuple[str, ...], list[tuple[str, Range]]] = {}
-    for entry in layers.relations:
-        ends = [name if names is None else names.get(name) for name in (entry.source, entry.target)]
-        if ends[0] is not None and ends[1] is not None:
-            key = (ends[0], ends[1], entry.type)
-            rows.setdefault(key, []).extend((entry.value, span) for span in entry.ranges)
-    return rows
-
-
-def _kappa(sides: Sequence[dict[tuple[str, ...], list[tuple[str, Range]]]], frames: int) -> float | None:
+def _kappa(
+    mine: Iterable[LayerAttribute | LayerRelation],
+    theirs: Iterable[LayerAttribute | LayerRelation],
+    names: Mapping[str, str],
+    frames: int,
+) -> float | None:
     """Over all frames and all keys that either side has; several values at once are one label."""
+    sides = [_stated(mine, names), _stated(theirs)]
     keys = sorted(sides[0].keys() | sides[1].keys())
     labels = [[label for key in keys for label in _labels(side.get(key, []), frames)] for side in sides]
     if len(set(labels[0]) | set(labels[1])) < 2:
@@ -161,12 +143,9 @@ def _labels(entries: Iterable[tuple[str, Range]], frames: int) -> list[str]:
 
 
 def _segment_iou(first: VideoFiles, second: VideoFiles) -> float | None:
-    if not (first.has(SEGMENTS) and second.has(SEGMENTS)):
+    if not (first.has(SegmentsFile) and second.has(SegmentsFile)):
         return None
-    mine, theirs = (
-        {frame for span in video.read(SEGMENTS, SegmentsFile).segments for frame in range(*span)}
-        for video in (first, second)
-    )
+    mine, theirs = ({frame for span in video.segments() for frame in range(*span)} for video in (first, second))
     return round(len(mine & theirs) / len(mine | theirs), 6) if mine | theirs else None
 
 

@@ -31,12 +31,6 @@ from scipy import ndimage
 
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project import (
-    ACCEPTED,
-    ACCEPTED_LAYERS,
-    EDITS,
-    PROMPTS,
-    PROPOSALS,
-    SIGNAL,
     VOCABULARY_FILE,
     Project,
     VideoFiles,
@@ -206,16 +200,14 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     who = decisions.by or by
     if not who or not who.strip():
         raise DataError(f"{decisions.video}: nobody says so. Remedy: name the person in `by`, or with --by")
-    files: dict[str, ProjectRecord] = {}
     signal = _signal(decisions, video, who)
-    if signal:
-        files[SIGNAL] = signal
+    records: list[ProjectRecord] = [signal] if signal else []
     if decisions.prompts:
-        files[PROMPTS] = _prompts(decisions.prompts, video, domain)
+        records.append(_prompts(decisions.prompts, video, domain))
     accepted = video.accepted()
     if decisions.keyframes or decisions.objects:
         accepted = _accepted(decisions, video, domain, accepted, who)
-        files[ACCEPTED] = accepted
+        records.append(accepted)
     edits = [*video.edits(), *(SignedEdit(by=who, edit=edit) for edit in decisions.edits)]
     try:
         categories = Identities(accepted, [], edits).categories
@@ -223,13 +215,13 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
         raise DataError(f"{video.video_id}: {error}") from error
     if decisions.layers is not None:
         _check_layers(decisions.layers, video, categories)
-        files[ACCEPTED_LAYERS] = AcceptedLayersFile(by=who, when=decisions.when, layers=decisions.layers)
-    for name, record in files.items():
-        video.write(name, record)
+        records.append(AcceptedLayersFile(by=who, when=decisions.when, layers=decisions.layers))
+    for record in records:
+        video.write(record)
     if decisions.edits:
         video.folder.mkdir(exist_ok=True)
-        write_whole(video.folder / EDITS, b"".join(msgspec.json.encode(edit) + b"\n" for edit in edits))
-    return [*files, *([EDITS] if decisions.edits else [])]
+        write_whole(video.file(SignedEdit), b"".join(msgspec.json.encode(edit) + b"\n" for edit in edits))
+    return [*(record.FILE for record in records), *([SignedEdit.FILE] if decisions.edits else [])]
 
 
 def _signal(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | None:
@@ -307,14 +299,14 @@ def _proposed(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposa
     """The proposals that a keyframe accepts, by object."""
     if not keyframe.proposals:
         return {}
-    given = video.read(PROPOSALS, ProposalsFile).keyframes if video.has(PROPOSALS) else []
+    given = video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []
     by_id = {item.id: item for entry in given if entry.frame == keyframe.frame for item in entry.proposals}
     for name, proposal_id in keyframe.proposals.items():
         if proposal_id not in by_id:
             what = f"keyframe {keyframe.frame}: no proposal {proposal_id!r} for {name!r}"
-            raise DataError(f"{video.video_id}: {what}. Remedy: see {PROPOSALS} of the video")
+            raise DataError(f"{video.video_id}: {what}. Remedy: see {ProposalsFile.FILE} of the video")
     proposals = {name: by_id[proposal_id] for name, proposal_id in keyframe.proposals.items()}
-    check_masks((item.rle for item in proposals.values()), video.source, video.folder / PROPOSALS)
+    check_masks((item.rle for item in proposals.values()), video.source, video.file(ProposalsFile))
     return proposals
 
 
@@ -336,14 +328,12 @@ def _masks(keyframe: DecidedKeyframe, video: VideoFiles, objects: Mapping[str, s
 
 
 def _check_layers(layers: Layers, video: VideoFiles, categories: Mapping[str, str]) -> None:
-    named = [(attribute.object, attribute.ranges) for attribute in layers.attributes]
-    for relation in layers.relations:
-        named += [(relation.source, relation.ranges), (relation.target, relation.ranges)]
-    for name, ranges in named:
-        if name not in categories:
-            raise DataError(f"{video.video_id}: layers: {name!r} is no object. Remedy: name it in `objects`")
-        for span in ranges:
-            _check_range(video, f"layers: {name!r}", span)
+    for entry in layers.claims:
+        for name in entry.objects:
+            if name not in categories:
+                raise DataError(f"{video.video_id}: layers: {name!r} is no object. Remedy: name it in `objects`")
+        for span in entry.ranges:
+            _check_range(video, f"layers: {entry.objects[0]!r}", span)
     for segment in (*layers.activities, *layers.process_steps):
         _check_range(video, f"layers: {segment.name!r}", segment.range)
 
@@ -354,35 +344,18 @@ def _check_range(video: VideoFiles, key: str, span: Range) -> None:
         raise DataError(f"{video.video_id}: {key}: {list(span)} is no range of frames. Remedy: {remedy}")
 
 
-def unknown_terms(layers: Layers, domain: Domain) -> Sequence[str]:
-    """Terms that the vocabulary does not hold, sorted: proposals until its curator adds them to vocabulary.yaml."""
-    terms = {
-        f"attributes.{attribute.type}: {attribute.value}"
-        for attribute in layers.attributes
-        if not _is_attribute(domain, attribute.type, attribute.value)
-    }
-    terms |= {
-        f"{relation.type}: {relation.value}"
-        for relation in layers.relations
-        if not _is_relation(domain, relation.type, relation.value)
-    }
-    return sorted(terms)
+def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[str]]:
+    """The layers in the vocabulary's terms, and the terms that it lacks, sorted: proposals for its curator."""
 
+    def is_attribute(entry: LayerAttribute) -> bool:
+        return domain.relation_of(entry.type, entry.value, entry.value) is not None
 
-def _is_attribute(domain: Domain, kind: str, value: str) -> bool:
-    return domain.relation_of(kind, value, value) is not None
+    def is_relation(entry: LayerRelation) -> bool:
+        is_contact = entry.type == domain.contact_type and entry.value in domain.contacts
+        return is_contact or (entry.type == domain.place_type and entry.value in domain.places)
 
-
-def _is_relation(domain: Domain, kind: str, value: str) -> bool:
-    return (kind == domain.contact_type and value in domain.contacts) or (
-        kind == domain.place_type and value in domain.places
-    )
-
-
-def known_layers(layers: Layers, domain: Domain) -> Layers:
-    """The layers without terms that the vocabulary does not hold (yet)."""
-    return msgspec.structs.replace(
-        layers,
-        attributes=[entry for entry in layers.attributes if _is_attribute(domain, entry.type, entry.value)],
-        relations=[entry for entry in layers.relations if _is_relation(domain, entry.type, entry.value)],
-    )
+    left_out = {f"attributes.{item.type}: {item.value}" for item in layers.attributes if not is_attribute(item)}
+    left_out |= {f"{item.type}: {item.value}" for item in layers.relations if not is_relation(item)}
+    attributes, relations = filter(is_attribute, layers.attributes), filter(is_relation, layers.relations)
+    known = msgspec.structs.replace(layers, attributes=list(attributes), relations=list(relations))
+    return known, sorted(left_out)

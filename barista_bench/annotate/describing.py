@@ -14,22 +14,20 @@ import msgspec
 from PIL import Image
 
 from barista_bench.annotate.geometry import until_next
-from barista_bench.annotate.project import DESCRIBED, LINKS, SEGMENTS, Project, writing
+from barista_bench.annotate.project import Project, VideoFiles, writing
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import (
     AcceptedKeyframe,
+    Claim,
     DescribedFile,
-    LayerAttribute,
-    LayerRelation,
     Layers,
     LayerSegment,
+    LinksFile,
     Name,
     Provenance,
     Range,
-    SegmentsFile,
     digest,
 )
-from barista_bench.annotate.stages import Work
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
@@ -40,9 +38,6 @@ from barista_bench.scene_graph.release import MALFORMED
 
 _SHOWN = 4  # frames of a stretch of contact
 _LONGEST = 200  # characters of a `Name`
-_ATTRIBUTE, _RELATION = "attribute", "relation"
-Claim: TypeAlias = tuple[str, ...]
-"""`attribute`, object, type, value; or `relation`, source, target, type, value."""
 
 
 class VideoDescription(NamedTuple):
@@ -60,12 +55,20 @@ class _SeenAttribute(msgspec.Struct):
     type: str
     value: str
 
+    @property
+    def marks(self) -> tuple[int, ...]:
+        return (self.object,)
+
 
 class _SeenRelation(msgspec.Struct):
     source: int
     target: int
     type: str
     value: str
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        return self.source, self.target
 
 
 class _KeyframeAnswer(msgspec.Struct):
@@ -76,10 +79,6 @@ class _KeyframeAnswer(msgspec.Struct):
 class _SegmentAnswer(msgspec.Struct):
     verb: Name
     thing: Name
-
-    @property
-    def words(self) -> str:
-        return f"{self.verb} {self.thing}"[:_LONGEST].capitalize()
 
 
 class _Question(NamedTuple):
@@ -105,20 +104,19 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
     with writing(project.folder):
         for video_id in sorted(project.file.videos):
             try:
-                yield _described(Work(project, project.video(video_id)), model, config)
+                yield _described(project.video(video_id), model, config)
             except DataError as error:
                 yield VideoDescription(video_id, problem=str(error))
 
 
-def _described(work: Work, model: Model, config: GenerationConfig) -> VideoDescription:
-    video, domain = work.video, work.project.vocabulary()
-    if not video.has(LINKS):
+def _described(video: VideoFiles, model: Model, config: GenerationConfig) -> VideoDescription:
+    domain = video.project.vocabulary()
+    if not video.has(LinksFile):
         raise DataError(f"{video.video_id}: has no tracks yet. Remedy: run `barista-bench annotate run` first")
-    identities, identity = work.identities(), model.identity
+    identities, identity = video.identities(), model.identity
     keyframes = [identities.renamed(keyframe) for keyframe in video.accepted().keyframes]
-    spans = video.read(SEGMENTS, SegmentsFile).segments if video.has(SEGMENTS) else []
     asked_with = (identity.name, identity.revision, identity.settings, dataclasses.asdict(config), video.source.sha256)
-    before = video.read(DESCRIBED, DescribedFile).answers if video.has(DESCRIBED) else {}
+    before = video.read(DescribedFile).answers if video.has(DescribedFile) else {}
     provenance = Provenance.of("described", identity, asked_with)
     failures: list[str] = []
     with video.open() as frames:
@@ -126,7 +124,7 @@ def _described(work: Work, model: Model, config: GenerationConfig) -> VideoDescr
             _about_keyframe(k, identities.categories, domain, asked_with, frames.read) for k in keyframes
         )
         questions = [question for question in about_keyframes if question.names]
-        questions += [_about_segment(span, domain, asked_with, frames.read) for span in spans]
+        questions += [_about_segment(span, domain, asked_with, frames.read) for span in video.segments()]
         answers = {question.key: before[question.key] for question in questions if question.key in before}
         waiting = [question for question in questions if question.key not in answers]
         while waiting:
@@ -137,12 +135,12 @@ def _described(work: Work, model: Model, config: GenerationConfig) -> VideoDescr
                     failures.append(answer.error)
                 else:
                     answers[question.key] = answer.text.encode("utf-8", "backslashreplace").decode()
-            video.write(DESCRIBED, _read(questions, answers, video.source.frames, provenance))
+            video.write(_read(questions, answers, video.source.frames, provenance))
     if failures:
         what = f"{len(failures)} of {len(questions)} questions failed, first: {failures[0]}"
         raise DataError(f"{video.video_id}: {what}. Remedy: see to the cause, and start the same command again")
     described = _read(questions, answers, video.source.frames, provenance)
-    video.write(DESCRIBED, described)
+    video.write(described)
     return VideoDescription(video.video_id, len(questions), len(answers), described.unusable)
 
 
@@ -220,41 +218,25 @@ def _read(questions: list[_Question], answers: Mapping[str, str], count: int, pr
             data = text[text.index("{") : text.rindex("}") + 1]
             if question.names:
                 answer = msgspec.json.decode(data, type=_KeyframeAnswer)
-                claims[question.span[0]] = set(_claims(answer, question.names))
-                unusable += len(answer.attributes) + len(answer.relations) - len(list(_claims(answer, question.names)))
+                usable = list(_claims(answer, question.names))
+                claims[question.span[0]] = set(usable)
+                unusable += len(answer.attributes) + len(answer.relations) - len(usable)
             else:
                 seen = msgspec.json.decode(data, type=_SegmentAnswer)
-                activities.append(
-                    LayerSegment(name=f"{seen.verb} {seen.thing}".strip().capitalize(), range=question.span)
-                )
+                words = f"{seen.verb} {seen.thing}".strip().capitalize()[:_LONGEST]
+                activities.append(LayerSegment(name=msgspec.convert(words, Name), range=question.span))
         except (ValueError, *MALFORMED):
             unusable += 1
-    ranges = until_next(claims, count) if claims else {}
-    layers = Layers(
-        attributes=[
-            LayerAttribute(object=claim[1], type=claim[2], value=claim[3], ranges=spans)
-            for claim, spans in sorted(ranges.items())
-            if claim[0] == _ATTRIBUTE
-        ],
-        relations=[
-            LayerRelation(source=claim[1], target=claim[2], type=claim[3], value=claim[4], ranges=spans)
-            for claim, spans in sorted(ranges.items())
-            if claim[0] == _RELATION
-        ],
-        activities=activities,
-    )
+    layers = Layers.of(until_next(claims, count) if claims else {}, activities)
     return DescribedFile(provenance=provenance, answers=dict(sorted(answers.items())), unusable=unusable, layers=layers)
 
 
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[Claim]:
     """Those about marks that were shown, with words that a file of layers can hold."""
     known = dict(enumerate(names, start=1))
-    for item in answer.attributes:
-        claim = (_ATTRIBUTE, known.get(item.object, ""), item.type.strip(), item.value.strip())
-        if all(0 < len(part) <= _LONGEST for part in claim):
-            yield claim
-    for relation in answer.relations:
-        ends = known.get(relation.source, ""), known.get(relation.target, "")
-        link = (_RELATION, *ends, relation.type.strip(), relation.value.strip())
-        if all(0 < len(part) <= _LONGEST for part in link) and ends[0] != ends[1]:
-            yield link
+    items: list[_SeenAttribute | _SeenRelation] = [*answer.attributes, *answer.relations]
+    for item in items:
+        objects = tuple(known.get(mark, "") for mark in item.marks)
+        kind, value = item.type.strip(), item.value.strip()
+        if all(0 < len(part) <= _LONGEST for part in (*objects, kind, value)) and len({*objects}) == len(objects):
+            yield objects, kind, value

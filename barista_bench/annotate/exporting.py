@@ -15,13 +15,10 @@ from pathlib import Path
 import av
 
 from barista_bench.annotate.agreement import AnnotatorAgreement, agreement
-from barista_bench.annotate.decisions import known_layers, unknown_terms
-from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project import ACCEPTED_LAYERS, LINKS, TRACKS, Project, VideoFiles, open_project
+from barista_bench.annotate.decisions import within_vocabulary
+from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import (
-    AcceptedLayersFile,
     Layers,
-    LinksFile,
     ProjectRecord,
     Range,
     TrackLine,
@@ -113,7 +110,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
     project = open_project(folder)
     try:
         video = project.video(video_id)
-        layers, unknown = _accepted_layers(project, video)
+        layers, unknown = within_vocabulary(video.accepted_layers(), project.vocabulary())
         release, owners = _release(video, layers)
         other = open_project(second).video(video_id) if second else None
         (target / video_id).mkdir()
@@ -140,23 +137,8 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
         return str(error)
 
 
-def _accepted_layers(project: Project, video: VideoFiles) -> tuple[Layers, list[str]]:
-    """Layers within the vocabulary, and the terms that are not."""
-    if not video.has(ACCEPTED_LAYERS):
-        return Layers(), []
-    layers = video.read(ACCEPTED_LAYERS, AcceptedLayersFile).layers
-    domain = project.vocabulary()
-    return known_layers(layers, domain), list(unknown_terms(layers, domain))
-
-
-def _identities(video: VideoFiles) -> Identities:
-    if not video.has(TRACKS):
-        raise DataError(f"{video.video_id}: has no tracks yet. Remedy: {_REMEDY}")
-    return Identities(video.accepted(), video.read(LINKS, LinksFile).boundaries, video.edits())
-
-
 def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[str]]:
-    source, identities = video.source, _identities(video)
+    source, identities = video.source, video.identities()
     ids = {name: str(uuid.uuid5(_NAMESPACE, f"{source.sha256}/{name}")) for name in sorted(identities.categories)}
     annotations: list[ReleaseAnnotation] = []
     seen: set[str] = set()
@@ -167,8 +149,7 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
         count += 1
     if count != source.frames:
         raise DataError(f"{video.video_id}: tracks hold {count} of {source.frames} frames. Remedy: {_REMEDY}")
-    named = {attribute.object for attribute in layers.attributes}
-    named |= {name for relation in layers.relations for name in (relation.source, relation.target)}
+    named = {name for entry in layers.claims for name in entry.objects}
     categories = {name: identities.categories[name] for name in sorted(seen | named) if name in identities.categories}
     release = ReleaseFile(
         video_metadata=[ReleaseVideo(source.width, source.height, source.frames, source.fps or None)],
@@ -214,7 +195,7 @@ def _annotations(line: TrackLine, ids: dict[str, str], height: int, width: int) 
 
 def as_mask_tracks(video: VideoFiles) -> MaskTracks:
     """A video's tracks for other tools. Raises DataError where there are none yet."""
-    source, identities = video.source, _identities(video)
+    source, identities = video.source, video.identities()
     size = (source.height, source.width)
     masks = {line.frame: {name: Rle(mask.counts, size) for name, mask in line.masks.items()} for line in video.tracks()}
     seen = sorted({name for named in masks.values() for name in named})

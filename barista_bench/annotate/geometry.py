@@ -9,8 +9,8 @@ carried forward.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from barista_bench.annotate.records import (
     AcceptedKeyframe,
-    LayerAttribute,
-    LayerRelation,
+    Claim,
     Layers,
     Range,
     TrackLine,
@@ -36,9 +35,6 @@ _MOVED = 0.006  # the same: what is held moves
 _FARTHEST = 0.97  # quantile of distances: single pixels are noise
 _INSIDE = 0.9
 _TOUCHES, _HOLDS, _ON, _IN = "touches", "holds", "on", "inside"
-Claim: TypeAlias = tuple[str, str, str, str]
-"""Source, target, relation type and value."""
-ClaimT = TypeVar("ClaimT", bound=Hashable)
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -83,41 +79,34 @@ def bootstrap_layers(
         seen = _seen(line, hand_masks, size)
         contacts = _contacts(line, seen, last, hand_masks, size)
         held = {pair for pair in contacts if pair in held or (last and _moves_along(pair, last, seen, size))}
-        verbs = {pair: _HOLDS if pair in held else _TOUCHES for pair in contacts}
-        claims = [(hand, name, domain.contact_type, verb) for (hand, name), verb in verbs.items()]
+        claims: list[Claim] = [(pair, domain.contact_type, _HOLDS if pair in held else _TOUCHES) for pair in contacts]
         for claim in [*claims, *_places(seen, categories, domain)]:
             _extend(ranges.setdefault(claim, []), line.frame, line.frame + step, round(_GAP_S * fps))
         last = seen
     words = {*domain.contacts, *domain.places}
-    relations = [
-        LayerRelation(source=source, target=target, type=kind, value=value, ranges=kept)
-        for (source, target, kind, value), spans in sorted(ranges.items())
-        if value in words
-        for kept in [[(start, min(end, count)) for start, end in spans if end - start >= _SHORTEST_S * fps]]
-        if kept
-    ]
-    return Layers(attributes=carried_forward(keyframes, count), relations=relations)
+    lasting = {
+        claim: [(start, min(end, count)) for start, end in spans if end - start >= _SHORTEST_S * fps]
+        for claim, spans in ranges.items()
+        if claim[2] in words
+    }
+    return Layers.of({claim: spans for claim, spans in lasting.items() if spans} | carried_forward(keyframes, count))
 
 
-def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> list[LayerAttribute]:
+def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Claim, list[Range]]:
     """What each keyframe states of an object, until the next one that states anything of it; from the start, the first.
 
     Args:
         count: frames of the video.
     """
-    stated: dict[str, dict[int, set[tuple[str, str]]]] = {}
-    for keyframe in sorted(keyframes, key=lambda keyframe: keyframe.frame):
+    stated: dict[str, dict[int, set[Claim]]] = {}
+    for keyframe in keyframes:
         for attribute in keyframe.attributes:
             by_frame = stated.setdefault(attribute.object, {})
-            by_frame.setdefault(keyframe.frame, set()).add((attribute.type, attribute.value))
-    return [
-        LayerAttribute(object=name, type=kind, value=value, ranges=spans)
-        for name, by_frame in sorted(stated.items())
-        for (kind, value), spans in sorted(until_next(by_frame, count).items())
-    ]
+            by_frame.setdefault(keyframe.frame, set()).add(((attribute.object,), attribute.type, attribute.value))
+    return {claim: spans for by_frame in stated.values() for claim, spans in until_next(by_frame, count).items()}
 
 
-def until_next(stated: Mapping[int, Collection[ClaimT]], count: int) -> dict[ClaimT, list[Range]]:
+def until_next(stated: Mapping[int, Collection[Claim]], count: int) -> dict[Claim, list[Range]]:
     """What is said on some frames, at least one, holds until the next one; what the first says holds from the start.
 
     Args:
@@ -125,7 +114,7 @@ def until_next(stated: Mapping[int, Collection[ClaimT]], count: int) -> dict[Cla
         count: frames of the video.
     """
     frames = sorted(stated)
-    ranges: dict[ClaimT, list[Range]] = {}
+    ranges: dict[Claim, list[Range]] = {}
     for start, end in zip([0, *frames[1:]], [*frames[1:], count], strict=True):
         for claim in stated[max(start, frames[0])]:
             _extend(ranges.setdefault(claim, []), start, end, 0)
@@ -230,8 +219,8 @@ def _places(seen: _Seen, categories: Mapping[str, str], domain: Domain) -> list[
                 fitting.append((area, seen.names[other], _ON))
         if fitting:
             _, target, value = min(fitting)
-            claims.append((seen.names[row], target, domain.place_type, value))
+            claims.append(((seen.names[row], target), domain.place_type, value))
             words = domain.places.get(value)
             if words and words.inverse:
-                claims.append((target, seen.names[row], domain.place_type, words.inverse))
+                claims.append(((target, seen.names[row]), domain.place_type, words.inverse))
     return claims

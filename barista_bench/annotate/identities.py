@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
-from barista_bench.annotate.linking import link_identities
-from barista_bench.annotate.propagation import FrameMasks, Keyframes, Propagator, is_empty
+from barista_bench.annotate.propagation import FrameMasks, Propagator, is_empty
 from barista_bench.annotate.records import (
     AcceptedFile,
     AcceptedKeyframe,
@@ -29,7 +29,7 @@ from barista_bench.annotate.records import (
 )
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
-from barista_bench.scene_graph.masks import Rle, encode_mask
+from barista_bench.scene_graph.masks import Rle, encode_mask, mask_ious
 
 _REMEDY = "see edits.jsonl of the video; `undo` names a line of it"
 
@@ -160,7 +160,7 @@ def link_segments(
 
     Args:
         video: SHA-256 of the file.
-        threshold: see `linking.link_identities`.
+        threshold: see `link_identities`.
         earlier: boundaries of an earlier call; those that nothing has changed are taken over.
     """
     known = {boundary.inputs: boundary for boundary in earlier}
@@ -185,36 +185,46 @@ def link_segments(
             sorted(map(sorted, apart)),
         )
         if key not in known:
-            ends = (last.frame, given[0]), (first.frame, given[1])
-            links = _linked(frames, propagator, *ends, categories, threshold) if all(given) else {}
+            links: dict[str, str] = {}
+            if all(given):
+                span = range(last.frame, first.frame + 1)
+                ends = zip((last, first), given, strict=True)
+                carried = [list(propagator.propagate(frames, {end.frame: masks}, span)) for end, masks in ends]
+                links = link_identities(carried[0], carried[1], categories, threshold)
             kept = {name: other for name, other in sorted(links.items()) if {name, other} not in apart}
             known[key] = Boundary(inputs=key, links=kept)
         boundaries.append(known[key])
     return boundaries
 
 
-def _linked(
-    frames: FrameReader,
-    propagator: Propagator,
-    last: tuple[int, dict[str, Rle]],
-    first: tuple[int, dict[str, Rle]],
-    categories: Mapping[str, str],
-    threshold: float,
+def link_identities(
+    before: Sequence[FrameMasks], after: Sequence[FrameMasks], categories: Mapping[str, str], threshold: float
 ) -> dict[str, str]:
-    """Links by the masks carried over all frames between two keyframes, from each of them alone, within categories."""
-    span = range(last[0], first[0] + 1)
-    carried: list[list[FrameMasks]] = []
-    for frame, masks in (last, first):
-        given: Keyframes = {frame: masks}
-        carried.append(list(propagator.propagate(frames, given, span)))
-    links: dict[str, str] = {}
-    for category in sorted(set(categories.values())):
-        before, after = (
-            [FrameMasks(at, {n: mask for n, mask in masks.items() if categories[n] == category}) for at, masks in side]
-            for side in carried
-        )
-        links |= link_identities(before, after, threshold=threshold)
-    return links
+    """The objects of the later segment that are objects of the earlier one: id in the later to id in the earlier.
+
+    Two objects agree by the sum of their masks' intersections over union, divided by the number of frames on which
+    either is seen. Each object is linked once at the most; the links are those of the highest agreement in sum.
+
+    Args:
+        before: masks of the earlier segment on the frames between both, in order.
+        after: masks of the later segment on the same frames.
+        categories: of the objects; those of different ones are not linked.
+        threshold: objects that agree less than this (0..1) are not linked.
+    """
+    names, others = (sorted({name for _, masks in frames for name in masks}) for frames in (before, after))
+    shared, seen = np.zeros((2, len(names), len(others)))
+    for (_, masks), (_, other_masks) in zip(before, after, strict=True):
+        rows, columns = [name in masks for name in names], [name in other_masks for name in others]
+        rles, other_rles = ([part[name].rle for name in sorted(part)] for part in (masks, other_masks))
+        shared[np.ix_(rows, columns)] += mask_ious(rles, other_rles)
+        seen += np.logical_or.outer(rows, columns)
+    agreement = shared / np.maximum(seen, 1)
+    for row, name in enumerate(names):
+        agreement[row, [categories[name] != categories[other] for other in others]] = 0
+    # Below the threshold a pair must not take an object away from one above it.
+    agreement[agreement < threshold] = 0
+    pairs = zip(*linear_sum_assignment(agreement, maximize=True), strict=True)
+    return {others[column]: names[row] for row, column in pairs if agreement[row, column]}
 
 
 def _seen(masks: Mapping[str, Rle]) -> dict[str, Rle]:

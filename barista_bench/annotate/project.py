@@ -22,17 +22,22 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from barista_bench import __version__
+from barista_bench.annotate.identities import Identities
+from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
 from barista_bench.annotate.records import (
     AcceptedFile,
+    AcceptedLayersFile,
+    Boundary,
     KeyframesFile,
+    Layers,
+    LinksFile,
     MaskPrompt,
-    ProjectFile,
     ProjectRecord,
-    ProjectSettings,
     PromptsFile,
+    Range,
+    SegmentsFile,
     SignedEdit,
     TrackLine,
-    VideoSource,
     read_record,
     write_record,
 )
@@ -49,11 +54,6 @@ PROJECT_FILE = "project.json"
 VOCABULARY_FILE = "vocabulary.yaml"
 LOCK_FILE = f"{PROJECT_FILE}.lock"
 """Stays behind; an unlocked one means nothing."""
-SIGNAL, SEGMENTS, KEYFRAMES = "signal.json", "segments.json", "keyframes.json"
-PROMPTS, PROPOSALS = "prompts.json", "proposals.json"
-ACCEPTED, EDITS, LINKS, TRACKS = "accepted.json", "edits.jsonl", "links.json", "tracks.jsonl"
-REVIEW, LAYERS, ACCEPTED_LAYERS = "review.json", "layers.json", "accepted_layers.json"
-DESCRIBED = "described.json"
 _SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
 _MOST_LINE = 2**26
 """Bytes of one frame's masks."""
@@ -81,64 +81,86 @@ class Project:
             known = ", ".join(sorted(self.file.videos)[:5])
             raise DataError(f"{self.folder}: no video {video_id!r}. Remedy: name one of {known} ...")
         source = self.file.videos[video_id]
-        return VideoFiles(
-            confined(self.folder, video_id), video_id, source, confined(Path(self.file.folder), source.file)
-        )
+        path = confined(Path(self.file.folder), source.file)
+        return VideoFiles(self, confined(self.folder, video_id), video_id, source, path)
 
 
 class VideoFiles(NamedTuple):
     """One video of a project: its folder, what is known of it, and where the video lies."""
 
+    project: Project
     folder: Path
     video_id: str
     source: VideoSource
     path: Path
 
-    def has(self, name: str) -> bool:
-        return (self.folder / name).is_file()
+    def file(self, kind: type[ProjectRecord]) -> Path:
+        return self.folder / kind.FILE
 
-    def read(self, name: str, kind: type[RecordT]) -> RecordT:
+    def has(self, kind: type[ProjectRecord]) -> bool:
+        return self.file(kind).is_file()
+
+    def read(self, kind: type[RecordT]) -> RecordT:
         """A file of the video's folder. Raises DataError."""
-        return read_record(self.folder / name, kind)
+        return read_record(self.file(kind), kind)
 
-    def write(self, name: str, record: ProjectRecord) -> None:
+    def write(self, record: ProjectRecord) -> None:
         self.folder.mkdir(exist_ok=True)
-        write_record(self.folder / name, record)
+        write_record(self.file(type(record)), record)
 
     def accepted(self) -> AcceptedFile:
         """What people have accepted so far. Raises DataError, also for a mask that is none of this video."""
-        if not self.has(ACCEPTED):
+        if not self.has(AcceptedFile):
             return AcceptedFile(objects={}, keyframes=[])
-        accepted = self.read(ACCEPTED, AcceptedFile)
+        accepted = self.read(AcceptedFile)
         rles = [mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()]
-        check_masks(rles, self.source, self.folder / ACCEPTED)
+        check_masks(rles, self.source, self.file(AcceptedFile))
         return accepted
 
     def asked(self) -> dict[int, int]:
         """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
-        if not self.has(KEYFRAMES):
+        if not self.has(KeyframesFile):
             return {}
-        return {keyframe.frame: keyframe.segment for keyframe in self.read(KEYFRAMES, KeyframesFile).keyframes}
+        return {keyframe.frame: keyframe.segment for keyframe in self.read(KeyframesFile).keyframes}
 
     def prompts(self) -> list[MaskPrompt]:
         """What people want masks proposed for."""
-        return self.read(PROMPTS, PromptsFile).prompts if self.has(PROMPTS) else []
+        return self.read(PromptsFile).prompts if self.has(PromptsFile) else []
+
+    def segments(self) -> list[Range]:
+        """The stretches of contact; none before they are known."""
+        return self.read(SegmentsFile).segments if self.has(SegmentsFile) else []
+
+    def links(self) -> list[Boundary]:
+        return self.read(LinksFile).boundaries if self.has(LinksFile) else []
+
+    def accepted_layers(self) -> Layers:
+        """What people have accepted of layers so far."""
+        return self.read(AcceptedLayersFile).layers if self.has(AcceptedLayersFile) else Layers()
 
     def edits(self) -> list[SignedEdit]:
         """All edits of identities in their order, undone ones among them."""
-        if not self.has(EDITS):
+        if not self.has(SignedEdit):
             return []
         decode = msgspec.json.Decoder(SignedEdit).decode
         remedy = "restore the file; edits enter by `barista-bench annotate accept`"
-        return [edit for _, edit in read_json_lines(self.folder / EDITS, 2**16, decode, what="no edit", remedy=remedy)]
+        lines = read_json_lines(self.file(SignedEdit), 2**16, decode, what="no edit", remedy=remedy)
+        return [edit for _, edit in lines]
+
+    def identities(self) -> Identities:
+        """The objects of the tracks. Raises DataError for an edit that cannot be made."""
+        return Identities(self.accepted(), self.links(), self.edits())
 
     def tracks(self) -> Iterator[TrackLine]:
-        """The masks of every frame, in order. Raises DataError."""
-        return read_tracks(self.folder / TRACKS, self.source)
+        """The masks of every frame, in order. Raises DataError, also where there are none yet."""
+        if not self.has(TrackLine):
+            remedy = "run `barista-bench annotate run` until it is done"
+            raise DataError(f"{self.video_id}: has no tracks yet. Remedy: {remedy}")
+        return read_tracks(self.file(TrackLine), self.source)
 
     def open(self) -> FrameReader:
         """The video's frames. Raises VideoError; DataError where the file is another one than at the start."""
-        if _sha256(self.path) != self.source.sha256:
+        if file_sha256(self.path) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
         return open_reader(self.path)
@@ -263,15 +285,16 @@ def _probed(videos: Path, file: str) -> VideoSource | str:
             frames.read([0])
             width, height = frames.size
             return VideoSource(
-                file=file, sha256=_sha256(path), width=width, height=height, frames=len(frames), fps=frames.fps
+                file=file, sha256=file_sha256(path), width=width, height=height, frames=len(frames), fps=frames.fps
             )
     except DataError as error:
         return str(error)
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """Raises DataError for a file that cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the video back") from error
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error

@@ -15,20 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.annotate.detection import Detection, Detector
-from barista_bench.annotate.project import PROMPTS, VideoFiles
+from barista_bench.annotate.project import VideoFiles
 from barista_bench.annotate.propagation import Propagator, decoded_frames
 from barista_bench.annotate.records import (
     AcceptedKeyframe,
     KeyframeProposals,
     MaskPrompt,
     PromptPoint,
+    PromptsFile,
     Proposal,
     ProposalOrigin,
     digest,
 )
-from barista_bench.annotate.sam_propagation import PixelScale, read_by_type
+from barista_bench.annotate.sam_propagation import PixelScale, enlarged_mask, load_sam
 from barista_bench.errors import DataError
-from barista_bench.files.checkpoints import Pretrained, load_pretrained, loading_of, require_libraries, revision_of
+from barista_bench.files.checkpoints import Pretrained
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity
 from barista_bench.scene_graph.domain import Domain
@@ -60,16 +61,9 @@ class PromptedSegmenter:
     @classmethod
     def load(cls, name: str) -> Self:
         """A local folder or Hub id; checkpoints of `SamPropagator` do. Raises ModelError for any other."""
-        require_libraries()
-        read_model = read_by_type(_SEGMENTERS, "SAM 2 or 3")
-        model, scale = load_pretrained(
-            name,
-            PixelScale.read,
-            read_model,
-            kind="SAM 2 or SAM 3",
-            key_mapping={r"^tracker_model\.": ""},  # of a `sam3_video`; transformers 5.23 leaves it on
-        )
-        return cls(model, scale, ModelIdentity(f"sam:{name}", revision_of(name, model.config), loading_of(model)))
+        # transformers 5.23 leaves the prefix of a `sam3_video` on
+        mapping = {r"^tracker_model\.": ""}
+        return cls(*load_sam(name, _SEGMENTERS, "segmenter of SAM 2 or SAM 3", key_mapping=mapping))
 
     def segment(
         self,
@@ -102,11 +96,9 @@ class PromptedSegmenter:
                     given["input_points"] = (at * shrink)[None, None]
                     given["input_labels"] = torch.tensor([[[int(point.inside) for point in points]]], device=device)
                 outputs = self._model(image_embeddings=embeddings, multimask_output=False, **given)
-                logits = torch.nn.functional.interpolate(
-                    outputs.pred_masks[0].float(), size=(height, width), mode="bilinear", align_corners=False
-                )
+                mask = enlarged_mask(outputs.pred_masks[0], height, width)
                 score = min(max(float(outputs.iou_scores.flatten()[0]), 0.0), 1.0)
-                segmented.append(SegmentedMask((logits[0, 0] > 0).cpu().numpy(), score))
+                segmented.append(SegmentedMask(mask, score))
         return segmented
 
 
@@ -155,10 +147,10 @@ class Proposer:
     def _check(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
         if prompts and self.segmenter is None:
             remedy = 'name a checkpoint of SAM as "segmenter" in project.json'
-            raise DataError(f"{video.folder / PROMPTS}: nothing can answer prompts. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: nothing can answer prompts. Remedy: {remedy}")
         if self.detector is None and any(prompt.words for prompt in prompts):
             remedy = 'name a "detector" in project.json, or give a box or points'
-            raise DataError(f"{video.folder / PROMPTS}: nothing can look for words. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: nothing can look for words. Remedy: {remedy}")
 
     def _segmented(self, picture: NDArray[np.uint8], prompts: Sequence[MaskPrompt]) -> Iterator[Proposal]:
         """A person's prompts, and where there is none, all that the detector sees."""

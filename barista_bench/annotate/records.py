@@ -7,8 +7,9 @@ displayed size. Every file that a stage writes says what it was made with and fr
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -30,61 +31,12 @@ RecordT = TypeVar("RecordT")
 
 
 class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all records: a field that the format does not know is an error."""
+    """Base of all records: a field that the format does not know is an error.
 
-
-# ---------------------------------------------------------------- project.json
-
-
-class VideoSource(ProjectRecord, frozen=True, kw_only=True):
-    """`file` is relative to the project's folder of videos; sizes in pixels, as displayed."""
-
-    file: str
-    sha256: str
-    width: int
-    height: int
-    frames: int
-    fps: float
-
-
-class SegmentSettings(ProjectRecord, frozen=True, kw_only=True):
-    """See `segments.interaction_segments`; durations in seconds."""
-
-    threshold: float = 0.5
-    median_s: float = 0.3
-    shortest_s: float = 0.3
-    gap_s: float = 0.5
-
-
-class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
-    """What people may change in project.json; `run` then makes anew what depends on it.
-
-    Args:
-        propagator: `flow`, `flow+colour`, `copy_nearest`, `linear_box`, or `sam:CHECKPOINT`.
-        segments: from contact signal to segments.
-        detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
-            and looks for words; null for none.
-        segmenter: a checkpoint of SAM 2 or 3, which proposes masks from prompts, and on keyframes in the detector's
-            boxes; null for none.
-        link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
+    `FILE` is the name of the file in a video's folder that holds such a record, or one a line.
     """
 
-    propagator: str = "flow"
-    segments: SegmentSettings = SegmentSettings()
-    detector: str | None = None
-    segmenter: str | None = None
-    link_threshold: float = 0.5
-
-
-class ProjectFile(ProjectRecord, frozen=True, kw_only=True):
-    """project.json. `lost`: files that could not be read as a video, by name, with the reason."""
-
-    version: Literal[1] = 1
-    made_with: str
-    folder: str
-    settings: ProjectSettings
-    videos: dict[str, VideoSource]
-    lost: dict[str, str]
+    FILE: ClassVar[str]
 
 
 # ---------------------------------------------------------------- files of a video
@@ -110,6 +62,7 @@ class Provenance(ProjectRecord, frozen=True, kw_only=True):
 class SignalFile(ProjectRecord, frozen=True, kw_only=True):
     """Contact confidence of each frame, null where nothing was measured. `by`: the person or program that says so."""
 
+    FILE = "signal.json"
     by: str
     verified: bool
     confidence: list[Confidence | None]
@@ -117,6 +70,7 @@ class SignalFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class SegmentsFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "segments.json"
     provenance: Provenance
     segments: list[Range]
 
@@ -129,6 +83,7 @@ class AskedKeyframe(ProjectRecord, frozen=True, kw_only=True):
 
 
 class KeyframesFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "keyframes.json"
     provenance: Provenance
     keyframes: list[AskedKeyframe]
 
@@ -156,6 +111,7 @@ class MaskPrompt(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PromptsFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "prompts.json"
     prompts: list[MaskPrompt]
 
 
@@ -181,6 +137,7 @@ class KeyframeProposals(ProjectRecord, frozen=True, kw_only=True):
 
 
 class ProposalsFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "proposals.json"
     provenance: Provenance
     verified: Literal[False] = False
     keyframes: list[KeyframeProposals]
@@ -212,6 +169,7 @@ class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
 class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
     """`objects`: category by object id. `corrections`: masks that replaced one, or came where none was asked for."""
 
+    FILE = "accepted.json"
     objects: dict[Name, Name]
     keyframes: list[AcceptedKeyframe]
     corrections: int = 0
@@ -226,6 +184,7 @@ class Boundary(ProjectRecord, frozen=True, kw_only=True):
 
 
 class LinksFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "links.json"
     provenance: Provenance
     boundaries: list[Boundary]
 
@@ -238,6 +197,7 @@ class TrackMask(ProjectRecord, frozen=True, kw_only=True):
 class TrackLine(ProjectRecord, frozen=True, kw_only=True):
     """One frame of tracks.jsonl; its first line is the provenance."""
 
+    FILE = "tracks.jsonl"
     frame: Frame
     masks: dict[str, TrackMask]
 
@@ -254,8 +214,13 @@ class Doubt(ProjectRecord, frozen=True, kw_only=True):
 class ReviewFile(ProjectRecord, frozen=True, kw_only=True):
     """The frames to look at, most doubtful first, one entry a frame."""
 
+    FILE = "review.json"
     provenance: Provenance
     frames: list[Doubt]
+
+
+Claim: TypeAlias = tuple[tuple[str, ...], str, str]
+"""What a layer says of objects: these (one of an attribute; source and target of a relation), type and value."""
 
 
 class LayerAttribute(ProjectRecord, frozen=True, kw_only=True):
@@ -264,6 +229,10 @@ class LayerAttribute(ProjectRecord, frozen=True, kw_only=True):
     value: Name
     ranges: list[Range]
 
+    @property
+    def objects(self) -> tuple[str, ...]:
+        return (self.object,)
+
 
 class LayerRelation(ProjectRecord, frozen=True, kw_only=True):
     source: Name
@@ -271,6 +240,10 @@ class LayerRelation(ProjectRecord, frozen=True, kw_only=True):
     type: Name
     value: Name
     ranges: list[Range]
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        return self.source, self.target
 
 
 class LayerSegment(ProjectRecord, frozen=True, kw_only=True):
@@ -286,10 +259,27 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
     activities: list[LayerSegment] = []
     process_steps: list[LayerSegment] = []
 
+    @property
+    def claims(self) -> list[LayerAttribute | LayerRelation]:
+        return [*self.attributes, *self.relations]
+
+    @classmethod
+    def of(cls, ranges: Mapping[Claim, list[Range]], activities: Sequence[LayerSegment] = ()) -> Layers:
+        """Claims that hold over ranges, sorted."""
+        attributes, relations = [], []
+        for (objects, kind, value), spans in sorted(ranges.items()):
+            if len(objects) == 1:
+                attributes.append(LayerAttribute(object=objects[0], type=kind, value=value, ranges=spans))
+            else:
+                source, target = objects
+                relations.append(LayerRelation(source=source, target=target, type=kind, value=value, ranges=spans))
+        return cls(attributes=attributes, relations=relations, activities=list(activities))
+
 
 class LayersFile(ProjectRecord, frozen=True, kw_only=True):
     """Proposals by geometry, and what keyframes say carried forward: unverified until a person accepts them."""
 
+    FILE = "layers.json"
     provenance: Provenance
     verified: Literal[False] = False
     layers: Layers
@@ -299,11 +289,13 @@ class DescribedFile(LayersFile, frozen=True, kw_only=True):
     """Proposals by a model. `answers` are its texts, by question; `unusable` counts answers, and claims in them, that
     name nothing that was asked about."""
 
+    FILE = "described.json"
     answers: dict[str, str]
     unusable: int
 
 
 class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "accepted_layers.json"
     by: str
     when: str | None = None
     layers: Layers
@@ -344,6 +336,7 @@ Edit: TypeAlias = Merge | Split | Rename | Undo
 
 
 class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
+    FILE = "edits.jsonl"
     by: str
     edit: Edit
 

@@ -88,7 +88,6 @@ def _areas(line: TrackLine, names: list[str], height: int, width: int) -> list[f
 def _are_inside(line: TrackLine, names: list[str], height: int, width: int) -> list[bool]:
     """Whether each object keeps away from the picture's edge."""
     boxes = mask_boxes([line.masks[name].counts for name in names], height, width)
-    corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
-    far = np.array([width, height, width, height]) - _EDGE
-    away = (corners[:, :2] > _EDGE).all(axis=1) & (corners[:, 2:] < far[2:]).all(axis=1)
+    x, y, w, h = boxes.T
+    away = (x > _EDGE) & (y > _EDGE) & (x + w < width - _EDGE) & (y + h < height - _EDGE)
     return np.asarray(away).tolist()

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from barista_bench.annotate.project import KEYFRAMES, Project, VideoFiles, open_project, writing
-from barista_bench.annotate.records import ProjectRecord
-from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage, Work
+from barista_bench.annotate.project import Project, VideoFiles, open_project, writing
+from barista_bench.annotate.records import KeyframesFile, ProjectRecord
+from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import BaristaError, ConfigError, ModelError
 
@@ -42,12 +42,10 @@ def run_video(folder: Path, video_id: str) -> VideoOutcome:
     made: list[str] = []
     try:
         video = project.video(video_id)
-        work = Work(project, video)
-        made += _made(work, BEFORE_MASKS)
+        made += _made(video, BEFORE_MASKS)
         missing = missing_masks(video)
         if not missing:
-            made += _made(work, AFTER_MASKS)
-            missing = ""
+            made += _made(video, AFTER_MASKS)
     except (ConfigError, ModelError):
         raise
     except BaristaError as error:
@@ -55,20 +53,20 @@ def run_video(folder: Path, video_id: str) -> VideoOutcome:
     return VideoOutcome(video_id=video_id, made=made, missing=missing)
 
 
-def _made(work: Work, stages: Sequence[AnnotationStage]) -> Iterator[str]:
+def _made(video: VideoFiles, stages: Sequence[AnnotationStage]) -> Iterator[str]:
     for stage in stages:
-        if stage.state(work) in ("ready", "stale"):
-            identity = stage.made_by(work)
+        if stage.state(video) in ("ready", "stale"):
+            identity = stage.made_by(video)
             assert identity is not None
-            work.video.folder.mkdir(exist_ok=True)
-            stage.make(work, stage.provenance(work, identity))
+            video.folder.mkdir(exist_ok=True)
+            stage.make(video, stage.provenance(video, identity))
             yield stage.name
 
 
 def missing_masks(video: VideoFiles) -> str:
     """The decision of a person without which there are no tracks, and its file; empty where there is none."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes if keyframe.complete}
-    if not video.has(KEYFRAMES):
+    if not video.has(KeyframesFile):
         if accepted:
             return ""
         return "when hands touch things (accept a signal: confidences or contacts), or masks"
@@ -76,4 +74,4 @@ def missing_masks(video: VideoFiles) -> str:
     if not waiting:
         return ""
     shown = ", ".join(map(str, waiting[:8])) + (" ..." if len(waiting) > 8 else "")
-    return f"masks on {len(waiting)} keyframes of {video.folder.name}/{KEYFRAMES}: {shown}"
+    return f"masks on {len(waiting)} keyframes of {video.folder.name}/{KeyframesFile.FILE}: {shown}"

@@ -8,7 +8,7 @@ transformers' processors round to bytes in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -77,6 +77,16 @@ def _squeezed(planes: torch.Tensor, side: int) -> torch.Tensor:
     )
 
 
+def enlarged_mask(logits: torch.Tensor, height: int, width: int) -> NDArray[np.bool_]:
+    """A mask of (height, width) from a model's logits (1, 1, side, side)."""
+    import torch
+
+    enlarged = torch.nn.functional.interpolate(
+        logits.float(), size=(height, width), mode="bilinear", align_corners=False
+    )
+    return (enlarged[0, 0] > 0).cpu().numpy()
+
+
 class _Tracked(NamedTuple):
     """An object on a frame as one pass sees it: its mask, and how sure the tracker is that it is there, 0..1."""
 
@@ -104,23 +114,13 @@ class SamPropagator:
         self.identity = identity
 
     @classmethod
-    def load(cls, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto") -> Self:
+    def load(cls, name: str) -> Self:
         """A checkpoint by local folder or Hub id, such as `facebook/sam2.1-hiera-large` or `facebook/sam3`.
 
         Raises:
             ModelError: it has no such tracker, cannot be read, lacks weights, or torch or transformers is missing.
         """
-        require_libraries()
-        model, scale = load_pretrained(
-            name,
-            PixelScale.read,
-            read_by_type(_TRACKERS, "tracker"),
-            kind="a tracker of SAM 2 or SAM 3",
-            revision=revision,
-            device=device,
-            dtype=dtype,
-        )
-        return cls(model, scale, ModelIdentity(f"sam:{name}", revision_of(name, model.config), loading_of(model)))
+        return cls(*load_sam(name, _TRACKERS, "tracker of SAM 2 or SAM 3"))
 
     def reach(self, fps: float) -> int:
         return _REACH
@@ -145,25 +145,36 @@ class SamPropagator:
             yield FrameMasks(frame, dict(sorted(masks.items())))
 
 
-def read_by_type(classes: Mapping[str, str], what: str) -> Callable[..., object]:
-    """`from_pretrained` of the class of transformers that a checkpoint's `model_type` names, for `load_pretrained`.
+def load_sam(
+    name: str, classes: Mapping[str, str], what: str, key_mapping: Mapping[str, str] | None = None
+) -> tuple[Pretrained, PixelScale, ModelIdentity]:
+    """A model of SAM with what it needs beside it.
 
     Args:
-        classes: name of the class by `model_type`; others are refused with ModelError.
-        what: what is read, for that error.
-    """
+        name: local folder or Hub id.
+        classes: class of transformers by the `model_type` of a checkpoint; others are refused.
+        what: what is loaded, for errors.
+        key_mapping: other names of weights, by pattern.
 
-    def read(name: str, **settings: object) -> object:
+    Raises:
+        ModelError: see `load_pretrained`.
+    """
+    require_libraries()
+
+    def read_model(source: str, **given: object) -> object:
         import transformers
 
-        source = {key: settings[key] for key in ("revision", "trust_remote_code")}
-        kind = transformers.AutoConfig.from_pretrained(name, **source).model_type
+        origin = {key: given[key] for key in ("revision", "trust_remote_code")}
+        kind = transformers.AutoConfig.from_pretrained(source, **origin).model_type
         if kind not in classes:
             remedy = f"give a checkpoint of one of {', '.join(classes)}"
-            raise ModelError(f"model {name}: its type is {kind}, which is no {what}. Remedy: {remedy}")
-        return getattr(transformers, classes[kind]).from_pretrained(name, **settings)
+            raise ModelError(f"model {source}: its type is {kind}, which is no {what}. Remedy: {remedy}")
+        return getattr(transformers, classes[kind]).from_pretrained(source, **given)
 
-    return read
+    model, scale = load_pretrained(
+        name, PixelScale.read, read_model, kind=f"a {what}", dtype="auto", key_mapping=key_mapping
+    )
+    return model, scale, ModelIdentity(f"sam:{name}", revision_of(name, model.config), loading_of(model))
 
 
 def _fused(frame: int, mentions: list[int], before: _Tracked | None, after: _Tracked | None) -> PropagatedMask | None:
@@ -243,10 +254,7 @@ class _Tracking:
             tracked = {}
             for number, score, logits in zip(outputs.object_ids, presence, outputs.pred_masks, strict=True):
                 # One object at a time: as large as the video, many would take hundreds of megabytes.
-                enlarged = torch.nn.functional.interpolate(
-                    logits[None].float(), size=(height, width), mode="bilinear", align_corners=False
-                )
-                tracked[self.names[number]] = _Tracked(encode_mask((enlarged[0, 0] > 0).cpu().numpy()), score)
+                tracked[self.names[number]] = _Tracked(encode_mask(enlarged_mask(logits[None], height, width)), score)
         self._session.processed_frames.clear()
         return tracked
 

@@ -13,39 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from barista_bench.errors import ConfigError
+from barista_bench.annotate.project_file import SegmentSettings
 
 
-def interaction_segments(
-    confidence: ArrayLike,
-    fps: float,
-    *,
-    threshold: float = 0.5,
-    median_s: float = 0.3,
-    shortest_s: float = 0.3,
-    gap_s: float = 0.5,
-) -> list[tuple[int, int]]:
+def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSettings) -> list[tuple[int, int]]:
     """The stretches of contact, in order. Short ones are dropped first, then gaps closed, as in the paper.
 
     Args:
         confidence: one number a frame, (n,); NaN where nothing was measured: the last measured value holds on, and
             before the first one there is no contact.
         fps: frames per second.
-        threshold: contact is a filtered confidence of at least this.
-        median_s: width of the median filter, made odd: `2 * floor(frames / 2) + 1`; 0 for none.
-        shortest_s: shorter stretches are no interaction.
-        gap_s: stretches no farther apart than this are one.
-
-    Raises:
-        ConfigError: the frame rate is not positive, a duration is negative, or the confidences are not one row.
     """
     signal = np.asarray(confidence, dtype=np.float64)
-    _check(signal, fps, median_s, shortest_s, gap_s)
     if not signal.size:
         return []
-    # Rounded: 1.1 s at 50 frames per second are 55.00000000000001 frames.
-    shortest, gap = (round(duration * fps, 6) for duration in (shortest_s, gap_s))
-    in_contact = filtered_signal(signal, fps, median_s) >= threshold
+    shortest, gap = (round(duration * fps, 6) for duration in (settings.shortest_s, settings.gap_s))
+    in_contact = filtered_signal(signal, fps, settings.median_s) >= settings.threshold
     labels, _ = ndimage.label(in_contact)
     runs = [(run.start, run.stop) for (run,) in ndimage.find_objects(labels)]
     return _merged([run for run in runs if run[1] - run[0] >= shortest], gap)
@@ -66,13 +49,8 @@ def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reac
     Args:
         segments: ranges of `interaction_segments`.
         frame_count: frames of the video; of none there are no keyframes.
-        reach: the furthest distance in frames that the propagator bridges (`Propagator.reach`).
-
-    Raises:
-        ConfigError: the reach is below 1.
+        reach: the furthest distance in frames that the propagator bridges (`Propagator.reach`), at least 1.
     """
-    if reach < 1:
-        raise ConfigError(f"reach is {reach} frames. Remedy: give 1 or more")
     if frame_count <= 0:
         return []
     centres = sorted({(start + end - 1) // 2 for start, end in segments}) or [(frame_count - 1) // 2]
@@ -83,15 +61,6 @@ def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reac
         for part in range(1, parts)
     ]
     return sorted({*centres, *filling})
-
-
-def _check(signal: NDArray[np.float64], fps: float, *durations: float) -> None:
-    if signal.ndim != 1:
-        raise ConfigError(f"confidences have the shape {signal.shape}. Remedy: give one number a frame")
-    if not 0 < fps < math.inf:
-        raise ConfigError(f"fps is {fps}. Remedy: give the frames per second of the video")
-    if not all(0 <= duration < math.inf for duration in durations):
-        raise ConfigError(f"durations are {durations} s. Remedy: give seconds, 0 or more")
 
 
 def _held(signal: NDArray[np.float64]) -> NDArray[np.float64]:

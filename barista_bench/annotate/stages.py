@@ -9,7 +9,6 @@ have changed since; so a run that was killed goes on where it stopped, and gives
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,35 +20,24 @@ import msgspec
 from barista_bench.annotate.detection import Detector, contact_confidence, load_detector
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
-from barista_bench.annotate.identities import Identities, KeyframeGroup, conditioning, link_segments, segments_of
-from barista_bench.annotate.project import (
-    ACCEPTED,
-    EDITS,
-    KEYFRAMES,
-    LAYERS,
-    LINKS,
-    PROMPTS,
-    PROPOSALS,
-    REVIEW,
-    SEGMENTS,
-    SIGNAL,
-    TRACKS,
-    Project,
-    VideoFiles,
-    read_tracks,
-)
+from barista_bench.annotate.identities import conditioning, link_segments, segments_of
+from barista_bench.annotate.project import VideoFiles, file_sha256, read_tracks
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
 from barista_bench.annotate.proposals import PromptedSegmenter, Proposer
 from barista_bench.annotate.records import (
+    AcceptedFile,
     AskedKeyframe,
     KeyframesFile,
     LayersFile,
     LinksFile,
+    ProjectRecord,
+    PromptsFile,
     ProposalsFile,
     Provenance,
     ReviewFile,
     SegmentsFile,
     SignalFile,
+    SignedEdit,
     TrackLine,
     TrackMask,
 )
@@ -67,8 +55,8 @@ _OURS = "barista_bench"
 _SEGMENT_FOLDER = "tracks"
 
 
-_detector = functools.cache(load_detector)
-_segmenter = functools.cache(PromptedSegmenter.load)
+_load_detector = functools.cache(load_detector)
+_load_segmenter = functools.cache(PromptedSegmenter.load)
 
 
 @functools.cache
@@ -88,33 +76,18 @@ def propagator_of(name: str) -> Propagator:
     return known[name]()
 
 
-class Work:
-    """What the stages of one video share."""
+def _propagator(video: VideoFiles) -> Propagator:
+    return propagator_of(video.project.settings.propagator)
 
-    def __init__(self, project: Project, video: VideoFiles) -> None:
-        self.project = project
-        self.video = video
 
-    @functools.cached_property
-    def propagator(self) -> Propagator:
-        return propagator_of(self.project.settings.propagator)
+def _detector(video: VideoFiles) -> Detector | None:
+    name = video.project.settings.detector
+    return None if name is None else _load_detector(name)
 
-    @property
-    def detector(self) -> Detector | None:
-        name = self.project.settings.detector
-        return None if name is None else _detector(name)
 
-    @property
-    def segmenter(self) -> PromptedSegmenter | None:
-        name = self.project.settings.segmenter
-        return None if name is None else _segmenter(name)
-
-    def identities(self) -> Identities:
-        boundaries = self.video.read(LINKS, LinksFile).boundaries
-        return Identities(self.video.accepted(), boundaries, self.video.edits())
-
-    def segments(self) -> list[KeyframeGroup]:
-        return segments_of(self.video.accepted(), self.video.asked())
+def _segmenter(video: VideoFiles) -> PromptedSegmenter | None:
+    name = video.project.settings.segmenter
+    return None if name is None else _load_segmenter(name)
 
 
 @dataclass(frozen=True)
@@ -122,63 +95,62 @@ class AnnotationStage:
     """What a stage needs, may read besides, and writes; what makes it, and the making itself."""
 
     name: str
-    writes: str
-    needs: tuple[str, ...]
-    made_by: Callable[[Work], ModelIdentity | None]
+    writes: type[ProjectRecord]
+    needs: tuple[type[ProjectRecord], ...]
+    made_by: Callable[[VideoFiles], ModelIdentity | None]
     """None where the settings do not ask for the stage."""
-    make: Callable[[Work, Provenance], None]
-    reads: tuple[str, ...] = ()
+    make: Callable[[VideoFiles, Provenance], None]
+    reads: tuple[type[ProjectRecord], ...] = ()
 
-    def provenance(self, work: Work, identity: ModelIdentity) -> Provenance:
+    def provenance(self, video: VideoFiles, identity: ModelIdentity) -> Provenance:
         """What the file would be made from now."""
-        contents = {name: _content(work.video.folder / name) for name in (*self.needs, *self.reads)}
-        return Provenance.of(self.name, identity, work.video.source, contents)
+        kinds = (*self.needs, *self.reads)
+        contents = {kind.FILE: file_sha256(video.file(kind)) if video.has(kind) else None for kind in kinds}
+        return Provenance.of(self.name, identity, video.source, contents)
 
-    def state(self, work: Work) -> str:
+    def state(self, video: VideoFiles) -> str:
         """`done`, `stale`, `ready`, `waiting` for a file, or `off`."""
-        identity = self.made_by(work)
+        identity = self.made_by(video)
         if identity is None:
             return "off"
-        if not all(work.video.has(name) for name in self.needs):
+        if not all(video.has(kind) for kind in self.needs):
             return "waiting"
-        if not work.video.has(self.writes):
+        if not video.has(self.writes):
             return "ready"
-        made_from = _made_from(work.video.folder / self.writes)
-        return "done" if made_from == self.provenance(work, identity).inputs else "stale"
+        made_from = _made_from(video.file(self.writes))
+        return "done" if made_from == self.provenance(video, identity).inputs else "stale"
 
 
 # ---------------------------------------------------------------- the stages
 
 
-def _detect(work: Work, provenance: Provenance) -> None:
-    domain, detector = work.project.vocabulary(), work.detector
+def _detect(video: VideoFiles, provenance: Provenance) -> None:
+    domain, detector = video.project.vocabulary(), _detector(video)
     assert detector is not None
-    with work.video.open() as frames:
+    with video.open() as frames:
         confidence = list(contact_confidence(detector, frames, domain))
-    work.video.write(
-        SIGNAL, SignalFile(by=provenance.model, verified=False, confidence=confidence, provenance=provenance)
-    )
+    video.write(SignalFile(by=provenance.model, verified=False, confidence=confidence, provenance=provenance))
 
 
-def _detecting(work: Work) -> ModelIdentity | None:
-    by_person = work.video.has(SIGNAL) and work.video.read(SIGNAL, SignalFile).verified
-    return None if by_person or work.detector is None else work.detector.identity
+def _detecting(video: VideoFiles) -> ModelIdentity | None:
+    by_person = video.has(SignalFile) and video.read(SignalFile).verified
+    detector = None if by_person else _detector(video)
+    return None if detector is None else detector.identity
 
 
-def _segment(work: Work, provenance: Provenance) -> None:
-    signal = work.video.read(SIGNAL, SignalFile)
+def _segment(video: VideoFiles, provenance: Provenance) -> None:
+    signal = video.read(SignalFile)
     confidence = [float("nan") if value is None else value for value in signal.confidence]
-    settings = msgspec.structs.asdict(work.project.settings.segments)
-    ranges = interaction_segments(confidence, work.video.source.fps, **settings)
-    work.video.write(SEGMENTS, SegmentsFile(provenance=provenance, segments=ranges))
+    ranges = interaction_segments(confidence, video.source.fps, video.project.settings.segments)
+    video.write(SegmentsFile(provenance=provenance, segments=ranges))
 
 
-def _choose(work: Work, provenance: Provenance) -> None:
-    ranges = work.video.read(SEGMENTS, SegmentsFile).segments
-    source = work.video.source
-    chosen = choose_keyframes(ranges, source.frames, work.propagator.reach(source.fps))
+def _choose(video: VideoFiles, provenance: Provenance) -> None:
+    ranges = video.segments()
+    source = video.source
+    chosen = choose_keyframes(ranges, source.frames, _propagator(video).reach(source.fps))
     asked = [AskedKeyframe(frame=frame, segment=_segment_of(frame, ranges)) for frame in chosen]
-    work.video.write(KEYFRAMES, KeyframesFile(provenance=provenance, keyframes=asked))
+    video.write(KeyframesFile(provenance=provenance, keyframes=asked))
 
 
 def _segment_of(frame: int, ranges: Sequence[tuple[int, int]]) -> int:
@@ -186,19 +158,19 @@ def _segment_of(frame: int, ranges: Sequence[tuple[int, int]]) -> int:
     return max(0, sum(start <= frame for start, _ in ranges) - 1)
 
 
-def _propose(work: Work, provenance: Provenance) -> None:
-    proposer = Proposer(work.project.vocabulary(), work.propagator, work.segmenter, work.detector)
-    keyframes = proposer.proposals(work.video)
-    work.video.write(PROPOSALS, ProposalsFile(provenance=provenance, keyframes=keyframes))
+def _propose(video: VideoFiles, provenance: Provenance) -> None:
+    proposer = Proposer(video.project.vocabulary(), _propagator(video), _segmenter(video), _detector(video))
+    keyframes = proposer.proposals(video)
+    video.write(ProposalsFile(provenance=provenance, keyframes=keyframes))
 
 
-def _proposing(work: Work) -> ModelIdentity | None:
+def _proposing(video: VideoFiles) -> ModelIdentity | None:
     """None where there is nothing to ask, or nothing to be asked."""
-    accepted = {keyframe.frame for keyframe in work.video.accepted().keyframes}
-    is_waiting = bool(work.video.asked().keys() - accepted)
-    if not work.video.has(PROMPTS) and not (is_waiting and (work.segmenter or accepted)):
+    accepted = {keyframe.frame for keyframe in video.accepted().keyframes}
+    is_waiting = bool(video.asked().keys() - accepted)
+    if not video.has(PromptsFile) and not (is_waiting and (_segmenter(video) or accepted)):
         return None
-    models = {"segmenter": work.segmenter, "detector": work.detector, "propagator": work.propagator}
+    models = {"segmenter": _segmenter(video), "detector": _detector(video), "propagator": _propagator(video)}
     settings: dict[str, str | int | float | bool | None] = {}
     for kind, model in models.items():
         if model is not None:
@@ -206,25 +178,24 @@ def _proposing(work: Work) -> ModelIdentity | None:
     return ModelIdentity(_OURS, None, settings)
 
 
-def _link(work: Work, provenance: Provenance) -> None:
-    video = work.video
-    earlier = video.read(LINKS, LinksFile).boundaries if video.has(LINKS) else []
+def _link(video: VideoFiles, provenance: Provenance) -> None:
     with video.open() as frames:
         boundaries = link_segments(
-            work.segments(),
+            segments_of(video.accepted(), video.asked()),
             video.accepted(),
             frames,
-            work.propagator,
-            threshold=work.project.settings.link_threshold,
+            _propagator(video),
+            threshold=video.project.settings.link_threshold,
             video=video.source.sha256,
-            earlier=earlier,
+            earlier=video.links(),
         )
-    video.write(LINKS, LinksFile(provenance=provenance, boundaries=boundaries))
+    video.write(LinksFile(provenance=provenance, boundaries=boundaries))
 
 
-def _track(work: Work, provenance: Provenance) -> None:
+def _track(video: VideoFiles, provenance: Provenance) -> None:
     """Each segment over all frames up to the first keyframe of the next one, which it is conditioned on as well."""
-    video, segments, identities = work.video, work.segments(), work.identities()
+    segments, identities = segments_of(video.accepted(), video.asked()), video.identities()
+    propagator = _propagator(video)
     folder = video.folder / _SEGMENT_FOLDER
     folder.mkdir(exist_ok=True)
     parts: list[tuple[Path, range]] = []
@@ -236,13 +207,13 @@ def _track(work: Work, provenance: Provenance) -> None:
             keyframes = [*segment.keyframes, *(following.keyframes[:1] if following else [])]
             given = conditioning(keyframes, identities, video.source.height, video.source.width)
             span = range(start, min(end + 1, len(frames)))
-            key = Provenance.of("segment", work.propagator.identity, video.source, sorted(given.items()), span.stop)
+            key = Provenance.of("segment", propagator.identity, video.source, sorted(given.items()), span.stop)
             path = folder / f"{segment.number:04d}.jsonl"
             if _made_from(path) != key.inputs:
-                _write_tracks(path, key, _propagated(work.propagator, frames, given, span))
+                _write_tracks(path, key, _propagated(propagator, frames, given, span))
             parts.append((path, range(start, end)))
     lines = (line for path, span in parts for line in read_tracks(path, video.source) if line.frame in span)
-    _write_tracks(video.folder / TRACKS, provenance, lines)
+    _write_tracks(video.file(TrackLine), provenance, lines)
     for path in set(folder.glob("*.jsonl")) - {path for path, _ in parts}:
         path.unlink()
 
@@ -250,10 +221,11 @@ def _track(work: Work, provenance: Provenance) -> None:
 def _propagated(
     propagator: Propagator, frames: FrameReader, given: dict[int, dict[str, Rle]], span: range
 ) -> Iterator[TrackLine]:
+    results: Iterator[FrameMasks]
     if set(span) <= given.keys():  # masks made elsewhere, on every frame
         results = (FrameMasks(frame, given_masks(given[frame])) for frame in span)
     else:
-        results = (result for result in propagator.propagate(frames, given, span))
+        results = propagator.propagate(frames, given, span)
     for frame, masks in results:
         rows = {
             name: TrackMask(counts=mask.rle.counts, confidence=round(min(max(mask.confidence, 0.0), 1.0), 4))
@@ -269,68 +241,60 @@ def _write_tracks(path: Path, provenance: Provenance, lines: Iterator[TrackLine]
             file.write(msgspec.json.encode(line) + b"\n")
 
 
-def _review(work: Work, provenance: Provenance) -> None:
-    source = work.video.source
-    given = {keyframe.frame for keyframe in work.video.accepted().keyframes}
-    frames = doubtful_frames(work.video.tracks(), given, source.width, source.height, source.fps)
-    work.video.write(REVIEW, ReviewFile(provenance=provenance, frames=frames))
+def _review(video: VideoFiles, provenance: Provenance) -> None:
+    source = video.source
+    given = {keyframe.frame for keyframe in video.accepted().keyframes}
+    frames = doubtful_frames(video.tracks(), given, source.width, source.height, source.fps)
+    video.write(ReviewFile(provenance=provenance, frames=frames))
 
 
-def _lay(work: Work, provenance: Provenance) -> None:
-    source, identities = work.video.source, work.identities()
+def _lay(video: VideoFiles, provenance: Provenance) -> None:
+    source, identities = video.source, video.identities()
     layers = bootstrap_layers(
-        work.video.tracks(),
-        [identities.renamed(keyframe) for keyframe in work.video.accepted().keyframes],
+        video.tracks(),
+        [identities.renamed(keyframe) for keyframe in video.accepted().keyframes],
         identities.categories,
-        work.project.vocabulary(),
+        video.project.vocabulary(),
         (source.height, source.width),
         source.fps,
     )
-    work.video.write(LAYERS, LayersFile(provenance=provenance, layers=layers))
+    video.write(LayersFile(provenance=provenance, layers=layers))
 
 
-def _ours(work: Work) -> ModelIdentity:
+def _ours(video: VideoFiles) -> ModelIdentity:
     return ModelIdentity(_OURS)
 
 
-def _segmenting(work: Work) -> ModelIdentity:
-    return ModelIdentity(_OURS, None, msgspec.structs.asdict(work.project.settings.segments))
+def _segmenting(video: VideoFiles) -> ModelIdentity:
+    return ModelIdentity(_OURS, None, msgspec.structs.asdict(video.project.settings.segments))
 
 
-def _choosing(work: Work) -> ModelIdentity:
-    return ModelIdentity(_OURS, None, {"reach": work.propagator.reach(work.video.source.fps)})
+def _choosing(video: VideoFiles) -> ModelIdentity:
+    return ModelIdentity(_OURS, None, {"reach": _propagator(video).reach(video.source.fps)})
 
 
-def _linking(work: Work) -> ModelIdentity:
-    identity = work.propagator.identity
-    settings = {**identity.settings, "threshold": work.project.settings.link_threshold}
+def _linking(video: VideoFiles) -> ModelIdentity:
+    identity = _propagator(video).identity
+    settings = {**identity.settings, "threshold": video.project.settings.link_threshold}
     return ModelIdentity(identity.name, identity.revision, settings)
 
 
-def _tracking(work: Work) -> ModelIdentity:
-    return work.propagator.identity
+def _tracking(video: VideoFiles) -> ModelIdentity:
+    return _propagator(video).identity
 
 
 BEFORE_MASKS = (
-    AnnotationStage("signal", SIGNAL, (), _detecting, _detect),
-    AnnotationStage("segments", SEGMENTS, (SIGNAL,), _segmenting, _segment),
-    AnnotationStage("keyframes", KEYFRAMES, (SEGMENTS,), _choosing, _choose),
-    AnnotationStage("proposals", PROPOSALS, (KEYFRAMES,), _proposing, _propose, reads=(ACCEPTED, PROMPTS)),
+    AnnotationStage("signal", SignalFile, (), _detecting, _detect),
+    AnnotationStage("segments", SegmentsFile, (SignalFile,), _segmenting, _segment),
+    AnnotationStage("keyframes", KeyframesFile, (SegmentsFile,), _choosing, _choose),
+    AnnotationStage("proposals", ProposalsFile, (KeyframesFile,), _proposing, _propose, (AcceptedFile, PromptsFile)),
 )
 AFTER_MASKS = (
-    AnnotationStage("links", LINKS, (ACCEPTED,), _linking, _link, reads=(KEYFRAMES,)),
-    AnnotationStage("tracks", TRACKS, (ACCEPTED, LINKS), _tracking, _track, reads=(KEYFRAMES, EDITS)),
-    AnnotationStage("review", REVIEW, (TRACKS, ACCEPTED), _ours, _review),
-    AnnotationStage("layers", LAYERS, (TRACKS, ACCEPTED, LINKS), _ours, _lay, reads=(EDITS,)),
+    AnnotationStage("links", LinksFile, (AcceptedFile,), _linking, _link, (KeyframesFile,)),
+    AnnotationStage("tracks", TrackLine, (AcceptedFile, LinksFile), _tracking, _track, (KeyframesFile, SignedEdit)),
+    AnnotationStage("review", ReviewFile, (TrackLine, AcceptedFile), _ours, _review),
+    AnnotationStage("layers", LayersFile, (TrackLine, AcceptedFile, LinksFile), _ours, _lay, (SignedEdit,)),
 )
-
-
-def _content(path: Path) -> str | None:
-    """SHA-256 of a file, None where there is none."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Header(msgspec.Struct):

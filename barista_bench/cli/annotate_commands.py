@@ -211,14 +211,13 @@ def status(project: ProjectFolder) -> None:
     """What each video has, and which decision it waits for."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.running import missing_masks
-    from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, Work
+    from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
 
     with explained():
         opened = open_project(project)
         for video_id in sorted(opened.file.videos):
             video = opened.video(video_id)
-            work = Work(opened, video)
-            states = ", ".join(f"{stage.name} {stage.state(work)}" for stage in (*BEFORE_MASKS, *AFTER_MASKS))
+            states = ", ".join(f"{stage.name} {stage.state(video)}" for stage in (*BEFORE_MASKS, *AFTER_MASKS))
             echo(f"{video_id}: {states}")
             if missing := missing_masks(video):
                 echo(f"  a person is needed: {missing}")
@@ -233,7 +232,7 @@ def review(
     plots: Annotated[Path | None, typer.Option(help="Folder for a plot of each video's signal.")] = None,
 ) -> None:
     """The frames that most need a person's look, most doubtful first."""
-    from barista_bench.annotate.project import REVIEW, open_project
+    from barista_bench.annotate.project import open_project
     from barista_bench.annotate.records import ReviewFile
 
     with explained():
@@ -243,11 +242,11 @@ def review(
             if plots is not None:
                 from barista_bench.annotate.signal_plot import plot_signal
 
-                plot_signal(opened, video, plots)
-            if not video.has(REVIEW):
+                plot_signal(video, plots)
+            if not video.has(ReviewFile):
                 echo(f"{video_id}: not propagated yet")
                 continue
-            for doubt in video.read(REVIEW, ReviewFile).frames[:show]:
+            for doubt in video.read(ReviewFile).frames[:show]:
                 echo(f"{video_id}: frame {doubt.frame}: {doubt.object}: {doubt.why} ({doubt.doubt:.2f})")
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from barista_bench.annotate.project import Project, VideoFiles
 from barista_bench.media.video import FrameReader, open_reader
+from tests.annotate.projects import annotated, started
 from tests.annotate.scenes import write_scene
 from tests.conftest import MadeOnce
 
@@ -31,3 +33,14 @@ def checkpoints(made_once: MadeOnce) -> Path:
         write_checkpoint(folder / "segmenter", "sam2_video")
 
     return made_once("bootstraps", make)
+
+
+@pytest.fixture
+def project(small_kitchen: Path, tmp_path: Path) -> Project:
+    return started(small_kitchen, tmp_path)
+
+
+@pytest.fixture
+def video(small_kitchen: Path, project: Project) -> VideoFiles:
+    """Annotated, not propagated."""
+    return annotated(small_kitchen, project)

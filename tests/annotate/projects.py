@@ -85,3 +85,11 @@ def with_models(project: Project, **names: object) -> None:
     for key, name in names.items():
         text = text.replace(f'"{key}": null', f'"{key}": "{name}"')
     path.write_text(text)
+
+
+def propagated(video: VideoFiles) -> list[str]:
+    """The stages that a run makes."""
+    outcome = run_video(video.folder.parent, VIDEO)
+    assert not outcome.problem, outcome.problem
+    assert not outcome.missing
+    return outcome.made

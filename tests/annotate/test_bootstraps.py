@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 
 from barista_bench.annotate.decisions import accept, from_graph
 from barista_bench.annotate.detection import Detection, ObjectDetector, PhraseDetector, contact_confidence
-from barista_bench.annotate.project import PROPOSALS, SIGNAL, VideoFiles, open_project, start
+from barista_bench.annotate.project import VideoFiles, open_project, start
 from barista_bench.annotate.proposals import PromptedSegmenter
 from barista_bench.annotate.records import (
     DecidedKeyframe,
@@ -144,7 +144,7 @@ def test_sam3_is_asked_for_one_phrase_after_the_other() -> None:
 
 
 def proposals_of(video: VideoFiles) -> dict[int, KeyframeProposals]:
-    return {entry.frame: entry for entry in video.read(PROPOSALS, ProposalsFile).keyframes}
+    return {entry.frame: entry for entry in video.read(ProposalsFile).keyframes}
 
 
 @pytest.mark.full
@@ -157,16 +157,16 @@ def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     assert outcome.made == ["signal", "segments", "keyframes", "proposals"]
     assert "masks on" in outcome.missing
     video = open_project(project.folder).video(VIDEO)
-    signal = video.read(SIGNAL, SignalFile)
+    signal = video.read(SignalFile)
     assert not signal.verified
-    assert not video.read(PROPOSALS, ProposalsFile).verified
+    assert not video.read(ProposalsFile).verified
     assert signal.provenance is not None
     assert signal.provenance.revision
     assert proposals_of(video).keys() == video.asked().keys()
     assert {item.origin for entry in proposals_of(video).values() for item in entry.proposals} == {"detected"}
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60)]))
     assert "signal" not in run_video(project.folder, VIDEO).made  # what a person says is not made again
-    assert video.read(SIGNAL, SignalFile).verified
+    assert video.read(SignalFile).verified
 
 
 def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(

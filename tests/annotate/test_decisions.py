@@ -125,7 +125,7 @@ def test_confidences_come_as_csv_with_holes(project: Project, tmp_path: Path) ->
         "frame,confidence\n0,0.25\n2,\n" + f"{count - 1},1\n" + "".join(f"{k},0\n" for k in range(3, count - 1))
     )
     accept(project, read_decisions(path), "anna")
-    signal = project.video(VIDEO).read("signal.json", SignalFile)
+    signal = project.video(VIDEO).read(SignalFile)
     assert signal.confidence[:4] == [0.25, None, None, 0]
     assert signal.verified
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from barista_bench.annotate.decisions import accept
 from barista_bench.annotate.describing import VideoDescription, describe
 from barista_bench.annotate.exporting import export
-from barista_bench.annotate.project import DESCRIBED, SEGMENTS, VideoFiles, open_project
+from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import Decisions, DescribedFile, SegmentsFile
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
@@ -80,10 +80,10 @@ def described_by(video: VideoFiles, model: Scripted) -> VideoDescription:
 def test_claims_hold_from_their_keyframe_to_the_next_and_activities_over_their_stretch(video: VideoFiles) -> None:
     model = Scripted()
     outcome = described_by(video, model)
-    segments = video.read(SEGMENTS, SegmentsFile).segments
+    segments = video.read(SegmentsFile).segments
     keyframes = video.accepted().keyframes
     assert outcome == VideoDescription(VIDEO, len(keyframes) + len(segments), len(keyframes) + len(segments))
-    described = video.read(DESCRIBED, DescribedFile)
+    described = video.read(DescribedFile)
     assert not described.verified
     first, second = sorted(keyframes[0].masks)[:2]
     until_second_keyframe = [(0, keyframes[1].frame)]
@@ -110,7 +110,7 @@ def test_nothing_is_exported_until_a_person_accepts_it(video: VideoFiles, tmp_pa
     (video.folder / "accepted_layers.json").unlink()
     described_by(video, Scripted())
     assert export(video.folder.parent, tmp_path / "a").videos[VIDEO].relations == 0
-    layers = video.read(DESCRIBED, DescribedFile).layers
+    layers = video.read(DescribedFile).layers
     accept(open_project(video.folder.parent), Decisions(video=VIDEO, by="anna", layers=layers))
     statistics = export(video.folder.parent, tmp_path / "b").videos[VIDEO]
     assert (statistics.attributes, statistics.relations) == (1, 1)
@@ -120,15 +120,15 @@ def test_nothing_is_exported_until_a_person_accepts_it(video: VideoFiles, tmp_pa
 def test_after_a_kill_only_what_was_not_answered_is_asked_again(video: VideoFiles) -> None:
     quiet = Scripted()
     described_by(video, quiet)
-    whole = (video.folder / DESCRIBED).read_bytes()
-    (video.folder / DESCRIBED).unlink()
+    whole = video.file(DescribedFile).read_bytes()
+    video.file(DescribedFile).unlink()
     assert in_child(lambda: described_by(video, Scripted(killed_at=3))) == -signal.SIGKILL
-    assert len(video.read(DESCRIBED, DescribedFile).answers) == 2  # the first batch
+    assert len(video.read(DescribedFile).answers) == 2  # the first batch
     again = Scripted()
     again.requests = quiet.requests[:2]  # as if it had been asked these
     described_by(video, again)
     assert [request.request_id for request in again.requests] == [request.request_id for request in quiet.requests]
-    assert (video.folder / DESCRIBED).read_bytes() == whole
+    assert video.file(DescribedFile).read_bytes() == whole
 
 
 def test_a_failure_is_asked_again_and_an_unusable_answer_is_counted(video: VideoFiles) -> None:
@@ -136,12 +136,20 @@ def test_a_failure_is_asked_again_and_an_unusable_answer_is_counted(video: Video
     model = Scripted()
     assert described_by(video, model).answered == described_by(video, Scripted()).questions
     assert len(model.requests) == 1
-    (video.folder / DESCRIBED).unlink()
+    video.file(DescribedFile).unlink()
     strange = {"attributes": [{"object": 99, "type": "state", "value": "full"}], "relations": []}
     nested = '{"attributes": ' + "[" * 100_000 + "}"
     outcome = described_by(video, Scripted(texts={0: "I cannot tell", 1: json.dumps(strange), 2: nested + "\ud800"}))
     assert outcome.unusable == 3
     assert outcome.answered == outcome.questions
+
+
+def test_an_activity_of_no_words_is_unusable_and_one_of_many_is_cut(video: VideoFiles) -> None:
+    first = len(video.accepted().keyframes)
+    long, blank = (json.dumps({"verb": text, "thing": text}) for text in ("v" * 200, " "))
+    assert described_by(video, Scripted(texts={first: long, first + 1: blank})).unusable == 1
+    (activity,) = video.read(DescribedFile).layers.activities
+    assert activity.name == "V" + "v" * 199
 
 
 def test_a_video_without_tracks_costs_that_video(small_kitchen: Path, tmp_path: Path) -> None:
@@ -166,4 +174,4 @@ def test_the_command_takes_the_settings_of_a_run(video: VideoFiles, monkeypatch:
     refused = CliRunner().invoke(app, ["annotate", "describe", folder, "--model", "oracle"])
     assert refused.exit_code == 1
     assert "cannot describe pictures" in refused.output
-    assert msgspec.json.decode((video.folder / DESCRIBED).read_bytes())["verified"] is False
+    assert msgspec.json.decode(video.file(DescribedFile).read_bytes())["verified"] is False

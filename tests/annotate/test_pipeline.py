@@ -2,67 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Collection
 from pathlib import Path
 
-import av
 import msgspec
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from barista_bench.annotate import exporting, stages
+from barista_bench.annotate import stages
 from barista_bench.annotate.decisions import accept, from_graph
-from barista_bench.annotate.exporting import export, remux
-from barista_bench.annotate.project import (
-    ACCEPTED_LAYERS,
-    LINKS,
-    TRACKS,
-    Project,
-    VideoFiles,
-    open_project,
-    start,
-    writing,
-)
+from barista_bench.annotate.exporting import export
+from barista_bench.annotate.project import Project, VideoFiles, open_project, start, writing
 from barista_bench.annotate.records import (
     DecidedKeyframe,
     Decisions,
-    LayerRelation,
-    Layers,
     LinksFile,
     Merge,
     Rename,
     Split,
+    TrackLine,
     Undo,
 )
 from barista_bench.annotate.running import run, run_video
-from barista_bench.cli import app
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, validate
-from barista_bench.scene_graph.masks import encode_mask, mask_ious
+from barista_bench.scene_graph.masks import encode_mask
 from tests.annotate.kills import in_child, killed_at
-from tests.annotate.projects import VIDEO, annotated, contents, only, started, truth
-
-
-@pytest.fixture
-def project(small_kitchen: Path, tmp_path: Path) -> Project:
-    return started(small_kitchen, tmp_path)
-
-
-@pytest.fixture
-def video(small_kitchen: Path, project: Project) -> VideoFiles:
-    """Annotated, not propagated."""
-    return annotated(small_kitchen, project)
-
-
-def propagated(video: VideoFiles) -> list[str]:
-    """The stages that a run makes."""
-    outcome = run_video(video.folder.parent, VIDEO)
-    assert not outcome.problem, outcome.problem
-    assert not outcome.missing
-    return outcome.made
+from tests.annotate.projects import VIDEO, annotated, contents, only, propagated, started, truth
 
 
 def masks_of(kitchen: Path, video_id: str, frames: Collection[int]) -> Decisions:
@@ -159,7 +127,7 @@ def test_after_a_kill_in_the_middle_finished_segments_are_not_propagated_again(
     status = killed_at(2, before=False, work=lambda: run_video(video.folder.parent, VIDEO))  # links, first segment
     assert status == -signal.SIGKILL
     assert (video.folder / "tracks" / "0000.jsonl").exists()
-    assert not video.has(TRACKS)
+    assert not video.has(TrackLine)
     spans = watched(monkeypatch)
     propagated(video)
     assert [span.stop for span in spans] == [video.source.frames]
@@ -209,7 +177,7 @@ def test_a_correction_propagates_only_its_segment_again(
 def test_objects_of_segments_that_hide_their_ids_are_linked(small_kitchen: Path, tmp_path: Path) -> None:
     video = annotated(small_kitchen, started(small_kitchen, tmp_path, propagator="flow"), hidden=True)
     propagated(video)
-    (links,) = [boundary.links for boundary in video.read(LINKS, LinksFile).boundaries]
+    (links,) = [boundary.links for boundary in video.read(LinksFile).boundaries]
     assert links
     assert all(later.partition(":")[2] == earlier.partition(":")[2] for later, earlier in links.items())
     asked = video.asked()
@@ -232,14 +200,14 @@ def test_identities_are_split_merged_renamed_and_all_of_it_undone(video: VideoFi
     assert name not in lines[second]
     assert lines[second]["new"].counts == before[second].masks[name].counts
     assert "new" not in lines[0]
-    assert stages.Work(project, video).identities().categories["new"] == "spoon"
+    assert video.identities().categories["new"] == "spoon"
     accept(project, Decisions(video=VIDEO, edits=[Merge(into=name, objects=["new"])]), "ben")
     propagated(video)
     assert list(video.tracks()) == before
     accept(project, Decisions(video=VIDEO, edits=[Undo(line=3), Undo(line=2), Undo(line=1)]), "ben")
     propagated(video)
     assert list(video.tracks()) == before
-    assert "new" not in stages.Work(project, video).identities().categories
+    assert "new" not in video.identities().categories
 
 
 def test_two_objects_of_one_keyframe_cannot_be_merged(video: VideoFiles, project: Project) -> None:
@@ -290,7 +258,7 @@ def test_a_video_that_is_replaced_or_goes_costs_that_video(small_kitchen: Path, 
 
 def test_a_damaged_line_of_tracks_costs_that_video(video: VideoFiles, tmp_path: Path) -> None:
     propagated(video)
-    path = video.folder / TRACKS
+    path = video.file(TrackLine)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:7], b'{"frame": 6, "masks": 1}\n', *lines[8:]]))
     with pytest.raises(DataError, match="line 8"):
@@ -319,9 +287,19 @@ def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Proj
         with pytest.raises(ConfigError, match="another process works on this project"):
             accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
     assert child == 3
-    assert not video.has(TRACKS)
+    assert not video.has(TrackLine)
     assert in_child(lambda: list(run(project))) == 0
-    assert video.has(TRACKS)
+    assert video.has(TrackLine)
+
+
+@pytest.mark.parametrize(
+    ("setting", "bad"), [("gap_s", "-1.0"), ("link_threshold", "0.0"), ("link_threshold", "1.5"), ("frames", "0")]
+)
+def test_settings_out_of_their_bounds_are_named(setting: str, bad: str, project: Project) -> None:
+    path = project.folder / "project.json"
+    path.write_text(re.sub(f'"{setting}": [0-9.]+', f'"{setting}": {bad}', path.read_text()))
+    with pytest.raises(DataError, match=rf"{setting}`.*Remedy: "):
+        open_project(project.folder)
 
 
 def test_settings_that_cannot_be_used_stop_the_run(video: VideoFiles, project: Project) -> None:
@@ -329,155 +307,3 @@ def test_settings_that_cannot_be_used_stop_the_run(video: VideoFiles, project: P
     path.write_text(path.read_text().replace('"copy_nearest"', '"telepathy"'))
     with pytest.raises(ConfigError, match="telepathy"):
         run_video(project.folder, VIDEO)
-
-
-# ---------------------------------------------------------------- layers and export
-
-
-def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_known(
-    video: VideoFiles, project: Project, tmp_path: Path
-) -> None:
-    (video.folder / ACCEPTED_LAYERS).unlink()
-    propagated(video)
-    assert export(project.folder, tmp_path / "a").videos[VIDEO].relations == 0
-    names = list(video.accepted().objects)[:2]
-    relation = LayerRelation(source=names[0], target=names[1], type="position", value="astride", ranges=[(0, 9)])
-    known = msgspec.structs.replace(relation, value="on")
-    accept(project, Decisions(video=VIDEO, layers=Layers(relations=[relation, known])), "ben")
-    statistics = export(project.folder, tmp_path / "b").videos[VIDEO]
-    assert (statistics.relations, statistics.left_out) == (1, ["position: astride"])
-    words = project.folder / "vocabulary.yaml"
-    words.write_text(words.read_text().replace("places:\n", "places:\n  astride: {words: astride}\n", 1))
-    assert export(project.folder, tmp_path / "c").videos[VIDEO].relations == 2
-
-
-def test_two_annotators_who_say_the_same_agree_wholly(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
-    other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
-    result = export(video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
-    assert result is not None
-    figures = msgspec.structs.asdict(result)
-    assert figures.pop("keyframes") == len(video.asked())
-    assert set(figures.values()) == {1.0}
-
-
-def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
-    project = started(small_kitchen, tmp_path / "second")
-    other = annotated(small_kitchen, project, by="ben")
-    keyframe = other.accepted().keyframes[0]
-    fewer = {n: msgspec.Raw(msgspec.json.encode(m.rle)) for n, m in list(keyframe.masks.items())[::2]}
-    accept(project, Decisions(video=VIDEO, keyframes=[DecidedKeyframe(frame=keyframe.frame, masks=fewer)]), "ben")
-    accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
-    run_video(project.folder, VIDEO)
-    result = export(video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
-    assert result is not None
-    masks = [
-        len(k.masks) for k in video.accepted().keyframes if k.frame in {k.frame for k in other.accepted().keyframes}
-    ]
-    missing = masks[0] - len(fewer)
-    assert result.mask_iou == pytest.approx(1 - missing / sum(masks), abs=1e-6)
-    assert result.segment_iou is not None
-    assert result.segment_iou < 1
-
-
-def test_a_copied_video_keeps_its_pictures_and_loses_sound_place_and_device(
-    small_kitchen: Path, tmp_path: Path
-) -> None:
-    source = tmp_path / "phone.mp4"
-    with av.open(str(small_kitchen / VIDEO / "video.mp4")) as plain, av.open(str(source), "w") as out:
-        out.metadata.update({"location": "+48.1+011.5/", "title": "at home", "comment": "a phone"})
-        stream = out.add_stream_from_template(plain.streams.video[0])
-        sound = out.add_stream("aac", rate=16000, layout="mono")
-        for packet in plain.demux(plain.streams.video[0]):
-            if packet.dts is not None:
-                packet.stream = stream
-                out.mux(packet)
-        for index in range(4):
-            frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
-            frame.sample_rate, frame.pts = 16000, 1024 * index
-            out.mux(sound.encode(frame))
-    assert b"at home" in source.read_bytes()
-    remux(source, tmp_path / "copy.mp4")
-    data = (tmp_path / "copy.mp4").read_bytes()
-    assert not any(word in data for word in (b"+48.1", b"at home", b"a phone", b"soun"))
-    with open_reader(source) as before, open_reader(tmp_path / "copy.mp4") as after:
-        assert len(before) == len(after)
-        assert (before.read([0, 70]) == after.read([0, 70])).all()
-
-
-def test_export_never_writes_into_a_folder_that_holds_something(video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
-    (tmp_path / "graphs").mkdir()
-    (tmp_path / "graphs" / "mine.txt").write_text("mine")
-    with pytest.raises(ConfigError, match=r"mine\.txt"):
-        exporting.export(video.folder.parent, tmp_path / "graphs")
-
-
-def test_the_command_says_what_it_does_and_what_it_waits_for(small_kitchen: Path, tmp_path: Path) -> None:
-    def command(*words: object) -> str:
-        result = CliRunner().invoke(app, ["annotate", *map(str, words)])
-        assert result.exit_code == 0, result.output
-        return result.output
-
-    project = tmp_path / "project"
-    videos = only(small_kitchen, tmp_path / "videos")
-    assert "1 videos, 0 lost" in command("start", project, "--videos", videos, "--propagator", "copy_nearest")
-    assert "a person is needed: when hands touch things" in command("run", project)
-    signal_file = tmp_path / f"{VIDEO}.csv"
-    count = open_project(project).video(VIDEO).source.frames
-    signal_file.write_text("frame,confidence\n" + "".join(f"{i},{0.9 if 20 < i < 60 else 0.1}\n" for i in range(count)))
-    command("accept", project, "--from", signal_file, "--by", "anna")
-    assert "a person is needed: masks on" in command("run", project)
-    command(
-        "import",
-        project,
-        "--from",
-        only_release(small_kitchen, tmp_path),
-        "--format",
-        "release",
-        "--only-asked",
-        "--by",
-        "anna",
-    )
-    assert "tracks" in command("run", project)
-    assert "tracks done" in command("status", project)
-    assert VIDEO in command("review", project, "--plots", tmp_path / "plots")
-    assert (tmp_path / "plots" / f"{VIDEO}.png").stat().st_size > 1000
-    for name in ("release", "coco_video", "cvat", "davis"):
-        command("export", project, "--out", tmp_path / name, "--format", name)
-    for name in ("coco_video", "cvat", "davis"):
-        again = tmp_path / f"again_{name}"
-        command("start", again, "--videos", videos, "--propagator", "copy_nearest")
-        assert f"{VIDEO}: {count} frames" in command(
-            "import", again, "--from", tmp_path / name, "--format", name, "--by", "x"
-        )
-        command("run", again)
-        pair = [list(open_project(folder).video(VIDEO).tracks()) for folder in (project, again)]
-        for line, other in zip(*pair, strict=True):
-            if name != "davis":
-                assert {n: m.counts for n, m in line.masks.items()} == {n: m.counts for n, m in other.masks.items()}
-
-
-def only_release(kitchen: Path, folder: Path) -> Path:
-    target = folder / "annotated"
-    (target / VIDEO).mkdir(parents=True)
-    for name in ("coco_annotation.json", "video.mp4"):
-        (target / VIDEO / name).write_bytes((kitchen / VIDEO / name).read_bytes())
-    return target
-
-
-def test_flow_between_keyframes_is_nearer_to_the_truth_than_copies(small_kitchen: Path, tmp_path: Path) -> None:
-    original = truth(small_kitchen)
-    means = []
-    for name in ("flow", "copy_nearest"):
-        video = annotated(small_kitchen, started(small_kitchen, tmp_path / name, propagator=name))
-        propagated(video)
-        ious = []
-        for line in video.tracks():
-            for item in original.instances(line.frame) if line.frame % 7 == 0 else ():
-                mask = line.masks.get(item.object.id)
-                rle = original.rle(item)
-                ious.append(mask_ious([type(rle)(mask.counts, rle.size)], [rle])[0, 0] if mask else 0.0)
-        means.append(sum(ious) / len(ious))
-    assert means[0] > means[1] + 0.05

@@ -97,5 +97,5 @@ def test_what_keyframes_state_holds_until_the_next_one_that_says_otherwise() -> 
         return AcceptedKeyframe(frame=frame, complete=True, masks={}, attributes=stated)
 
     keyframes = [stating(5, "empty"), stating(20, "empty", "upright"), stating(30), stating(40, "full")]
-    rows = {entry.value: entry.ranges for entry in carried_forward(keyframes, 50)}
+    rows = {value: spans for (_, _, value), spans in carried_forward(keyframes, 50).items()}
     assert rows == {"empty": [(0, 40)], "upright": [(20, 40)], "full": [(40, 50)]}

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="SAM runs on torch")
 pytest.importorskip("transformers", reason="SAM is loaded through transformers")
 
 from barista_bench.annotate.decisions import accept  # noqa: E402
-from barista_bench.annotate.project import LINKS, TRACKS, Project, VideoFiles, open_project, start  # noqa: E402
+from barista_bench.annotate.project import Project, VideoFiles, open_project, start  # noqa: E402
 from barista_bench.annotate.records import (  # noqa: E402
     DecidedKeyframe,
     Decisions,
@@ -23,6 +23,7 @@ from barista_bench.annotate.records import (  # noqa: E402
     LinksFile,
     MaskPrompt,
     Rename,
+    TrackLine,
 )
 from barista_bench.annotate.running import run_video  # noqa: E402
 from barista_bench.scene_graph.masks import encode_mask  # noqa: E402
@@ -84,7 +85,7 @@ def test_a_project_is_propagated_by_sam_and_goes_on_after_a_kill(kind: str, vide
     for keyframe in quiet.accepted().keyframes:
         given = {name: mask.rle.counts for name, mask in keyframe.masks.items()}
         assert {name: mask.counts for name, mask in lines[keyframe.frame].items()} == given
-    provenance = quiet.read(LINKS, LinksFile).provenance
+    provenance = quiet.read(LinksFile).provenance
     assert provenance.model == f"sam:{checkpoint}"
     assert provenance.revision
 
@@ -95,7 +96,7 @@ def test_a_project_is_propagated_by_sam_and_goes_on_after_a_kill(kind: str, vide
     assert killed_at(2, before=False, work=run_alone) == -signal.SIGKILL  # links, first segment
     first = killed.folder / "tracks" / "0000.jsonl"
     made = first.stat().st_mtime_ns
-    assert not killed.has(TRACKS)
+    assert not killed.has(TrackLine)
     run_video(killed.folder.parent, CLIP)
     assert first.stat().st_mtime_ns == made
     assert contents(killed) == contents(quiet)

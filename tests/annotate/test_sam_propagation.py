@@ -23,7 +23,7 @@ TRACKERS = ["sam2_video", pytest.param("sam3_tracker_video", marks=pytest.mark.f
 @pytest.fixture(scope="module", params=TRACKERS)
 def propagator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SamPropagator:
     folder = write_checkpoint(tmp_path_factory.mktemp(request.param) / "checkpoint", request.param)
-    return SamPropagator.load(str(folder), device="cpu")
+    return SamPropagator.load(str(folder))
 
 
 def run(propagator: SamPropagator, scene: FrameReader, given: Any, span: range) -> list[FrameMasks]:
@@ -148,17 +148,17 @@ def test_a_side_without_a_keyframe_of_the_object_does_not_count() -> None:
 
 def test_a_checkpoint_is_identified_by_its_content(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path / "sam", "sam2_video")
-    identity = SamPropagator.load(str(folder), device="cpu").identity
+    identity = SamPropagator.load(str(folder)).identity
     assert (identity.name, identity.settings["dtype"]) == (f"sam:{folder}", "float32")
     (folder / "preprocessor_config.json").write_text(
         (folder / "preprocessor_config.json").read_text().replace("0.3", "0.31")
     )
-    assert SamPropagator.load(str(folder), device="cpu").identity.revision != identity.revision
+    assert SamPropagator.load(str(folder)).identity.revision != identity.revision
 
 
 def test_the_tracker_of_a_checkpoint_that_also_detects_is_taken(tmp_path: Path, scene: FrameReader) -> None:
     folder = write_checkpoint(tmp_path / "sam", "sam3_video")
-    assert len(run(SamPropagator.load(str(folder), device="cpu"), scene, keyframes(0, 3), range(4))) == 4
+    assert len(run(SamPropagator.load(str(folder)), scene, keyframes(0, 3), range(4))) == 4
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_what_is_no_tracker_is_refused(tmp_path: Path, file: str, old: str, new:
     assert old in text
     (folder / file).write_text(text.replace(old, new))
     with pytest.raises(ModelError, match=rf"{named}.*Remedy: "):
-        SamPropagator.load(str(folder), device="cpu")
+        SamPropagator.load(str(folder))
 
 
 def test_a_checkpoint_without_pixel_settings_is_refused(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path / "sam", "sam2_video")
     (folder / "preprocessor_config.json").unlink()
     with pytest.raises(ModelError, match="cannot be loaded as a tracker"):
-        SamPropagator.load(str(folder), device="cpu")
+        SamPropagator.load(str(folder))

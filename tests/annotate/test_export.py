@@ -1,0 +1,178 @@
+"""What leaves a project: layers, statistics, agreement of annotators, videos; and the commands on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import msgspec
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench.annotate import exporting
+from barista_bench.annotate.decisions import accept
+from barista_bench.annotate.exporting import export, remux
+from barista_bench.annotate.project import Project, VideoFiles, open_project
+from barista_bench.annotate.records import (
+    AcceptedLayersFile,
+    DecidedKeyframe,
+    Decisions,
+    LayerRelation,
+    Layers,
+)
+from barista_bench.annotate.running import run_video
+from barista_bench.cli import app
+from barista_bench.errors import ConfigError
+from barista_bench.media.video import open_reader
+from barista_bench.scene_graph.masks import mask_ious
+from tests.annotate.projects import VIDEO, annotated, only, propagated, started, truth
+
+
+def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_known(
+    video: VideoFiles, project: Project, tmp_path: Path
+) -> None:
+    video.file(AcceptedLayersFile).unlink()
+    propagated(video)
+    assert export(project.folder, tmp_path / "a").videos[VIDEO].relations == 0
+    names = list(video.accepted().objects)[:2]
+    relation = LayerRelation(source=names[0], target=names[1], type="position", value="astride", ranges=[(0, 9)])
+    known = msgspec.structs.replace(relation, value="on")
+    accept(project, Decisions(video=VIDEO, layers=Layers(relations=[relation, known])), "ben")
+    statistics = export(project.folder, tmp_path / "b").videos[VIDEO]
+    assert (statistics.relations, statistics.left_out) == (1, ["position: astride"])
+    words = project.folder / "vocabulary.yaml"
+    words.write_text(words.read_text().replace("places:\n", "places:\n  astride: {words: astride}\n", 1))
+    assert export(project.folder, tmp_path / "c").videos[VIDEO].relations == 2
+
+
+def test_two_annotators_who_say_the_same_agree_wholly(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
+    propagated(video)
+    other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
+    result = export(video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
+    assert result is not None
+    figures = msgspec.structs.asdict(result)
+    assert figures.pop("keyframes") == len(video.asked())
+    assert set(figures.values()) == {1.0}
+
+
+def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
+    propagated(video)
+    project = started(small_kitchen, tmp_path / "second")
+    other = annotated(small_kitchen, project, by="ben")
+    keyframe = other.accepted().keyframes[0]
+    fewer = {n: msgspec.Raw(msgspec.json.encode(m.rle)) for n, m in list(keyframe.masks.items())[::2]}
+    accept(project, Decisions(video=VIDEO, keyframes=[DecidedKeyframe(frame=keyframe.frame, masks=fewer)]), "ben")
+    accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
+    run_video(project.folder, VIDEO)
+    result = export(video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
+    assert result is not None
+    masks = [
+        len(k.masks) for k in video.accepted().keyframes if k.frame in {k.frame for k in other.accepted().keyframes}
+    ]
+    missing = masks[0] - len(fewer)
+    assert result.mask_iou == pytest.approx(1 - missing / sum(masks), abs=1e-6)
+    assert result.segment_iou is not None
+    assert result.segment_iou < 1
+
+
+def test_a_copied_video_keeps_its_pictures_and_loses_sound_place_and_device(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "phone.mp4"
+    with av.open(str(small_kitchen / VIDEO / "video.mp4")) as plain, av.open(str(source), "w") as out:
+        out.metadata.update({"location": "+48.1+011.5/", "title": "at home", "comment": "a phone"})
+        stream = out.add_stream_from_template(plain.streams.video[0])
+        sound = out.add_stream("aac", rate=16000, layout="mono")
+        for packet in plain.demux(plain.streams.video[0]):
+            if packet.dts is not None:
+                packet.stream = stream
+                out.mux(packet)
+        for index in range(4):
+            frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
+            frame.sample_rate, frame.pts = 16000, 1024 * index
+            out.mux(sound.encode(frame))
+    assert b"at home" in source.read_bytes()
+    remux(source, tmp_path / "copy.mp4")
+    data = (tmp_path / "copy.mp4").read_bytes()
+    assert not any(word in data for word in (b"+48.1", b"at home", b"a phone", b"soun"))
+    with open_reader(source) as before, open_reader(tmp_path / "copy.mp4") as after:
+        assert len(before) == len(after)
+        assert (before.read([0, 70]) == after.read([0, 70])).all()
+
+
+def test_export_never_writes_into_a_folder_that_holds_something(video: VideoFiles, tmp_path: Path) -> None:
+    propagated(video)
+    (tmp_path / "graphs").mkdir()
+    (tmp_path / "graphs" / "mine.txt").write_text("mine")
+    with pytest.raises(ConfigError, match=r"mine\.txt"):
+        exporting.export(video.folder.parent, tmp_path / "graphs")
+
+
+def test_the_command_says_what_it_does_and_what_it_waits_for(small_kitchen: Path, tmp_path: Path) -> None:
+    def command(*words: object) -> str:
+        result = CliRunner().invoke(app, ["annotate", *map(str, words)])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    project = tmp_path / "project"
+    videos = only(small_kitchen, tmp_path / "videos")
+    assert "1 videos, 0 lost" in command("start", project, "--videos", videos, "--propagator", "copy_nearest")
+    assert "a person is needed: when hands touch things" in command("run", project)
+    signal_file = tmp_path / f"{VIDEO}.csv"
+    count = open_project(project).video(VIDEO).source.frames
+    signal_file.write_text("frame,confidence\n" + "".join(f"{i},{0.9 if 20 < i < 60 else 0.1}\n" for i in range(count)))
+    command("accept", project, "--from", signal_file, "--by", "anna")
+    assert "a person is needed: masks on" in command("run", project)
+    command(
+        "import",
+        project,
+        "--from",
+        only_release(small_kitchen, tmp_path),
+        "--format",
+        "release",
+        "--only-asked",
+        "--by",
+        "anna",
+    )
+    assert "tracks" in command("run", project)
+    assert "tracks done" in command("status", project)
+    assert VIDEO in command("review", project, "--plots", tmp_path / "plots")
+    assert (tmp_path / "plots" / f"{VIDEO}.png").stat().st_size > 1000
+    for name in ("release", "coco_video", "cvat", "davis"):
+        command("export", project, "--out", tmp_path / name, "--format", name)
+    for name in ("coco_video", "cvat", "davis"):
+        again = tmp_path / f"again_{name}"
+        command("start", again, "--videos", videos, "--propagator", "copy_nearest")
+        assert f"{VIDEO}: {count} frames" in command(
+            "import", again, "--from", tmp_path / name, "--format", name, "--by", "x"
+        )
+        command("run", again)
+        pair = [list(open_project(folder).video(VIDEO).tracks()) for folder in (project, again)]
+        for line, other in zip(*pair, strict=True):
+            if name != "davis":
+                assert {n: m.counts for n, m in line.masks.items()} == {n: m.counts for n, m in other.masks.items()}
+
+
+def only_release(kitchen: Path, folder: Path) -> Path:
+    target = folder / "annotated"
+    (target / VIDEO).mkdir(parents=True)
+    for name in ("coco_annotation.json", "video.mp4"):
+        (target / VIDEO / name).write_bytes((kitchen / VIDEO / name).read_bytes())
+    return target
+
+
+def test_flow_between_keyframes_is_nearer_to_the_truth_than_copies(small_kitchen: Path, tmp_path: Path) -> None:
+    original = truth(small_kitchen)
+    means = []
+    for name in ("flow", "copy_nearest"):
+        video = annotated(small_kitchen, started(small_kitchen, tmp_path / name, propagator=name))
+        propagated(video)
+        ious = []
+        for line in video.tracks():
+            for item in original.instances(line.frame) if line.frame % 7 == 0 else ():
+                mask = line.masks.get(item.object.id)
+                rle = original.rle(item)
+                ious.append(mask_ious([type(rle)(mask.counts, rle.size)], [rle])[0, 0] if mask else 0.0)
+        means.append(sum(ious) / len(ious))
+    assert means[0] > means[1] + 0.05

@@ -89,10 +89,9 @@ def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> Que
         It with those wrong answers that are excluded, and that nobody can take for a right one or for each other; or
         why it cannot be asked.
     """
-    if any(
-        scene.things[name].noun.endswith(scene.domain.divisible) for name in candidate.objects if name in scene.things
-    ):
-        return Decided(None, DIVISIBLE)
+    nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
+    if any(noun.endswith(scene.domain.divisible) for noun in nouns):
+        return DIVISIBLE
     for statement in candidate.given:
         if statement.truth(scene) is not True:
             return statement.unmet

@@ -169,6 +169,7 @@ def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     assert video.read(SignalFile).verified
 
 
+@pytest.mark.full
 def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:

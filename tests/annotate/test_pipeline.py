@@ -89,6 +89,7 @@ def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, t
 # ---------------------------------------------------------------- stopping and going on
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])
 def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(
     before: bool, small_kitchen: Path, tmp_path: Path

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barista_bench.benchmarks import parse_pairs
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.options import MAX_NUMBER, Option, parse_pairs
+from barista_bench.core.options import MAX_NUMBER, Option
 from barista_bench.errors import ConfigError
 
 ANY = Option(0.5, "anything", "scores")

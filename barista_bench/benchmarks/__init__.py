@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 
 import difflib
+import json
 from collections import UserDict
 from functools import cache
 from importlib import resources
 
 import msgspec
 
-from barista_bench.core.options import parse_pairs
+from barista_bench.core.options import shown
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import ProtocolName, ProtocolRule
 from barista_bench.errors import ConfigError
@@ -258,6 +259,36 @@ def task_class(benchmark: str, name: str) -> type[Task]:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}? There are" if near else "use one of"
     raise ConfigError(f"no task {name!r} of {benchmark}. Remedy: {hint} {', '.join(known)}")
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """`name=value` or `task.name=value` pairs, values as JSON where they are JSON, else as text.
+
+    Raises:
+        ConfigError: a pair has no name or no `=`, or two of them contradict each other.
+
+    >>> parse_pairs(["limit=100", "relations.frame_step=50"])
+    {'limit': 100, 'relations': {'frame_step': 50}}
+    """
+    overrides: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"{shown(pair)} is no setting. Remedy: write name=value")
+        task, dot, option = name.partition(".")
+        settings = overrides.setdefault(task, {}) if dot else overrides
+        key, setting = option if dot else name, _parsed(value)
+        if not isinstance(settings, dict) or (key in settings and settings[key] != setting):
+            raise ConfigError(f"{shown(pair)} contradicts an earlier setting of {shown(task)}. Remedy: keep one")
+        settings[key] = setting
+    return overrides
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def task_options(tasks: Sequence[type[Task]], pairs: Sequence[str]) -> list[dict[str, object]]:

@@ -49,7 +49,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from typer.core import TyperGroup
 
     from barista_bench import __version__
-    from barista_bench.core.options import parse_pairs
+    from barista_bench.benchmarks import parse_pairs
     from barista_bench.errors import BaristaError
     from barista_bench.files.text_out import LogFormatter, echo
     from barista_bench.files.writing import NO_SPACE

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import Progress, Protocol, ProtocolChoice, app, explained
-from barista_bench.core.options import parse_pairs
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
 

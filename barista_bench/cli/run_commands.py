@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
-from barista_bench.core.options import parse_pairs
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import ConfigError
 from barista_bench.files import text_out

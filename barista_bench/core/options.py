@@ -1,12 +1,10 @@
-"""Settings of a task that users may choose: declared by the task, checked here, recorded with every run."""
+"""What users may choose of a task, and whose rules: declared by the task, checked here, recorded with every run."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from barista_bench.errors import ConfigError
 
@@ -53,12 +51,12 @@ class Option:
             value = float(value)
         remedy = f"Remedy: give {self._wanted(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
-            raise ConfigError(f"option {name} is {_shown(value)}. {remedy}")
+            raise ConfigError(f"option {name} is {shown(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:
             raise ConfigError(f"option {name} has more than {MAX_TEXT} characters. {remedy}")
         is_a_choice = not self.choices or value in self.choices
         if not is_a_choice or (isinstance(value, int | float) and not self._is_in_range(value)):
-            raise ConfigError(f"option {name} is {_shown(value)}. {remedy}")
+            raise ConfigError(f"option {name} is {shown(value)}. {remedy}")
         return value
 
     def _is_in_range(self, value: float) -> bool:
@@ -75,53 +73,26 @@ class Option:
         return " ".join([names[kind], *limits])
 
 
-def effective(declared: Mapping[str, Option], given: Mapping[str, object], owner: str) -> dict[str, OptionValue]:
-    """The value of every declared option: the one given, else its default.
-
-    Raises:
-        ConfigError: one is not declared, or its value cannot be used.
-    """
-    for name in given:
-        if name not in declared:
-            known = f"use one of {', '.join(declared)}" if declared else "leave it out"
-            raise ConfigError(f"{owner} has no option {_shown(name)}. Remedy: {known}")
-    return {
-        name: option.checked(name, given[name]) if name in given else option.default
-        for name, option in declared.items()
-    }
-
-
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as messages show it."""
     if type(value) is int and abs(value) >= MAX_NUMBER:  # Python writes out no integer of more than 4300 digits
         return "a number that is too large"
     return f"{value!r}"[:100] if isinstance(value, bool | int | float | str) else f"a {type(value).__name__}"
 
 
-def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """`name=value` or `task.name=value` pairs, values as JSON where they are JSON, else as text.
+ProtocolName: TypeAlias = Literal["release", "paper"]
+PROTOCOLS: tuple[ProtocolName, ...] = ("release", "paper")
+"""Whose rules hold: those of the released code (the default), or the paper's where it says otherwise."""
 
-    Raises:
-        ConfigError: a pair has no name or no `=`, or two of them contradict each other.
 
-    >>> parse_pairs(["limit=100", "relations.frame_step=50"])
-    {'limit': 100, 'relations': {'frame_step': 50}}
+@dataclass(frozen=True, slots=True)
+class ProtocolRule:
+    """One rule on which a benchmark's release and its paper differ, in words.
+
+    `changes` says what depends on the protocol here: `nothing` where a rule is only documented.
     """
-    overrides: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise ConfigError(f"{_shown(pair)} is no setting. Remedy: write name=value")
-        task, dot, option = name.partition(".")
-        settings = overrides.setdefault(task, {}) if dot else overrides
-        key, setting = option if dot else name, _parsed(value)
-        if not isinstance(settings, dict) or (key in settings and settings[key] != setting):
-            raise ConfigError(f"{_shown(pair)} contradicts an earlier setting of {_shown(task)}. Remedy: keep one")
-        settings[key] = setting
-    return overrides
 
-
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    changes: Literal["examples", "images", "prompt", "parsing", "scores", "nothing"]
+    rule: str
+    release: str
+    paper: str

@@ -25,7 +25,9 @@ from barista_bench.core.example import Status as Status
 from barista_bench.core.example import TypedFields, features_of
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
-from barista_bench.core.options import Option, OptionValue, effective
+from barista_bench.core.options import PROTOCOLS, Option, OptionValue, shown
+from barista_bench.core.options import ProtocolName as ProtocolName
+from barista_bench.core.options import ProtocolRule as ProtocolRule
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
@@ -323,24 +325,6 @@ class Display(ABC):
         return None
 
 
-ProtocolName: TypeAlias = Literal["release", "paper"]
-PROTOCOLS: tuple[ProtocolName, ...] = ("release", "paper")
-"""Whose rules hold: those of the released code (the default), or the paper's where it says otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProtocolRule:
-    """One rule on which a benchmark's release and its paper differ, in words.
-
-    `changes` says what depends on the protocol here: `nothing` where a rule is only documented.
-    """
-
-    changes: Literal["examples", "images", "prompt", "parsing", "scores", "nothing"]
-    rule: str
-    release: str
-    paper: str
-
-
 class Task(Question, Scoring, Display):
     """One task is one class: a question, its scoring and its display, and under which rules they stand."""
 
@@ -370,7 +354,18 @@ class Task(Question, Scoring, Display):
             raise ConfigError(f"no protocol {protocol!r}. Remedy: use one of {', '.join(PROTOCOLS)}")
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
         self.protocol: ProtocolName = protocol
-        self.chosen: dict[str, OptionValue] = effective(self.options, options or {}, f"{self.benchmark}/{self.name}")
+        self.chosen: dict[str, OptionValue] = self._options_from(options or {})
+
+    def _options_from(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
+        """The value of every option: the one given, else its default. Raises ConfigError for what cannot be used."""
+        for name in given:
+            if name not in self.options:
+                known = f"use one of {', '.join(self.options)}" if self.options else "leave it out"
+                raise ConfigError(f"{self.benchmark}/{self.name} has no option {shown(name)}. Remedy: {known}")
+        return {
+            name: option.checked(name, given[name]) if name in given else option.default
+            for name, option in self.options.items()
+        }
 
     def option(self, name: str) -> OptionValue:
         """The value of one of the task's options."""

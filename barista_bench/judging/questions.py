@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from barista_bench import __version__
+from barista_bench.benchmarks import parse_pairs
 from barista_bench.benchmarks.barista.change_detection import (
     Category,
     Change,
@@ -42,7 +43,6 @@ from barista_bench.benchmarks.barista.qa_templates import (
 from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.deriving import Candidate, Sampling
-from barista_bench.core.options import parse_pairs
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, named_domain, released_clone
 from barista_bench.core.task import ProtocolName
 from barista_bench.errors import ConfigError

@@ -162,6 +162,7 @@ def only_release(kitchen: Path, folder: Path) -> Path:
     return target
 
 
+@pytest.mark.full
 def test_flow_between_keyframes_is_nearer_to_the_truth_than_copies(small_kitchen: Path, tmp_path: Path) -> None:
     original = truth(small_kitchen)
     means = []

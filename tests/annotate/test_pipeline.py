@@ -73,6 +73,7 @@ def test_a_run_that_changes_nothing_makes_nothing(video: VideoFiles) -> None:
     assert contents(video) == before
 
 
+@pytest.mark.full
 def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, tmp_path: Path) -> None:
     folders = []
     for number in (1, 2):

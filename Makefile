@@ -39,8 +39,9 @@ run: $(VENV)/installed
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix model-,$(subst :,+,$(MODELS)))
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix judged-,$(JUDGED))
 	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/*/*/* --out $(BUILD)/report
+	$(ENV) $(BIN)/barista-bench score $(BUILD)/runs/dual-tiny/barista/activity
 	$(ENV) $(BIN)/barista-bench submit $(BUILD)/runs/dual-tiny/barista/activity --out $(BUILD)/submission \
-	  --model-repo org/dual-tiny --dataset-repo org/barista --dataset-revision $(COMMIT)
+	  --model-repo org/dual-tiny --model-name dual:tiny --dataset-repo org/barista --dataset-revision $(COMMIT)
 	@echo "open $(BUILD)/report/report.html"
 
 kitchen:
@@ -50,7 +51,7 @@ kitchen:
 # keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It takes the scripted one's place.
 TRUTH := --from $(BUILD)/own/clips --format release --only-asked --by truth
 own:
-	$(BIN)/barista-bench mini $(BUILD)/own/clips --videos 1 --width 256 --no-progress
+	$(BIN)/barista-bench mini $(BUILD)/own/clips --videos 1 --width 128 --no-progress
 	$(BIN)/barista-bench annotate start $(BUILD)/own/project --videos $(BUILD)/own/clips
 	$(BIN)/barista-bench annotate import $(BUILD)/own/project $(TRUTH)
 	$(BIN)/barista-bench annotate run $(BUILD)/own/project

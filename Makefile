@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Everything that a run caches stays below build/, so that `make clean` leaves nothing behind.
 ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
-MODELS := oracle chance prior tiny text_only:tiny dual:tiny
+MODELS := dual:tiny text_only:tiny tiny oracle chance prior
 JUDGED := $(foreach model,oracle chance,$(addprefix $(model)+,barista+referring barista+temporal_vqa egocot+cot))
 # Examples of each task: enough to see everything work, few enough for a laptop.
 LIMIT  ?= 12

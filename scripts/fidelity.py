@@ -85,10 +85,10 @@ def compare() -> dict[tuple[str, str], int]:
 
 def digest(pack: Path) -> str:
     """SHA-256 over the names and contents of the pack's files."""
-    found = hashlib.sha256()
+    contents = hashlib.sha256()
     for path in sorted(path for path in pack.rglob("*") if path.is_file()):
-        found.update(f"{path.relative_to(pack)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return found.hexdigest()
+        contents.update(f"{path.relative_to(pack)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return contents.hexdigest()
 
 
 def effects(pack: Path) -> dict[str, dict[str, str]]:

@@ -160,7 +160,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     if not values:
         return template
     places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
-    return places.sub(lambda place: values[place[0][1:-1]], template)
+    return places.sub(lambda match: values[match[0][1:-1]], template)
 
 
 def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -> PromptTexts:

@@ -160,9 +160,9 @@ def order_of_contacts(at: Moments) -> Iterator[QuestionCandidate]:
                 yield msgspec.structs.replace(candidate, given=named, objects=ids, event=" ".join(ids))
 
 
-def _in_order(until: int, one: tuple[Thing, Thing], other: tuple[Thing, Thing]) -> Choice:
-    texts = (f"the {earlier.name} before the {later.name}" for earlier, later in (one, other))
-    orders = (Precedes((earlier.id, later.id), until) for earlier, later in (one, other))
+def _in_order(until: int, first: tuple[Thing, Thing], other: tuple[Thing, Thing]) -> Choice:
+    texts = (f"the {earlier.name} before the {later.name}" for earlier, later in (first, other))
+    orders = (Precedes((earlier.id, later.id), until) for earlier, later in (first, other))
     return Choice(sentence(", and ".join(texts)), AllOf(tuple(orders)))
 
 
@@ -288,8 +288,8 @@ def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
             yield at.question("HGC", question, right, choices, [start, end], things, answer=answer)
 
 
-def _touch_in_turn(first: tuple[int, HandUse], second: tuple[int, HandUse], one: Thing, other: Thing) -> Choice:
-    rows = [(use.side, thing, frame) for (frame, use), thing in ((first, one), (second, other))]
+def _touch_in_turn(first: tuple[int, HandUse], second: tuple[int, HandUse], before: Thing, after: Thing) -> Choice:
+    rows = [(use.side, thing, frame) for (frame, use), thing in ((first, before), (second, after))]
     texts = [touching(side, thing) for side, thing, _ in rows]
     touches = tuple(Touches(side, thing.id, frame) for side, thing, frame in rows)
     return Choice(f"First {texts[0]}, later {texts[1]}.", AllOf(touches))

@@ -293,9 +293,9 @@ class Questions:
         held = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
             clip = clip_around(scene, centre)
-            places = [place for place in self._places(thing) if self._is_clear(place[1], clip)]
+            places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
-                choices = {place: self._located(thing, place, frame) for place in places}
+                choices = {placing: self._located(thing, placing, frame) for placing in places}
                 hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
                 every = [*choices.values(), *([] if in_both else hands)]
@@ -325,9 +325,9 @@ class Questions:
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
-    def _located(self, thing: Thing, place: tuple[str, str], frame: int) -> Choice:
-        words = self.scene.domain.places[place[0]].words
-        return Choice(f"{words.capitalize()} the {self._name(place[1])}.", Placed(thing.id, *place, frame))
+    def _located(self, thing: Thing, placing: tuple[str, str], frame: int) -> Choice:
+        words = self.scene.domain.places[placing[0]].words
+        return Choice(f"{words.capitalize()} the {self._name(placing[1])}.", Placed(thing.id, *placing, frame))
 
     def _in_hand(self, thing: Thing, side: Side, clip: Clip, frame: int) -> Choice:
         return Choice(f"In the {side} hand.", HandOn(side, thing.id, self.words.grip, frame, clip.shown))

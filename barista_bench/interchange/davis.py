@@ -119,7 +119,7 @@ def _drawn(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, in
 def _palette() -> list[int]:
     """The colours that DAVIS and Pascal VOC use: the bits of an index dealt out to red, green and blue in turn."""
     return [
-        sum((index >> (3 * place + channel) & 1) << (7 - place) for place in range(3))
+        sum((index >> (3 * step + channel) & 1) << (7 - step) for step in range(3))
         for index in range(256)
         for channel in range(3)
     ]

@@ -197,12 +197,12 @@ class Stage:
     def _work(self, act: Act, start: int, end: int) -> None:
         reach, leave = _part(start, end, 28), _part(start, end, 84)
         x, y, _ = self._rest(act.thing)
-        place = self._place(act, act.to)
-        self._go(act.thing, start, reach, place, lift=16, sway=act.sway)
+        goal = self._place(act, act.to)
+        self._go(act.thing, start, reach, goal, lift=16, sway=act.sway)
         self._go(act.thing, leave, end, PropPlace("", x, y, AIR), lift=10)
         if act.value:
             for hand in _hands(act):
-                target = place.parent if act.value == "touches" else act.thing
+                target = goal.parent if act.value == "touches" else act.thing
                 self._log(HANDS[hand], act.value, target, reach, leave)
 
     # -- what acts are made of

@@ -82,7 +82,9 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, draws: int = DRA
         agreements=list(_agreements(runs, labels, left_out)),
         gaps=gaps,
         consistency=[
-            replace(found, model=labels[run.folder]) for run in runs if (found := consistency(run)) is not None
+            replace(consistent, model=labels[run.folder])
+            for run in runs
+            if (consistent := consistency(run)) is not None
         ],
         graphs=list(_graphs(runs, labels, left_out)),
         failures={run.folder: failure_rows(run) for run in runs},

@@ -58,19 +58,19 @@ def key_groups(
     Args:
         rows: by run, what its results do not hold already.
     """
-    found: dict[str, dict[str, dict[str, ModelGroup]]] = {}
+    by_key: dict[str, dict[str, dict[str, ModelGroup]]] = {}
     for label, run, others in zip(labels, runs, rows, strict=True):
         for key, parts in run.results.breakdowns.items():
             for value, part in parts.items():
-                found.setdefault(key, {}).setdefault(value, {})[label] = ModelGroup(part.examples, part.figure)
+                by_key.setdefault(key, {}).setdefault(value, {})[label] = ModelGroup(part.examples, part.figure)
         for key in others.keys() - run.results.breakdowns.keys():
             for row in sorted(others[key], key=lambda row: row.order):
-                found.setdefault(key, {}).setdefault(row.value, {})[label] = ModelGroup(row.examples, row.figure)
+                by_key.setdefault(key, {}).setdefault(row.value, {})[label] = ModelGroup(row.examples, row.figure)
     asked = [label for label, run in zip(labels, runs, strict=True) if not is_scripted(run)] or list(labels)
     seen: set[frozenset[frozenset[str]]] = set()
     kept = []
-    for key in sorted(found, key=lambda key: (all(key not in run.results.breakdowns for run in runs), key)):
-        groups = KeyGroups(key, found[key], separation(found[key], asked))
+    for key in sorted(by_key, key=lambda key: (all(key not in run.results.breakdowns for run in runs), key)):
+        groups = KeyGroups(key, by_key[key], separation(by_key[key], asked))
         cut = _partition(runs[0].task, runs[0].examples.examples, key)
         if sum(count > 1 for count in groups.examples.values()) > 1 and cut not in seen:
             seen.add(cut)

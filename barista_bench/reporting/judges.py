@@ -139,7 +139,10 @@ def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequen
     for value in values:
         of_judges = [part.get(value) for part in parts]
         pairs = zip(of_judges, judges, strict=True)
-        figures = (own.figures.get(_main(judged_run.results)) if own else None for own, (_, _, judged_run) in pairs)
+        figures = (
+            of_judge.figures.get(_main(judged_run.results)) if of_judge else None
+            for of_judge, (_, _, judged_run) in pairs
+        )
         rows.append((Cell(value), *(figure_cell(figure) for figure in figures)))
     columns = (Column(key, numeric=False), *(Column(judge, model) for model, judge, _ in judges))
     mains = dict.fromkeys(_with_end(_main(judged_run.results), judges) for _, _, judged_run in judges)

@@ -188,20 +188,20 @@ def _deflated(value: object) -> str:
 
 
 def _task_block(number: int, section: Section, samples: Sequence[Sample], album: Album) -> TaskBlock:
-    places = [place for place, sample in enumerate(samples) if sample.section == number]
+    places = [index for index, sample in enumerate(samples) if sample.section == number]
     return TaskBlock(
         facts=section.facts,
         figures=section.figures,
         breakdowns=section.breakdowns,
         failures=section.failures,
         others=section.others,
-        samples=[_row(samples[place], album, place) for place in places],
-        filters=_filters([samples[place] for place in places]),
+        samples=[_row(samples[index], album, index) for index in places],
+        filters=_filters([samples[index] for index in places]),
     )
 
 
-def _row(sample: Sample, album: Album, place: int) -> list[Any]:
-    pictures = album.of_sample(place).pictures
+def _row(sample: Sample, album: Album, index: int) -> list[Any]:
+    pictures = album.of_sample(index).pictures
     first = pictures[0].file if pictures else None
     return [sample.example_id, sample.label, sample.where, first, len(pictures), list(map(_outcome, sample.models))]
 
@@ -218,7 +218,7 @@ def _filters(samples: Sequence[Sample]) -> list[Fields]:
     for key in dict.fromkeys(name for sample in samples for name in sample.groups):
         values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_natural)
         if 1 < len(values) <= MAX_VALUES:
-            number = {value: place for place, value in enumerate(values)}
+            number = {value: rank for rank, value in enumerate(values)}
             codes = [[number[value] for value in sample.groups.get(key, ())] for sample in samples]
             if any(code != codes[0] for code in codes):  # a list that all samples have tells none from another
                 filters.append({"key": key, "values": values, "codes": codes})

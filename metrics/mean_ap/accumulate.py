@@ -84,15 +84,15 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
         if optimism:
             right, counted = _reorder(right, counted, matches.block[chosen.columns], optimism)
         flat = np.flatnonzero(right)
-        row, place = np.divmod(flat, max(right.shape[1], 1))
-        segment = row * matches.n_labels + chosen.label[place]
+        row, column = np.divmod(flat, max(right.shape[1], 1))
+        segment = row * matches.n_labels + chosen.label[column]
         hits = np.bincount(segment, minlength=shape[1] * shape[2]).reshape(shape[1:])
         recall[area] = hits
         needed = _needed(references, matches.recalls)
         precision[area] = _interpolated(_precisions(counted, chosen.label, flat, segment, hits), hits, needed)
         if area == 0 and not optimism:
             for index, best in enumerate((1, 10)):
-                among = segment[chosen.rank[place] < best]
+                among = segment[chosen.rank[column] < best]
                 few[index] = np.bincount(among, minlength=hits.size).reshape(hits.shape)
     # Without references a label has no recall, and no precision either.
     total = np.where(support > 0, support, np.nan)

@@ -121,8 +121,8 @@ def single_precision_thresholds() -> tuple[Floats, Floats]:
 def _single_linspace(start: float, end: float, count: int) -> Floats:
     low, high = float(np.float32(start)), float(np.float32(end))
     step = float((np.float32(end) - np.float32(start)) / np.float32(count - 1))
-    place = np.arange(count)
-    values = np.where(place < count // 2, low + step * place, high - step * (count - 1 - place))
+    rank = np.arange(count)
+    values = np.where(rank < count // 2, low + step * rank, high - step * (count - 1 - rank))
     return values.astype(np.float32).astype(np.float64)
 
 
@@ -138,9 +138,9 @@ def _best_ranked(grouped: Grouped) -> Grouped:
     kept = grouped.rank < MAX_DETECTIONS
     if kept.all():
         return grouped
-    place = np.cumsum(kept) - 1
+    renumbered = np.cumsum(kept) - 1
     pairs = grouped.pairs.only(kept[grouped.pairs.predicted])
-    pairs = pairs._replace(predicted=place[pairs.predicted])
+    pairs = pairs._replace(predicted=renumbered[pairs.predicted])
     return Grouped(grouped.predicted[kept], grouped.reference, grouped.rank[kept], pairs)
 
 
@@ -181,13 +181,13 @@ def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, 
     ignored = ignored[references]
     free = np.ones((len(references), len(AREAS), enough.shape[1]), bool)
     starts = np.flatnonzero(np.diff(predicted, prepend=-1))
-    place = (np.arange(len(chosen)) - np.repeat(starts, np.diff(starts, append=len(chosen)))).astype(np.int32)
-    # An ignored reference ranks below all others, above which every place is lifted by this much.
-    lift = place.max(initial=0) + np.int32(1)
+    iou_rank = (np.arange(len(chosen)) - np.repeat(starts, np.diff(starts, append=len(chosen)))).astype(np.int32)
+    # An ignored reference ranks below all others, above which every rank is lifted by this much.
+    lift = iou_rank.max(initial=0) + np.int32(1)
     for members in _rounds(predicted[starts], grouped.rank):
         pairs, first = _spans(starts, members, len(chosen))
         who = reference[pairs]
-        key = place[pairs][:, None] + lift * ~ignored[who]
+        key = iou_rank[pairs][:, None] + lift * ~ignored[who]
         key = np.where(free[who] & enough[pairs][:, None, :], key[:, :, None], np.int32(-1))
         key = np.maximum.reduceat(key, first, axis=0)
         winner, area, threshold = np.nonzero(key >= 0)

@@ -66,13 +66,13 @@ class Shapes:
         result count along these two arrays.
         """
         lo, hi = (np.searchsorted(reference_group, predicted_group, side) for side in ("left", "right"))
-        found = [Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        pairs = [Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for part in _parts(hi - lo):
             first, second = _products(lo[part], hi[part], part.start)
             iou = self._iou(predicted[first], reference[second])
             keep = iou >= minimum
-            found.append(Pairs(first[keep], second[keep], iou[keep]))
-        return Pairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+            pairs.append(Pairs(first[keep], second[keep], iou[keep]))
+        return Pairs(*(np.concatenate(column) for column in zip(*pairs, strict=True)))
 
     def _iou(self, predicted: Ints, reference: Ints) -> Floats:
         if self._masks is None:

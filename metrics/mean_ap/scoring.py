@@ -102,8 +102,8 @@ def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
     sizes = len(grouped.predicted), len(grouped.reference)
     matched = [best_assignment(grouped.pairs, threshold, *sizes) for threshold in THRESHOLDS]
     return (
-        np.array([np.bincount(image[found], minlength=len(examples.failed)) for found in matched]),
-        np.array([np.bincount(label[found], minlength=len(examples.labels)) for found in matched]),
+        np.array([np.bincount(image[pairing], minlength=len(examples.failed)) for pairing in matched]),
+        np.array([np.bincount(label[pairing], minlength=len(examples.labels)) for pairing in matched]),
     )
 
 

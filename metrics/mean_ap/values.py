@@ -79,12 +79,12 @@ def runs_of(text: bytes) -> Ints | None:
     if not len(codes) or codes.min() < 0 or codes.max() > 63 or not last[-1]:
         return None
     start = np.flatnonzero(np.concatenate([[True], last[:-1]]))
-    place = np.arange(len(codes)) - np.repeat(start, np.diff(start, append=len(codes)))
-    if place.max() > 6:  # more than 32 bits
+    digit = np.arange(len(codes)) - np.repeat(start, np.diff(start, append=len(codes)))
+    if digit.max() > 6:  # more than 32 bits
         return None
-    values = np.add.reduceat((codes & 31) << (5 * place), start)
+    values = np.add.reduceat((codes & 31) << (5 * digit), start)
     negative = (codes[last] & 16) > 0
-    values[negative] -= 1 << (5 * (place[last][negative] + 1))
+    values[negative] -= 1 << (5 * (digit[last][negative] + 1))
     for first in (1, 2):
         values[first::2] = np.cumsum(values[first::2])
     return values

@@ -78,13 +78,13 @@ def _means(
 ) -> Floats:
     """(12, D) the STATISTICS of (I, D) weights: means over the labels of which a draw has a reference."""
     sums, counts = np.zeros((2, len(STATISTICS), by_image.shape[1]))
-    own = _AREA_OF[_PRECISIONS:]
+    area_of = _AREA_OF[_PRECISIONS:]
     for label, plan in parts:
         support = label.in_range.astype(np.float64) @ by_image[label.reference_image]
         present = support > 0
         counts += _SIZES[:, None] * present[_AREA_OF]
         hits = _hits(label).T @ by_image[label.image]
-        sums[_PRECISIONS:] += np.where(present[own], hits / np.where(present, support, 1.0)[own], 0.0)
+        sums[_PRECISIONS:] += np.where(present[area_of], hits / np.where(present, support, 1.0)[area_of], 0.0)
         if plan is not None:
             sums[:_PRECISIONS] += plan.times @ _interpolated(plan, plan.taken(by_image), support, recalls, scratch)
     return np.where(counts > 0, sums / np.maximum(counts, 1), -1.0)
@@ -94,16 +94,16 @@ def _labels(matches: Matches) -> Iterator[_Label]:
     order = np.argsort(matches.reference_label, kind="stable")
     references = matches.reference_label[order]
     for label in np.unique(references).tolist():
-        own = slice(*np.searchsorted(matches.label, [label, label + 1]).tolist())
-        found = order[slice(*np.searchsorted(references, [label, label + 1]).tolist())]
+        predicted = slice(*np.searchsorted(matches.label, [label, label + 1]).tolist())
+        reference = order[slice(*np.searchsorted(references, [label, label + 1]).tolist())]
         yield _Label(
-            matches.right[..., own],
-            matches.counted[..., own],
-            matches.image[own],
-            matches.rank[own],
-            matches.block[own],
-            matches.reference_image[found],
-            matches.in_range[:, found],
+            matches.right[..., predicted],
+            matches.counted[..., predicted],
+            matches.image[predicted],
+            matches.rank[predicted],
+            matches.block[predicted],
+            matches.reference_image[reference],
+            matches.in_range[:, reference],
         )
 
 
@@ -192,11 +192,11 @@ def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[In
         return group, np.full(len(starts), -1), np.arange(len(group))
     members = np.split(np.arange(len(group)), starts[1:])
     place, copy, column = list[int](), list[int](), list[int]()
-    for number, own in enumerate(members):
-        copies = range(max(1, int(most[label.image[own[0]]]))) if mixed[number] else (-1,)
+    for number, tied in enumerate(members):
+        copies = range(max(1, int(most[label.image[tied[0]]]))) if mixed[number] else (-1,)
         for which in copies:
-            for prediction in own.tolist():
-                if which >= 0 or prediction == own[0]:
+            for prediction in tied.tolist():
+                if which >= 0 or prediction == tied[0]:
                     copy.append(which)
                 place.append(len(copy) - 1)
                 column.append(prediction)
@@ -230,8 +230,10 @@ def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, 
             np.divide(hits, best, out=best)
             for place in range(len(useful) - 2, -1, -1):
                 np.maximum(best[place], best[place + 1], out=best[place])
-            found = reached[int(plan.area_of[row])].by(hits, scratch.index[room])
-            values[row] = np.einsum("sd,sd->d", best, found) - np.einsum("sd,sd->d", best[1:], found[:-1])
+            recalls_reached = reached[int(plan.area_of[row])].by(hits, scratch.index[room])
+            values[row] = np.einsum("sd,sd->d", best, recalls_reached) - np.einsum(
+                "sd,sd->d", best[1:], recalls_reached[:-1]
+            )
     return values / len(recalls)
 
 

@@ -290,8 +290,8 @@ def as_track(raw: RawSequence, where: str) -> list[Mask | None]:
         raise TypeError(f"{where}: is of type {type(raw).__name__}; give a list with one mask per frame")
     given = [index for index, mask in enumerate(raw) if mask is not None]
     masks = as_masks([raw[index] for index in given], [f"{where}[{index}]" for index in given])
-    found: dict[int, Mask] = dict(zip(given, masks, strict=True))
-    return [found.get(index) for index in range(len(raw))]
+    mask_of: dict[int, Mask] = dict(zip(given, masks, strict=True))
+    return [mask_of.get(index) for index in range(len(raw))]
 
 
 def as_reference(raw: RawSequence, where: str) -> list[Mask]:

@@ -153,8 +153,8 @@ def as_sets(predictions: Any, references: Any) -> list[LabelledScores]:  # noqa:
     if not len(scores):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 problem set")
     return [
-        LabelledScores.build(own, truth, f"predictions[{index}]", f"references[{index}]")
-        for index, (own, truth) in enumerate(zip(scores, labels, strict=True))
+        LabelledScores.build(problem_scores, truth, f"predictions[{index}]", f"references[{index}]")
+        for index, (problem_scores, truth) in enumerate(zip(scores, labels, strict=True))
     ]
 
 

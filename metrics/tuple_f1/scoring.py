@@ -299,7 +299,7 @@ def tuple_confusion(
 
 
 def _by_pair(relations: Counter[RelationTuple]) -> dict[tuple[int, int], list[str]]:
-    found: dict[tuple[int, int], list[str]] = {}
+    labels: dict[tuple[int, int], list[str]] = {}
     for relation in sorted(relations.elements()):
-        found.setdefault(relation[:2], []).append(_label(relation))
-    return found
+        labels.setdefault(relation[:2], []).append(_label(relation))
+    return labels

@@ -125,7 +125,7 @@ class SourceFile:
         """A display of dicts, lists, texts and whole numbers. Raises ConfigError where it holds anything else."""
         match node:
             case ast.Dict(keys=keys, values=values) if None not in keys:
-                return {self.value(key): self.value(own) for key, own in zip(keys, values, strict=True) if key}
+                return {self.value(key): self.value(item) for key, item in zip(keys, values, strict=True) if key}
             case ast.List(elts=elements) | ast.Tuple(elts=elements):
                 return [self.value(element) for element in elements]
             case ast.Constant(value=int(number)) if not isinstance(number, bool):

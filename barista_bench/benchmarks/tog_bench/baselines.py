@@ -116,8 +116,8 @@ class BaselineAnswers(ReleaseTask):
         number: Fields = {"type": "number"}
         box: Fields = {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
         stretch = object_schema({"object": name, "start": number, "end": number})
-        place = object_schema({"object": name, "time": number, "box": box})
-        items = (*((key, name) for key in NAMES), (TEMPORAL, stretch), (SPATIAL, place))
+        box_schema = object_schema({"object": name, "time": number, "box": box})
+        items = (*((key, name) for key in NAMES), (TEMPORAL, stretch), (SPATIAL, box_schema))
         return object_schema({key: {"type": "array", "items": item} for key, item in items})
 
 

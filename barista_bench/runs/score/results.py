@@ -144,24 +144,24 @@ class Recorded(Strict, ABC):
 
 def differences(first: Comparability, second: Comparability) -> dict[str, str]:
     """What differs between two records, by its name, as `this and that`. Empty: the figures are comparable."""
-    one, other = first.parts, second.parts
-    names = [name for name in {**one, **other} if one.get(name, _ABSENT) != other.get(name, _ABSENT)]
-    return {name: f"{_shown(name, one)} and {_shown(name, other)}" for name in names}
+    parts, other_parts = first.parts, second.parts
+    names = [name for name in {**parts, **other_parts} if parts.get(name, _ABSENT) != other_parts.get(name, _ABSENT)]
+    return {name: f"{_shown(name, parts)} and {_shown(name, other_parts)}" for name in names}
 
 
 def told_apart(records: Sequence[Comparability]) -> list[str]:
     """For each record what distinguishes it from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
     return [
         ", ".join(
-            f"{name} {_shown(name, one.parts)}"
+            f"{name} {_shown(name, record.parts)}"
             for name in dict.fromkeys(
                 name
                 for other in records
-                if (other.benchmark, other.task) == (one.benchmark, one.task)
-                for name in differences(one, other)
+                if (other.benchmark, other.task) == (record.benchmark, record.task)
+                for name in differences(record, other)
             )
         )
-        for one in records
+        for record in records
     ]
 
 

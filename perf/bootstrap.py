@@ -40,9 +40,9 @@ def main() -> None:
         run = score(folder)
         samples = enlarged(list(run.samples))
         start = time.process_time()
-        found = intervals(counted_samples(run.task, samples))
+        figures = intervals(counted_samples(run.task, samples))
         seconds = time.process_time() - start
-        print(f"{run.task.name:14} {len(samples)} samples, {len(found)} figures: {seconds:.2f} CPU s")
+        print(f"{run.task.name:14} {len(samples)} samples, {len(figures)} figures: {seconds:.2f} CPU s")
 
 
 if __name__ == "__main__":

@@ -81,13 +81,13 @@ def openers(path: Path) -> dict[str, Callable[[], object]]:
 
 def truth(path: Path, wanted: set[int]) -> dict[int, Images]:
     """The wanted frames from one sequential decode; whole frames as hashes would do, but thin ones are needed too."""
-    found: dict[int, Images] = {}
+    frames: dict[int, Images] = {}
     with av.open(str(path)) as container:
         container.streams.video[0].thread_type = "AUTO"
         for index, frame in enumerate(container.decode(video=0)):
             if index in wanted:
-                found[index] = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
-    return found
+                frames[index] = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+    return frames
 
 
 def check(name: str, images: Images, asked: list[int], true: dict[int, Images]) -> int:

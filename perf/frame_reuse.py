@@ -73,39 +73,41 @@ def asked_of(source: Path, folder: Path, limit: int) -> list[Asked]:
 
 def by_frame(asked: list[Asked]) -> list[Asked]:
     """In the order in which a run asks: by video, then frame."""
-    return sorted(asked, key=lambda one: (one.example.video_id, min(f.frame_index for f in one.example.frames)))
+    return sorted(
+        asked, key=lambda request: (request.example.video_id, min(f.frame_index for f in request.example.frames))
+    )
 
 
 def planned(asked: list[Asked]) -> FrameStore:
     """A store that knows what will be asked for."""
     store = FrameStore(max_bytes=MEMORY)
-    store.plan(frame for one in asked for frame in one.example.frames)
+    store.plan(frame for request in asked for frame in request.example.frames)
     return store
 
 
 def digest(pairs: Iterator[tuple[Asked, Images]]) -> str:
     """Of all images by example, in whatever order they come."""
-    found = {
-        one.example.example_id: hashlib.sha256(b"".join(image.tobytes() for image in images)).hexdigest()
-        for one, images in pairs
+    request = {
+        asked_for.example.example_id: hashlib.sha256(b"".join(image.tobytes() for image in images)).hexdigest()
+        for asked_for, images in pairs
     }
-    return hashlib.sha256("".join(f"{name}{found[name]}" for name in sorted(found)).encode()).hexdigest()
+    return hashlib.sha256("".join(f"{name}{request[name]}" for name in sorted(request)).encode()).hexdigest()
 
 
 def ahead(asked: list[Asked], store: FrameStore, workers: int) -> Iterator[tuple[Asked, Images]]:
     return decode_ahead(
         asked,
-        lambda one: one.images(store),
+        lambda request: request.images(store),
         workers=workers,
         max_items=2 * BATCH,
         max_bytes=2**30,
         size_of=size_of_images,
-        group_of=lambda one: one.example.video_id,
+        group_of=lambda request: request.example.video_id,
     )
 
 
 def inline(asked: list[Asked], store: FrameStore | None) -> Iterator[tuple[Asked, Images]]:
-    return ((one, one.images(store)) for one in asked)
+    return ((request, request.images(store)) for request in asked)
 
 
 def ways(asked: list[Asked]) -> dict[str, Callable[[], Iterator[tuple[Asked, Images]]]]:
@@ -138,8 +140,9 @@ def compare_reuse(asked: list[Asked], rounds: int) -> float:
                 digests[name] = digest(call())
             decoded[name] = decode_count() - before
     first = next(iter(calls))
-    wanted = {(frame.video_id, frame.frame_index) for one in asked for frame in one.example.frames}
-    print(f"{len(asked)} examples, {sum(len(one.example.frames) for one in asked)} frames, {len(wanted)} distinct\n")
+    wanted = {(frame.video_id, frame.frame_index) for request in asked for frame in request.example.frames}
+    frames = sum(len(request.example.frames) for request in asked)
+    print(f"{len(asked)} examples, {frames} frames, {len(wanted)} distinct\n")
     print("| images of six tasks | frames decoded | x faster | pixels |\n|:--|--:|--:|:--|")
     for name in calls:
         equal = "equal" if digests[name] == digests[first] else "WRONG"

@@ -81,7 +81,7 @@ def hand_pairs(video: VideoGraph) -> int:
 
 def plain_loop(root: str) -> Row:
     """The same with json.load, asking every frame."""
-    found = 0
+    pairs = 0
     for folder in sorted(Path(root).iterdir()):
         with (folder / "coco_annotation.json").open() as file:
             document = json.load(file)
@@ -101,8 +101,8 @@ def plain_loop(root: str) -> Row:
                     continue
                 if any(r["image_id_start"] <= frame < r["image_id_end"] for r in relation["image_ranges"]):
                     touched.add(target)
-            found += len(touched)
-    return {"pairs": found}
+            pairs += len(touched)
+    return {"pairs": pairs}
 
 
 GOAL = f"everything ({CORES} processes)"
@@ -144,9 +144,9 @@ def measure(folder: str) -> Row:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(1, mp_context=context) as pool:
             row = rows[name] = pool.submit(measured, name, folder).result()
-        found = row.get("found", f"{row.get('pairs')} pairs")
+        result = row.get("found", f"{row.get('pairs')} pairs")
         memory = int(str(row["memory"])) >> 20
-        print(f"| {name} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {found} |", flush=True)
+        print(f"| {name} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {result} |", flush=True)
     ours, plain = (rows[name] for name in list(STEPS)[-2:])
     assert ours["pairs"] == plain["pairs"], (ours["pairs"], plain["pairs"])
     assert rows[GOAL]["hash"] == rows["everything (1 process)"]["hash"]

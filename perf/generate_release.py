@@ -67,8 +67,8 @@ def make_pool(height: int, width: int, rng: np.random.Generator) -> Pool:
         reach, phase = rng.uniform(0.02, 0.15, 2) * width, rng.uniform(0, 2 * np.pi, 4)
         tails = []
         for turn in np.linspace(0, 2 * np.pi, PHASES, endpoint=False):
-            place = centre + reach * np.sin(turn + phase[:2])
-            tails.append(render(*column_runs(place, radii, phase[2] + turn, height, width, rng), height, width))
+            centre_here = centre + reach * np.sin(turn + phase[:2])
+            tails.append(render(*column_runs(centre_here, radii, phase[2] + turn, height, width, rng), height, width))
         tracks.append(tuple(tails))
     return Pool(height, width, tuple(tracks))
 
@@ -144,24 +144,24 @@ class VideoMaker:
 
     def attributes(self) -> list[dict[str, object]]:
         """A colour for most, a type for some, states that change; about 1.2 a mask."""
-        found = [self.attribute(0, "type", PREPARATIONS[self.index % len(PREPARATIONS)], [span(0, self.frames)])]
+        rows = [self.attribute(0, "type", PREPARATIONS[self.index % len(PREPARATIONS)], [span(0, self.frames)])]
         wanted = ATTRIBUTE_ROWS / INSTANCES * self.shown.sum() - self.shown[0].sum()
         kinds = ["color"] * len(self.ids) + ["state"] * len(self.ids) + ["color"] * len(self.ids)
-        for place, kind in enumerate(kinds):
+        for index, kind in enumerate(kinds):
             if wanted <= 0:
                 break
-            item = place % len(self.ids)
+            item = index % len(self.ids)
             if kind == "state" and self.rng.random() < 0.6:
                 continue
             wanted -= self.shown[item].sum()
             cuts = [0, *np.sort(self.rng.integers(1, self.frames, 4)).tolist(), self.frames] if kind == "state" else []
             if kind == "color":
                 value = "skin" if "hand" in self.categories[item] else str(self.rng.choice(COLOURS))
-                found.append(self.attribute(item, "color", value, [span(0, self.frames)]))
+                rows.append(self.attribute(item, "color", value, [span(0, self.frames)]))
             for start, end in pairwise(cuts):
                 if start < end:
-                    found.append(self.attribute(item, "state", str(self.rng.choice(STATES)), [span(start, end)]))
-        return found
+                    rows.append(self.attribute(item, "state", str(self.rng.choice(STATES)), [span(start, end)]))
+        return rows
 
     def attribute(self, item: int, kind: str, value: str, ranges: list[dict[str, int]]) -> dict[str, object]:
         return {"object_id": self.ids[item], "attribute_type": kind, "value": value, "image_ranges": ranges}
@@ -173,21 +173,21 @@ class VideoMaker:
         weights = 1 / (np.arange(CLASSES) + 8.0)
         classes = self.rng.choice(CLASSES, count, p=weights / weights.sum())
         classes[0] = self.index % CLASSES
-        found = [(int(a), int(b), int(c)) for (a, b), c in zip(edges.reshape(-1, 2), classes, strict=True)]
+        spans = [(int(a), int(b), int(c)) for (a, b), c in zip(edges.reshape(-1, 2), classes, strict=True)]
         if self.rng.random() < 0.3:
-            start, end, kind = found[-1]
-            found[-1] = (max(0, start - 200), end, kind)
-        return found
+            start, end, kind = spans[-1]
+            spans[-1] = (max(0, start - 200), end, kind)
+        return spans
 
     def relations(self, activities: list[tuple[int, int, int]]) -> list[dict[str, object]]:
         """Hands act during activities; positions last, until a frame holds as many relations as published."""
-        found = []
+        rows = []
         wanted = RELATION_ROWS / FRAMES * self.frames
         for start, end, _ in activities:
             for hand in (1, 2):
                 target = int(self.rng.integers(3, len(self.ids)))
                 action = str(self.rng.choice(HAND_ACTIONS, p=(0.5, 0.3, 0.08, 0.05, 0.04, 0.03)))
-                found.append(self.relation(hand, target, "human_actions", action, start, end))
+                rows.append(self.relation(hand, target, "human_actions", action, start, end))
                 wanted -= (self.shown[hand, start:end] & self.shown[target, start:end]).sum()
         while wanted > 0:
             source, target = self.rng.choice(len(self.ids), 2, replace=False).tolist()
@@ -195,9 +195,9 @@ class VideoMaker:
             end = min(self.frames, start + int(self.rng.integers(200, 2200)))
             both = (self.shown[source, start:end] & self.shown[target, start:end]).sum()
             if source not in (1, 2) and target not in (1, 2) and both:
-                found.append(self.relation(source, target, "position", str(self.rng.choice(POSITIONS)), start, end))
+                rows.append(self.relation(source, target, "position", str(self.rng.choice(POSITIONS)), start, end))
                 wanted -= both
-        return found
+        return rows
 
     def relation(self, source: int, target: int, kind: str, value: str, start: int, end: int) -> dict[str, object]:
         return {

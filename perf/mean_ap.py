@@ -44,15 +44,17 @@ def scene(images: int, scored: bool) -> Examples:
     extent = np.exp(rng.normal(4.6, 0.9, (count, 2))).clip(8, 900)
     corner = rng.uniform(0, 1, (count, 2)) * (np.array([1920, 1080]) - extent).clip(1)
     boxes = np.hstack([corner, corner + extent]).round(1)
-    found = np.flatnonzero(rng.random(count) < 0.85)
-    near = boxes[found] + rng.normal(0, 0.08, (len(found), 4)) * np.tile(extent[found], 2)
+    detected = np.flatnonzero(rng.random(count) < 0.85)
+    near = boxes[detected] + rng.normal(0, 0.08, (len(detected), 4)) * np.tile(extent[detected], 2)
     near[:, 2:] = np.maximum(near[:, 2:], near[:, :2] + 2)
     invented = count // 5
     corner = rng.uniform(0, [1500, 800], (invented, 2))
     far = np.hstack([corner, corner + rng.uniform(10, 300, (invented, 2))])
     wrong = rng.integers(0, LABELS, (2, count))
-    which = np.concatenate([image[found], rng.integers(0, images, invented)])
-    names = np.concatenate([np.where(rng.random(len(found)) < 0.9, label[found], wrong[0, found]), wrong[1, :invented]])
+    which = np.concatenate([image[detected], rng.integers(0, images, invented)])
+    names = np.concatenate(
+        [np.where(rng.random(len(detected)) < 0.9, label[detected], wrong[0, detected]), wrong[1, :invented]]
+    )
     order = np.argsort(which, kind="stable")
     scores = rng.random(len(order)).round(4) if scored else np.ones(len(order))
     return Examples(

@@ -38,13 +38,13 @@ def opened(folder: Path) -> ExampleSet:
 
 def best(call: Callable[[], ExampleSet], rounds: int, before: Callable[[], None] = lambda: None) -> tuple[float, str]:
     """CPU seconds, and the hash of what was opened."""
-    spent, found = [], ""
+    spent, content_hash = [], ""
     for _ in range(rounds):
         before()
         begin = time.process_time()
-        found = call().content_hash
+        content_hash = call().content_hash
         spent.append(time.process_time() - begin)
-    return min(spent), found
+    return min(spent), content_hash
 
 
 def size(folder: Path) -> float:
@@ -74,8 +74,8 @@ def main() -> None:
         base, expected, _ = rows["folder of `build`"]
         print(f"{len(opened(ours))} examples, {size(ours):.1f} MiB of Parquet")
         print("| opened | CPU ms | x ours | MiB in the cache | examples |\n|:--|--:|--:|--:|:--|")
-        for name, (spent, found, held) in rows.items():
-            verdict = "equal" if found == expected else "WRONG"
+        for name, (spent, content_hash, held) in rows.items():
+            verdict = "equal" if content_hash == expected else "WRONG"
             print(f"| {name} | {spent * 1e3:.0f} | {spent / base:.1f} | {held:.1f} | {verdict} |")
 
 

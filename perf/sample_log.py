@@ -151,9 +151,9 @@ def measured(step: Callable[[Path], object], folder: Path) -> tuple[object, floa
 
 def _measure(step: Callable[[Path], object], folder: Path) -> tuple[object, float, float]:
     begun = time.process_time()
-    found = step(folder)
+    result = step(folder)
     seconds = time.process_time() - begun
-    return found, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return result, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -180,8 +180,8 @@ def main() -> None:
             ("diff of two such runs", compare, (count - 1) // 10, (2 * latest_seconds, 2 * latest_peak - base)),
             ("compact", tidy, count, (latest_seconds, latest_peak)),
         ):
-            found, seconds, peak = measured(step, folder)
-            assert found == expected, (name, found)
+            result, seconds, peak = measured(step, folder)
+            assert result == expected, (name, result)
             row(name, seconds, peak - base, beside[0] / seconds, (beside[1] - base) / (peak - base))
         assert plain == count
         micros, _, _ = measured(ask_for_each, folder)

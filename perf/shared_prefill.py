@@ -63,7 +63,7 @@ def ratio(model: TransformersModel, prompts: int, samples: int, config: Generati
     """The time of `generate` over the time of the loop, for the same tokens."""
     encoded = [model._engine.encoder.encode(request(number)) for number in range(prompts)]
     once = model._engine.encoder.batch(encoded)
-    repeated = model._engine.encoder.batch([one for one in encoded for _ in range(samples)])
+    repeated = model._engine.encoder.batch([encoding for encoding in encoded for _ in range(samples)])
     rows = torch.arange(prompts).repeat_interleave(samples)
     padding = (repeated["attention_mask"] != 0).int().argmax(dim=1)
 
@@ -86,10 +86,10 @@ def ratio(model: TransformersModel, prompts: int, samples: int, config: Generati
     best = [float("inf")] * 2
     for _ in range(rounds):
         tokens = []
-        for place, way in enumerate(ways):
+        for index, way in enumerate(ways):
             begun = time.perf_counter()
             tokens.append(way())
-            best[place] = min(best[place], time.perf_counter() - begun)
+            best[index] = min(best[index], time.perf_counter() - begun)
         if not torch.equal(*tokens):
             raise SystemExit("the two ways chose different tokens")
     return best[0] / best[1]

@@ -114,10 +114,10 @@ def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
         for name, way in ways.items():
             seconds, answers[name] = way()
             best[name] = min(best[name], seconds)
-        if len({json.dumps(one, sort_keys=True) for one in answers.values()}) != 1:
+        if len({json.dumps(answer, sort_keys=True) for answer in answers.values()}) != 1:
             raise SystemExit("the ways gave different answers")
     base = best["run: batches, frames ahead"]
-    waiting = min(one["wait"] / (one["wait"] + one["generate"]) for one in runs)
+    waiting = min(times["wait"] / (times["wait"] + times["generate"]) for times in runs)
     videos = "real clips" if release == REAL else "a mini kitchen"
     print(f"{len(examples)} examples of {TASK} from {videos}, {new_tokens} tokens each")
     print("| way | x the time of `run` |\n|:--|--:|")

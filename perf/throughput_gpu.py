@@ -146,9 +146,9 @@ class BusyGpu:
     def _watch(self) -> None:
         command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "--id=0"]
         while shutil.which("nvidia-smi") and not self._stop.wait(0.5):
-            told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-            if told.isdecimal():
-                self._seen.append(int(told) / 100)
+            reading = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+            if reading.isdecimal():
+                self._seen.append(int(reading) / 100)
 
 
 def measure_batches(
@@ -174,10 +174,10 @@ def measure_batches(
             torch.cuda.reset_peak_memory_stats()
         begun = time.perf_counter()
         with BusyGpu() as busy:
-            answers = [one for each in model.stream(requests, config) for one in each.completions]
+            answers = [completion for each in model.stream(requests, config) for completion in each.completions]
         seconds = time.perf_counter() - begun
-        made = [one for one in answers if isinstance(one, Completion)]
-        tokens = sum(one.output_tokens or 0 for one in made)
+        made = [completion for completion in answers if isinstance(completion, Completion)]
+        tokens = sum(completion.output_tokens or 0 for completion in made)
         rates[str(batch_size)] = len(made) / seconds
         row = (
             f"{batch_size}" + (f" ({len(answers) - len(made)} failed)" if len(made) < len(answers) else ""),

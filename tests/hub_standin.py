@@ -223,8 +223,8 @@ class HubStandIn(Server):
     def downloads(self) -> list[str]:
         """The paths of the files that were downloaded, in order, repeated ones included."""
         pattern = re.compile(r"/datasets/[^/]+/[^/]+/resolve/[^/]+/(.+)")
-        found = [pattern.fullmatch(request.path) for request in self.requests if request.method == "GET"]
-        return [match[1] for match in found if match]
+        matches = [pattern.fullmatch(request.path) for request in self.requests if request.method == "GET"]
+        return [match[1] for match in matches if match]
 
 
 def _etag(body: bytes) -> str:

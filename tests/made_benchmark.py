@@ -55,8 +55,8 @@ class WordRelease:
         return confined(self.videos, video_id)
 
     def questions(self) -> list[dict[str, Json]]:
-        found: list[dict[str, Json]] = json.loads((self.root / "questions.json").read_text(encoding="utf-8"))
-        return found
+        records: list[dict[str, Json]] = json.loads((self.root / "questions.json").read_text(encoding="utf-8"))
+        return records
 
 
 class Words(ReleaseTask):
@@ -94,22 +94,22 @@ class Words(ReleaseTask):
 
     def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
         assert isinstance(release, WordRelease)
-        for row, one in enumerate(release.questions()):
-            video = str(one["video"])
+        for row, question in enumerate(release.questions()):
+            video = str(question["video"])
             try:
                 count = video_facts(release.video_path(video)).frame_count
             except DataError as error:
                 yield SkippedExample(FrameRef(video, 0), str(error))
                 continue
             yield Example(
-                example_id=f"words:{one['id']}",
+                example_id=f"words:{question['id']}",
                 benchmark=self.benchmark,
                 task=self.name,
-                label=str(one["answer"]),
+                label=str(question["answer"]),
                 frames=tuple(FrameRef(video, index) for index in evenly_spaced(count, sampling.frames)),
-                inputs={"words": one["words"]},
-                target={"answer": one["answer"]},
-                metadata={"split": one["split"], "colour": "red"},
+                inputs={"words": question["words"]},
+                target={"answer": question["answer"]},
+                metadata={"split": question["split"], "colour": "red"},
                 evidence={"row": row},
             )
 
@@ -136,10 +136,8 @@ class Words(ReleaseTask):
         scores = read_scores(text, [str(word) for word in words])
         if scores is not None:
             return Prediction({"word": max(scores, key=lambda word: scores[word])})
-        found = text.strip().removeprefix("It is ")
-        return (
-            Prediction({"word": found}) if found in words or found.lower() in words else ParseError("no word of these")
-        )
+        said = text.strip().removeprefix("It is ")
+        return Prediction({"word": said}) if said in words or said.lower() in words else ParseError("no word of these")
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         rows = [{"right": float(self._is_right(s.example, s.prediction))} for s in samples]
@@ -166,11 +164,15 @@ def read_recorded(path: Path) -> list[RecordedAnswers]:
     """Lines `{"id", "words", "answer", "said"}`."""
     examples, answers = [], []
     for line in path.read_text(encoding="utf-8").splitlines():
-        one = json.loads(line)
-        name = f"words:{one['id']}"
-        fields: list[Fields] = [{"words": one["words"]}, {"answer": one["answer"]}, {"split": "test", "colour": "blue"}]
-        examples.append(Example(name, "words", "choose", one["answer"], (FrameRef("none", 0),), *fields, {"row": 0}))
-        answers.append(RecordedAnswer(name, 0, one["said"]))
+        record = json.loads(line)
+        name = f"words:{record['id']}"
+        fields: list[Fields] = [
+            {"words": record["words"]},
+            {"answer": record["answer"]},
+            {"split": "test", "colour": "blue"},
+        ]
+        examples.append(Example(name, "words", "choose", record["answer"], (FrameRef("none", 0),), *fields, {"row": 0}))
+        answers.append(RecordedAnswer(name, 0, record["said"]))
     return [RecordedAnswers("somebody", Words, tuple(examples), tuple(answers))]
 
 

@@ -90,10 +90,10 @@ def test_four_numbers_within_the_limit_are_read_as_they_are(values: list[float])
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 10**400, -(10**400), 1.1e9, True, "4", None, [4]])
-@pytest.mark.parametrize("place", range(4))
-def test_a_box_with_one_unusable_number_is_none(bad: object, place: int) -> None:
+@pytest.mark.parametrize("index", range(4))
+def test_a_box_with_one_unusable_number_is_none(bad: object, index: int) -> None:
     values: list[object] = [1, 2, 3, 4]
-    values[place] = bad
+    values[index] = bad
     assert four_numbers(values) is None
 
 

@@ -61,14 +61,16 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
     questions: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "barista_bench")
-    told = []
+    records = []
     with ServedStandIn(echoing) as server:
         served = ("--base-url", server.url, "--api-key-env", "PLANTED", "--max-attempts", 4)
         runs = [tmp_path / "runs" / name for name in ("a", "b")]
         for run in runs:
             asked = (questions, "--task", "temporal_vqa", "--out", run, "--runs", 2)
-            told.append(command("run", *asked, "--model", f"served:org/{run.name}", *served))
-            told.append(command("judge", run, "--judge", "served:teacher", "--draws", 1, "--top-logprobs", 0, *served))
+            records.append(command("run", *asked, "--model", f"served:org/{run.name}", *served))
+            records.append(
+                command("judge", run, "--judge", "served:teacher", "--draws", 1, "--top-logprobs", 0, *served)
+            )
     target = (
         "--model-repo",
         "org/a",
@@ -79,7 +81,7 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
         "--out",
         tmp_path / "submission",
     )
-    told += [
+    records += [
         command("score", *runs),
         command("report", *runs, "--out", tmp_path / "report"),
         command("compare", *runs, "--csv", tmp_path / "compare.csv", "--draws", 100),
@@ -88,12 +90,12 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
         command("export-run", runs[0], "--out", tmp_path / "released"),
         command("submit", runs[0], *target, "--out", tmp_path / "submission"),
     ]
-    assert [code for code, _ in told] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], told
+    assert [code for code, _ in records] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], records
     assert server.calls
     assert {call.headers["authorization"] for call in server.calls} == {f"Bearer {KEY}"}
     assert all("openai-organization" not in call.headers for call in server.calls)
     assert any(b"[key]" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()), "was echoed"
-    assert_secret(tmp_path, caplog.text, *(output for _, output in told))
+    assert_secret(tmp_path, caplog.text, *(output for _, output in records))
 
 
 @pytest.mark.full

@@ -18,14 +18,14 @@ class Readers:
 
     def __init__(self, *missing: str, error: Exception | None = None) -> None:
         self.missing, self.error = set(missing), error
-        self.told: list[dict[str, object]] = []
+        self.given: list[dict[str, object]] = []
 
     def processor(self, name: str, **settings: object) -> str:
-        self.told.append(settings)
+        self.given.append(settings)
         return f"processor of {name}"
 
     def model(self, name: str, **settings: object) -> object:
-        self.told.append(settings)
+        self.given.append(settings)
         if self.error:
             raise self.error
         return torch.nn.Linear(1, 1), {"missing_keys": self.missing}
@@ -40,9 +40,11 @@ def test_both_readers_are_told_the_revision_and_whether_to_run_code():
     assert (processor, model.training) == ("processor of org/name", False)
     shared = {"revision": "main", "trust_remote_code": False}
     safe = {"use_safetensors": True, "output_loading_info": True}
-    assert readers.told == [shared, {**shared, **safe, "dtype": "float32"}]
+    assert readers.given == [shared, {**shared, **safe, "dtype": "float32"}]
     readers.load(revision="v2", trust_remote_code=True, device=None)
-    assert all(told.items() >= {"revision": "v2", "trust_remote_code": True}.items() for told in readers.told[2:])
+    assert all(
+        settings.items() >= {"revision": "v2", "trust_remote_code": True}.items() for settings in readers.given[2:]
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_what_is_no_device_is_refused_before_anything_is_read():
     readers = Readers()
     with pytest.raises(ModelError, match=r"device 'toaster': .*\. Remedy: give auto, cpu"):
         readers.load(device="toaster")
-    assert not readers.told
+    assert not readers.given
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -92,7 +94,7 @@ def test_a_path_without_a_folder_is_no_hub_id(name):
     readers = Readers()
     with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder\. Remedy: check the path"):
         readers.load(name, role="encoder")
-    assert not readers.told
+    assert not readers.given
 
 
 def test_a_folder_has_no_revisions(tmp_path: Path):

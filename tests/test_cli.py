@@ -200,9 +200,9 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
     build_flags = ["--benchmark", "handyvqa", "--out", str(data / "hands"), "--no-cache", "--no-progress"]
     assert invoke(cli.app, ["build", "--source", str(release), *build_flags]).exit_code == 0
     evaluate_flags = ["--benchmark", "handyvqa", "--task", "action", "--model", "prior", "--out", str(runs)]
-    told = invoke(cli.app, ["evaluate", str(data / "hands"), *evaluate_flags, "--runs", "1", "--no-progress"])
-    assert told.exit_code == 0, told.output
-    assert "handyvqa/action, prior: accuracy" in told.output
+    result = invoke(cli.app, ["evaluate", str(data / "hands"), *evaluate_flags, "--runs", "1", "--no-progress"])
+    assert result.exit_code == 0, result.output
+    assert "handyvqa/action, prior: accuracy" in result.output
     assert (runs / "report" / "report.html").is_file()
     clip = json.loads((data / "hands" / "frozen" / "action.jsonl").read_text().splitlines()[0])["frames"][0]
     traced = invoke(cli.app, ["trace", clip["video_id"], str(clip["frame_index"]), "--data", str(data / "hands")])

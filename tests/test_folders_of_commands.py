@@ -93,6 +93,6 @@ def test_mini_keeps_a_link_and_fills_its_folder(tmp_path: Path) -> None:
 def test_an_error_of_the_system_names_the_file_and_the_remedy(number: int, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit), explained():
         raise OSError(number, os.strerror(number), "some/file")
-    told = capsys.readouterr().err
-    assert told.startswith(f"error: some/file: {os.strerror(number)}. Remedy: ")
-    assert len(told.splitlines()) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: some/file: {os.strerror(number)}. Remedy: ")
+    assert len(error.splitlines()) == 1

@@ -228,17 +228,17 @@ def test_the_frame_store_decodes_no_image_that_is_not_asked_for(folder: Path) ->
 
 
 def test_facts_of_a_folder_have_no_times(folder: Path) -> None:
-    found = video_facts(folder)
-    assert (found.frame_count, found.fps, found.width, found.height) == (12, 0.0, WIDTH, HEIGHT)
-    assert not found.timed
-    assert np.isnan(found.duration)
+    facts = video_facts(folder)
+    assert (facts.frame_count, facts.fps, facts.width, facts.height) == (12, 0.0, WIDTH, HEIGHT)
+    assert not facts.timed
+    assert np.isnan(facts.duration)
 
 
 def test_facts_of_a_folder_take_the_rate_that_the_annotations_tell(folder: Path) -> None:
-    found = video_facts(folder, fps=4.0)
-    assert found.fps == 4.0
-    assert found.timed
-    assert found.seconds.tolist() == [index / 4 for index in range(12)]
+    facts = video_facts(folder, fps=4.0)
+    assert facts.fps == 4.0
+    assert facts.timed
+    assert facts.seconds.tolist() == [index / 4 for index in range(12)]
 
 
 @pytest.mark.parametrize("fps", [0.0, -1.0, float("nan")])
@@ -249,12 +249,12 @@ def test_a_rate_that_is_none_is_refused(folder: Path, fps: float) -> None:
 
 def test_facts_of_a_video_agree_with_its_reader(tmp_path: Path) -> None:
     path = render(tmp_path / "clip.mp4", count=30)
-    found = video_facts(path)
+    facts = video_facts(path)
     with open_reader(path) as reader:
-        assert (found.frame_count, found.fps, (found.width, found.height)) == (30, reader.fps, reader.size)
-        np.testing.assert_array_equal(found.seconds, reader.seconds)
-    assert found.duration == pytest.approx(29 / 30)
-    assert not found.seconds.flags.writeable
+        assert (facts.frame_count, facts.fps, (facts.width, facts.height)) == (30, reader.fps, reader.size)
+        np.testing.assert_array_equal(facts.seconds, reader.seconds)
+    assert facts.duration == pytest.approx(29 / 30)
+    assert not facts.seconds.flags.writeable
 
 
 def test_a_video_file_refuses_another_rate(tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def test_five_seconds_around_a_moment_at_thirty_frames_a_second() -> None:
 
 
 @given(clips(), st.integers(-100, 20_000))
-def test_nearest_frame_is_the_nearest(clip: VideoFacts, place: int) -> None:
-    second = place / 64
+def test_nearest_frame_is_the_nearest(clip: VideoFacts, index: int) -> None:
+    second = index / 64
     assert nearest_frame(clip, second) == int(np.abs(clip.seconds - second).argmin())
 
 

@@ -184,9 +184,9 @@ def test_frames_survive_pickling_and_copying_and_compare_by_content(linked):
 
 @pytest.mark.usefixtures("untouched")
 def test_lists_of_references_are_lazy(root):
-    one, two = ({"video": "cfr.mp4", "indices": [k]} for k in (1, 2))
+    first, two = ({"video": "cfr.mp4", "indices": [k]} for k in (1, 2))
     features = Features({"clips": List(plain_feature())})
-    rows = Dataset.from_dict({"clips": [[one, two], []]}, features=features)
+    rows = Dataset.from_dict({"clips": [[first, two], []]}, features=features)
     linked = link_frames(rows, "clips", root=root)
     assert [frames.indices for frames in linked[0]["clips"]] == [(1,), (2,)]
     assert linked[1]["clips"] == []

@@ -183,11 +183,13 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def evidence(folder: Path) -> dict[str, bytes]:
     """Logs, figures and what the run says of itself; without locks, empty logs and the torn end of a log."""
-    found = {name: text for name, text in content(folder).items() if name.endswith((".json", ".jsonl"))}
-    found |= {
-        name: found[name][: found[name].rfind(b"\n") + 1] for name in found if name.startswith(("samples", "steps"))
+    contents = {name: text for name, text in content(folder).items() if name.endswith((".json", ".jsonl"))}
+    contents |= {
+        name: contents[name][: contents[name].rfind(b"\n") + 1]
+        for name in contents
+        if name.startswith(("samples", "steps"))
     }
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in contents.items() if text}
 
 
 class History(RuleBasedStateMachine):
@@ -280,17 +282,19 @@ class History(RuleBasedStateMachine):
             model = Answering(known, self.serial, 0, 0)
             self._refused(known, lambda: self._run(known, model, known.repeats, known.case, **others), ConfigError)
 
-    @rule(at=st.integers(0, 1), place=st.floats(0, 1), at_line_end=st.booleans(), byte=st.none() | st.integers(0, 255))
-    def damage_a_log(self, at: int, place: float, at_line_end: bool, byte: int | None) -> None:
+    @rule(
+        at=st.integers(0, 1), position=st.floats(0, 1), at_line_end=st.booleans(), byte=st.none() | st.integers(0, 255)
+    )
+    def damage_a_log(self, at: int, position: float, at_line_end: bool, byte: int | None) -> None:
         """One byte is overwritten, or all from there on is lost, as after a power cut."""
         known = self.runs[at]
         logs = sorted(path for kind in ("samples", "steps") for path in self.folder(known).glob(f"{kind}*.jsonl"))
         logs = [path for path in logs if path.stat().st_size]
         if not logs:
             return
-        path = logs[min(int(place * len(logs)), len(logs) - 1)]
+        path = logs[min(int(position * len(logs)), len(logs) - 1)]
         whole = path.read_bytes()
-        where = int(place * len(logs) % 1 * len(whole))
+        where = int(position * len(logs) % 1 * len(whole))
         where = max(whole.find(b"\n", where), where) if at_line_end else where
         if byte is not None and whole[where] == byte:
             return
@@ -409,10 +413,10 @@ class History(RuleBasedStateMachine):
     def no_figure_changes_but_by_scoring_and_by_its_options(self) -> None:
         for known in self.started():
             kept = [read_results(path) for path in self.folder(known).glob("results*.json")]
-            assert {bool(one.options["case"]): one.figures["accuracy"].mean for one in kept} == pytest.approx(
-                known.figures
-            )
-            assert len({one.comparability.key for one in kept}) == len(kept) == len(known.figures)
+            assert {
+                bool(results.options["case"]): results.figures["accuracy"].mean for results in kept
+            } == pytest.approx(known.figures)
+            assert len({results.comparability.key for results in kept}) == len(kept) == len(known.figures)
 
 
 @pytest.mark.full

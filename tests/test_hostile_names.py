@@ -42,7 +42,7 @@ def release(tmp_path: Path) -> Path:
     return tmp_path / "release"
 
 
-def told(*arguments: object) -> str:
+def output_of(*arguments: object) -> str:
     """What a command writes to the terminal, of which every line is printable."""
     done = CliRunner().invoke(app, list(map(str, arguments)))
     for stream in (done.stdout, done.stderr):
@@ -62,28 +62,28 @@ def readable(path: Path) -> str:
 
 @pytest.mark.full
 def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert "\\x1b]0;owned" in told("validate", release, QUIET)
-    told("stats", release, "--out", tmp_path / "stats", "--no-plots", QUIET)
+    assert "\\x1b]0;owned" in output_of("validate", release, QUIET)
+    output_of("stats", release, "--out", tmp_path / "stats", "--no-plots", QUIET)
     assert "HYPERLINK" in readable(tmp_path / "stats" / "statistics.md")
     source = ("--source", release, "--sampling", "frame_step=10", "--no-cache", QUIET)
     source += ("--configs", "relations", "--configs", "grounding")
-    dry = told("build", *source, "--dry-run", "--out", tmp_path / "x")
+    dry = output_of("build", *source, "--dry-run", "--out", tmp_path / "x")
     assert "\\x1b[2Jcup\\u202e" in dry
     data = tmp_path / "barista"
-    told("build", *source, "--out", data)
+    output_of("build", *source, "--out", data)
     runs = []
     with ServedStandIn() as server:
         for number, model in enumerate(MODELS):
             for task in ("relations", "grounding"):
                 runs.append(tmp_path / "runs" / f"{task}{number}")
                 served = ("--model", f"served:{model}", "--base-url", server.url)
-                told("run", data, "--out", runs[-1], "--task", task, "--runs", 2, "--limit", 6, *served, QUIET)
-    assert "\\x1b[31m" in told("score", *runs)
-    assert "\\x1b[31m" in told("compare", *runs, "--csv", tmp_path / "compare.csv", "--draws", 100)
-    told("analyse", *runs, "--out", tmp_path / "csv", "--draws", 100)
-    told("report", *runs, "--out", tmp_path / "report", "--tables")
-    told("diff", *runs[::2])
-    told("trace", VIDEO, 10, "--data", data)
+                output_of("run", data, "--out", runs[-1], "--task", task, "--runs", 2, "--limit", 6, *served, QUIET)
+    assert "\\x1b[31m" in output_of("score", *runs)
+    assert "\\x1b[31m" in output_of("compare", *runs, "--csv", tmp_path / "compare.csv", "--draws", 100)
+    output_of("analyse", *runs, "--out", tmp_path / "csv", "--draws", 100)
+    output_of("report", *runs, "--out", tmp_path / "report", "--tables")
+    output_of("diff", *runs[::2])
+    output_of("trace", VIDEO, 10, "--data", data)
     tables = [tmp_path / "compare.csv", *(tmp_path / "csv").glob("*.csv"), *(tmp_path / "report").rglob("*.csv")]
     assert len(tables) > 6
     cells = [cell for path in tables for row in csv.reader(readable(path).splitlines()) for cell in row]
@@ -110,4 +110,4 @@ def test_an_error_that_quotes_a_file_is_one_printable_line(tmp_path: Path) -> No
     run = tmp_path / "run"
     run.mkdir()
     (run / "run.json").write_text(json.dumps({"\x1b[2J\nerror": "\u202e"}))
-    assert told("score", run).count("\n") == 1
+    assert output_of("score", run).count("\n") == 1

@@ -21,15 +21,15 @@ MINI = ["mini", "kitchen", "--videos", "6", "--num-proc", "2", "--no-progress"]
 
 def group(leader: int) -> list[int]:
     """The living processes of a terminal's job: what its leader started, and itself."""
-    found = []
+    names = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state, _, number = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(number) == leader and state != "Z":
-            found.append(int(folder.name))
-    return found
+            names.append(int(folder.name))
+    return names
 
 
 def until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None:

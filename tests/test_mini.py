@@ -47,24 +47,24 @@ def category_names(graph):
 
 
 def frames_by_object(graph):
-    found = collections.defaultdict(list)
+    by_object = collections.defaultdict(list)
     for annotation in graph["annotations"]:
-        found[annotation["object_id"]].append(annotation["image_id"])
-    return found
+        by_object[annotation["object_id"]].append(annotation["image_id"])
+    return by_object
 
 
 @pytest.mark.full
 def test_same_bytes_again_elsewhere_in_one_process(kitchen, tmp_path):
     again = write_kitchen(tmp_path / "other" / "folder", num_proc=1, **SMALL)
     assert [a.name for a in again] == [a.name for a in kitchen]
-    for one, two in zip(kitchen, again, strict=True):
+    for first, two in zip(kitchen, again, strict=True):
         for name in ("coco_annotation.json", "video.mp4"):
-            assert (one / name).read_bytes() == (two / name).read_bytes()
+            assert (first / name).read_bytes() == (two / name).read_bytes()
 
 
 def test_another_seed_is_another_kitchen():
-    one, two = ([encode(outline(Video(p))) for p in plan_kitchen(seed=s)] for s in (0, 1))
-    assert not set(one) & set(two)
+    first, two = ([encode(outline(Video(p))) for p in plan_kitchen(seed=s)] for s in (0, 1))
+    assert not set(first) & set(two)
 
 
 def test_files(kitchen, graphs):
@@ -183,16 +183,16 @@ def test_relations_last_while_an_end_is_out_of_sight(graphs):
 
 
 def test_all_relation_values_with_several_ranges(outlines):
-    found = collections.defaultdict(set)
+    predicates = collections.defaultdict(set)
     for graph in outlines:
         for relation in graph["relations"]:
-            found[relation["relation_type"]].add(relation["value"])
+            predicates[relation["relation_type"]].add(relation["value"])
             ranges = spans(relation)
             assert all(a[1] < b[0] for a, b in itertools.pairwise(ranges))
             source = category_names(graph)[relation["source_object_id"]]
             assert (relation["relation_type"] == "human_actions") == source.endswith(" hand")
         assert any(len(spans(r)) > 1 for r in graph["relations"])
-    assert found == RELATIONS
+    assert predicates == RELATIONS
 
 
 def test_vocabulary(outlines):

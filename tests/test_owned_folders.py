@@ -132,7 +132,7 @@ def test_anything_that_was_not_written_stops_the_command_before_the_first_change
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda out: (out / "page.html").write_text("mine"), "'page.html' was changed after it was written"),
         (lambda out: (out / "link").symlink_to(out / "page.html"), "holds 'link', which is not ours"),
@@ -144,10 +144,10 @@ def test_anything_that_was_not_written_stops_the_command_before_the_first_change
     ],
 )
 def test_bytes_that_the_command_did_not_write_stop_it(
-    report: Path, change: Callable[[Path], object], told: str
+    report: Path, change: Callable[[Path], object], message: str
 ) -> None:
     change(report)
-    with pytest.raises(ConfigError, match=told), replacing_folder(report, REPORT):
+    with pytest.raises(ConfigError, match=message), replacing_folder(report, REPORT):
         raise AssertionError("the work has begun")
     assert (report / "tables/one.csv").read_text() == "1"
 
@@ -242,12 +242,12 @@ def test_a_link_to_a_folder_stays_one_and_a_link_to_nothing_is_named(report: Pat
 
 
 @pytest.mark.parametrize(
-    ("out", "told"),
+    ("out", "message"),
     [("file", "is no folder"), ("file/below", "Not a directory"), ("n" * 300, "File name too long")],
 )
-def test_a_target_that_cannot_be_is_refused_before_the_work(tmp_path: Path, out: str, told: str) -> None:
+def test_a_target_that_cannot_be_is_refused_before_the_work(tmp_path: Path, out: str, message: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises((ConfigError, OSError), match=told) as caught, replacing_folder(tmp_path / out, REPORT):
+    with pytest.raises((ConfigError, OSError), match=message) as caught, replacing_folder(tmp_path / out, REPORT):
         raise AssertionError("the work has begun")
     assert str(tmp_path) in str(caught.value)
 
@@ -359,8 +359,8 @@ def test_the_list_is_added_to_what_the_manifest_says(tmp_path: Path) -> None:
     with replacing_folder(tmp_path / "out", DATASET) as folder:
         (folder / "a").write_bytes(b"")
         (folder / DATASET.manifest).write_text('{"benchmark": "barista"}')
-    found = json.loads((tmp_path / "out" / DATASET.manifest).read_text())
-    assert found == {
+    manifest = json.loads((tmp_path / "out" / DATASET.manifest).read_text())
+    assert manifest == {
         "benchmark": "barista",
         "files": {"a": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
     }

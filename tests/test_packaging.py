@@ -21,11 +21,11 @@ def declared_packages() -> set[str]:
 
 
 def test_setup_cfg_lists_every_package_of_the_tree() -> None:
-    found = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "barista_bench").rglob("__init__.py")}
+    packages = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "barista_bench").rglob("__init__.py")}
     for folder, package in MAPPED.items():
         for path in (ROOT / folder).rglob("__init__.py"):
-            found.add(".".join([package, *path.parent.relative_to(ROOT / folder).parts]))
-    assert declared_packages() == found
+            packages.add(".".join([package, *path.parent.relative_to(ROOT / folder).parts]))
+    assert declared_packages() == packages
 
 
 @pytest.mark.full

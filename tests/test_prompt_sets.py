@@ -91,8 +91,8 @@ def test_a_text_that_places_other_images_is_refused(user: str, images: int) -> N
 
 
 def test_a_wording_says_whose_it_is(tmp_path: Path) -> None:
-    own = BENCHMARKS["barista"].tasks[0]().prompts
-    assert own.wording == f"ours v{own.version}"
+    prompts = BENCHMARKS["barista"].tasks[0]().prompts
+    assert prompts.wording == f"ours v{prompts.version}"
     (tmp_path / "p.yaml").write_text(GOOD)
     loaded = load_prompts(tmp_path / "p.yaml", "relations")
     assert loaded.wording == f"file:{loaded.sha256[:8]}"

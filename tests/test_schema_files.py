@@ -42,9 +42,9 @@ def test_a_file_is_read_as_its_schema(tmp_path: Path) -> None:
 def test_the_first_thing_that_is_wrong_is_named_and_not_quoted(content: str, named: str, tmp_path: Path) -> None:
     path = tmp_path / "cup.json"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(DataError, match=rf"cup\.json: {named}.*\. Remedy: pour again") as told:
+    with pytest.raises(DataError, match=rf"cup\.json: {named}.*\. Remedy: pour again") as error:
         read(path)
-    assert "SECRET" not in str(told.value)
+    assert "SECRET" not in str(error.value)
 
 
 def test_a_file_that_is_missing_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,8 +38,8 @@ FORMULAS = [
 def test_a_line_on_the_terminal_is_one_printable_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     text_out.echo(f"model {text}", "second", color="red", err=True)
     text_out.echo(text)
-    told = capsys.readouterr()
-    for stream, lines in ((told.err, 2), (told.out, 1)):
+    captured = capsys.readouterr()
+    for stream, lines in ((captured.err, 2), (captured.out, 1)):
         assert stream.count("\n") == lines
         assert stream.replace("\n", "").isprintable()
 
@@ -54,9 +54,9 @@ def test_a_line_of_a_log_is_one_printable_line(text: str) -> None:
         raise ValueError(text)
     except ValueError as error:
         record.exc_info = (type(error), error, error.__traceback__)
-    told = formatter.format(record)
-    assert "Traceback" in told
-    assert told.replace("\n", "").isprintable()
+    line = formatter.format(record)
+    assert "Traceback" in line
+    assert line.replace("\n", "").isprintable()
 
 
 @given(st.text())
@@ -139,10 +139,10 @@ def calls(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.full
 def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
-    found = {
+    entrances = {
         (name, call) for name, tree in modules() for call in calls(tree) if call in FUNCTIONS or call.endswith(METHODS)
     }
-    assert found == set(ROUND_THE_DOOR)
+    assert entrances == set(ROUND_THE_DOOR)
 
 
 @pytest.mark.full
@@ -158,12 +158,12 @@ def test_no_stream_of_the_terminal_is_written_to_directly() -> None:
 
 @pytest.mark.full
 def test_every_module_that_writes_files_for_people_is_known_with_the_door_that_it_takes() -> None:
-    found = set()
+    writers = set()
     for name, tree in modules():
         names = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is str)
         if any(text.endswith(FILES_FOR_PEOPLE) and len(text) < 40 for text in names):
-            found |= {name} if {call.rsplit(".", 1)[-1] for call in calls(tree)} & WRITING else set()
-    assert found == set(WRITERS_OF_FILES)
+            writers |= {name} if {call.rsplit(".", 1)[-1] for call in calls(tree)} & WRITING else set()
+    assert writers == set(WRITERS_OF_FILES)
 
 
 @pytest.mark.full

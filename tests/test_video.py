@@ -147,9 +147,9 @@ def test_a_display_matrix_that_is_no_right_angle_is_refused(sample, tmp_path):
     data = sample("rotated_90.mp4").read_bytes()
     turned = struct.pack(">9i", 0, -65536, 0, 65536, 0, 0, 0, 0, 1 << 30)
     other = struct.pack(">9i", 46341, 46341, 0, -46341, 46341, 0, 0, 0, 1 << 30)
-    place = data.find(b"tkhd") + 44  # version 0: the matrix follows 40 bytes of fields
+    offset = data.find(b"tkhd") + 44  # version 0: the matrix follows 40 bytes of fields
     changed = tmp_path / "skewed.mp4"
-    changed.write_bytes(data[:place] + other + data[place + len(turned) :])
+    changed.write_bytes(data[:offset] + other + data[offset + len(turned) :])
     with pytest.raises(VideoError, match=r"skewed\.mp4.*right angles.*re-encode"):
         open_reader(changed)
 
@@ -311,14 +311,14 @@ def test_a_pickled_reader_is_opened_anew(sample):
 
 
 def test_threads_read_their_own_and_shared_readers_without_mixing_frames(sample):
-    path, found, errors = sample("cfr.mp4"), {}, []
+    path, checks, errors = sample("cfr.mp4"), {}, []
     shared = open_reader(path)
 
     def work(number: int) -> None:
         try:
             asked = [(number * 17 + 13 * k) % 120 for k in range(8)]
-            own = [painted_index(read_frames(path, [index])[0]) for index in asked]
-            found[number] = own == asked and painted(shared.read(asked)) == asked
+            indices = [painted_index(read_frames(path, [index])[0]) for index in asked]
+            checks[number] = indices == asked and painted(shared.read(asked)) == asked
         except VideoError as error:
             errors.append(error)
 
@@ -328,7 +328,7 @@ def test_threads_read_their_own_and_shared_readers_without_mixing_frames(sample)
     for thread in threads:
         thread.join(timeout=30)
     assert not errors
-    assert found == dict.fromkeys(range(6), True)
+    assert checks == dict.fromkeys(range(6), True)
 
 
 def _read_in_child(reader, path, results):

@@ -42,5 +42,5 @@ def add_object(content: dict[str, Any], name: str, category: str, box: tuple[int
 
 
 def of_object(examples: list[Example], name: str, frame: int = 12) -> Example:
-    (found,) = (e for e in examples if e.example_id.endswith(f":frame_{frame}:obj_{name}"))
-    return found
+    (example,) = (e for e in examples if e.example_id.endswith(f":frame_{frame}:obj_{name}"))
+    return example

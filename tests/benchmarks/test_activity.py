@@ -57,8 +57,8 @@ def derive(root: Path, sampling: Sampling = ALL) -> list[Example | SkippedExampl
 
 def ranges(root: Path, sampling: Sampling = ALL) -> list[tuple[str, int, int]]:
     """(video, start, end) of the examples."""
-    found = [e for e in derive(root, sampling) if isinstance(e, Example)]
-    return [(e.video_id, e.metadata["segment_start"], e.metadata["segment_end"]) for e in found]
+    segments = [e for e in derive(root, sampling) if isinstance(e, Example)]
+    return [(e.video_id, e.metadata["segment_start"], e.metadata["segment_end"]) for e in segments]
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +107,8 @@ def test_frames_are_spread_evenly_over_a_segment_and_its_end_frame(
 ) -> None:
     vocabulary_video(tmp_path)
     release(tmp_path, activity(*segment))
-    found = derive(tmp_path, replace(ALL, frames=count))
-    asked = [e for e in found if isinstance(e, Example) and e.video_id == "v1"]
+    examples = derive(tmp_path, replace(ALL, frames=count))
+    asked = [e for e in examples if isinstance(e, Example) and e.video_id == "v1"]
     assert [[f.frame_index for f in e.frames] for e in asked] == ([shown] if shown else [])
 
 
@@ -129,7 +129,7 @@ def test_segments_that_share_time_are_dropped_and_neighbours_are_not(
 ) -> None:
     vocabulary_video(tmp_path)
     release(tmp_path, *(activity(*segment) for segment in segments))
-    assert [found[1:] for found in ranges(tmp_path)] == kept
+    assert [segment[1:] for segment in ranges(tmp_path)] == kept
 
 
 def test_a_segments_number_counts_those_with_a_class_dropped_ones_too(tmp_path: Path) -> None:
@@ -200,9 +200,9 @@ def test_choices_are_drawn_by_seed_video_and_segment(
     root: Path, seed: int | None, choices: int | None, same_verb: int
 ) -> None:
     """No number of choices means all; the share of the right one's verb ends where there are no more."""
-    found = derive(root, replace(ALL, seed=seed, choices=choices, same_verb=same_verb))
-    assert len(found) == 5
-    for example in found:
+    examples = derive(root, replace(ALL, seed=seed, choices=choices, same_verb=same_verb))
+    assert len(examples) == 5
+    for example in examples:
         assert isinstance(example, Example)
         start, end = example.metadata["segment_start"], example.metadata["segment_end"]
         text = ("" if seed is None else f"{seed}:") + f"{example.video_id}:{start}:{end}"
@@ -223,9 +223,9 @@ def test_truth_stands_at_every_letter_in_the_long_run(tmp_path: Path) -> None:
 
 def test_fewer_than_four_choices_make_no_question(tmp_path: Path) -> None:
     root = release(tmp_path, activity(0, 10, "open-lid"), activity(11, 20, "press-tap"), activity(21, 30, "close-lid"))
-    found = derive(root)
-    assert [type(e) for e in found] == [SkippedExample] * 3
-    assert "3 choices" in found[0].reason
+    skipped = derive(root)
+    assert [type(e) for e in skipped] == [SkippedExample] * 3
+    assert "3 choices" in skipped[0].reason
     release(root, activity(0, 1, "open-tap"), video_id="v2")
     assert [len(e.inputs["choices"]) for e in derive(root)] == [4, 4, 4]
     assert [type(e) for e in derive(root, replace(ALL, choices=3))] == [SkippedExample] * 3
@@ -406,9 +406,9 @@ def test_the_order_of_the_folders_does_not_matter(root: Path, tmp_path: Path, ex
 
 
 def test_real_clips_give_questions_that_the_oracle_answers(real_release: Path) -> None:
-    found = [e for e in graph_examples(TASK, SceneGraph(real_release), TASK.sampling) if isinstance(e, Example)]
-    if found:
-        assert answer_all(TASK, found, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
+    examples = [e for e in graph_examples(TASK, SceneGraph(real_release), TASK.sampling) if isinstance(e, Example)]
+    if examples:
+        assert answer_all(TASK, examples, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
 
 
 def test_scores_of_the_choices_are_an_answer_too(root: Path) -> None:

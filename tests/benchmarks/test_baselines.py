@@ -61,13 +61,13 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Example, 
     """Up to 100 examples of each task from a scripted kitchen of five videos."""
     root = tmp_path_factory.mktemp("baselines") / "kitchen"
     write_kitchen(root, videos=5, width=128, height=72, seconds=(3, 3), num_proc=2)
-    graph, found = SceneGraph(root), {}
+    graph, by_task = SceneGraph(root), {}
     for kind in TASKS:
         task = kind()
         sampling: Sampling = replace(task.sampling, limit=100, **SMALL[task.name])
         candidates = [item for item in graph_examples(task, graph, sampling) if isinstance(item, Example)]
-        found[task.name] = tuple(sampling.draw(candidates))
-    return found
+        by_task[task.name] = tuple(sampling.draw(candidates))
+    return by_task
 
 
 def others_of(examples: Sequence[Example]) -> dict[str, tuple[Example, ...]]:
@@ -156,8 +156,10 @@ def test_the_middle_is_answered_where_boxes_are_asked_for(task: Task, drawn: dic
     middle = [width / 4, height / 4, width * 3 / 4, height * 3 / 4]
     for boxes in FORMATS:
         value: Any = readable(task, example, task.centre_answer(example, boxes), boxes).value
-        found = value["boxes"] if task.name == "grounding" else [item["object_box"] for item in value["interactions"]]
-        assert found == [pytest.approx(middle, abs=1)]
+        answered = (
+            value["boxes"] if task.name == "grounding" else [item["object_box"] for item in value["interactions"]]
+        )
+        assert answered == [pytest.approx(middle, abs=1)]
 
 
 @every_task
@@ -245,12 +247,12 @@ boxes_strategy = st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4)
 
 @given(st.lists(boxes_strategy, min_size=1, max_size=6))
 def test_usual_boxes_are_as_many_as_most_lists_have_and_their_mean(answers: list[Any]) -> None:
-    found = usual_boxes(answers)
+    usual = usual_boxes(answers)
     counts = Counter(map(len, answers))
-    assert counts[len(found)] == max(counts.values())
-    alike = [sorted(boxes) for boxes in answers if len(boxes) == len(found)]
-    for place, box in enumerate(found):
-        column = [boxes[place] for boxes in alike]
+    assert counts[len(usual)] == max(counts.values())
+    alike = [sorted(boxes) for boxes in answers if len(boxes) == len(usual)]
+    for position, box in enumerate(usual):
+        column = [boxes[position] for boxes in alike]
         assert box == pytest.approx([sum(side) / len(column) for side in zip(*column, strict=True)])
 
 
@@ -261,9 +263,9 @@ def test_the_most_typical_text_has_the_highest_expected_overlap(words: list[list
     def expected(text: str) -> float:
         """Over all texts, mean hits over mean lengths: each pair compared by itself."""
         bags = [Counter(content_words(other)) for other in texts]
-        own = Counter(content_words(text))
-        lengths = sum(own.total() + bag.total() for bag in bags)
-        return 2 * sum((own & bag).total() for bag in bags) / lengths if own else 0.0
+        of_text = Counter(content_words(text))
+        lengths = sum(of_text.total() + bag.total() for bag in bags)
+        return 2 * sum((of_text & bag).total() for bag in bags) / lengths if of_text else 0.0
 
     best = max(expected(text) for text in texts)
     assert expected(most_typical(texts)) == pytest.approx(best)
@@ -435,10 +437,10 @@ def test_a_set_of_examples_is_looked_at_once_if_it_cannot_change() -> None:
         looked[len(examples)] += 1
         return len(examples)
 
-    one, two = (boxed("v1", "cup"),), (boxed("v1", "cup"), boxed("v2", "cup"))
-    assert [count(one), count(two), count(one), count(two)] == [1, 2, 1, 2]
+    single, two = (boxed("v1", "cup"),), (boxed("v1", "cup"), boxed("v2", "cup"))
+    assert [count(single), count(two), count(single), count(two)] == [1, 2, 1, 2]
     assert looked == {1: 1, 2: 1}
-    same = [*one]
+    same = [*single]
     assert (count(same), count(same)) == (1, 1)
     assert looked[1] == 3
     same.append(two[1])

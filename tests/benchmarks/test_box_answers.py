@@ -38,9 +38,9 @@ boxes = st.lists(
 
 @given(boxes, boxes)
 def test_each_true_box_and_each_answer_fails_once_at_the_most(truth: list, answered: list) -> None:
-    found = Counter(f.kind for f in box_failures(truth, answered, [], [str(i) for i in range(len(truth))]))
-    assert found["missed"] + found["loose_box"] == len(truth)
-    assert found["hallucinated"] + found["loose_box"] == len(answered)
+    kinds = Counter(f.kind for f in box_failures(truth, answered, [], [str(i) for i in range(len(truth))]))
+    assert kinds["missed"] + kinds["loose_box"] == len(truth)
+    assert kinds["hallucinated"] + kinds["loose_box"] == len(answered)
 
 
 @pytest.mark.parametrize(

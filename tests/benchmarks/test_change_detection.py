@@ -78,9 +78,9 @@ def rename(content: dict[str, Any], name: str, category: str) -> None:
 def test_clips_do_not_overlap_and_the_last_may_be_shorter(
     tmp_path: Path, sampling: Sampling, starts: list[int]
 ) -> None:
-    found = list(clips(graph(tmp_path, document()), sampling))
-    assert [keyframes[0] for keyframes in found] == starts
-    for keyframes in found:
+    kept = list(clips(graph(tmp_path, document()), sampling))
+    assert [keyframes[0] for keyframes in kept] == starts
+    for keyframes in kept:
         whole = range(keyframes[0], keyframes[0] + sampling.frames * sampling.spacing, sampling.spacing)
         assert keyframes == tuple(frame for frame in whole if frame < FRAMES)
 
@@ -131,9 +131,9 @@ def states(before: str, after: str, at: int = 10, kind: str = "state") -> list[A
     ],
 )
 def test_state_changes_compare_the_usual_values(tmp_path: Path, attributes: list[Any], kind: str) -> None:
-    found = changes(tmp_path, {**quiet(), "attributes": attributes}, "state_change")
-    assert [change.kind for change in found] == ([kind] if kind else [])
-    for change in found:
+    listed = changes(tmp_path, {**quiet(), "attributes": attributes}, "state_change")
+    assert [change.kind for change in listed] == ([kind] if kind else [])
+    for change in listed:
         assert (change.subject, change.object_ids) == ("coffee machine", [MACHINE])
         assert (change.start, change.end) == (0, 20)
 
@@ -155,7 +155,7 @@ def test_the_rows_of_a_state_change_are_those_that_state_its_values(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("hidden", "found"),
+    ("hidden", "expected"),
     [
         ({0}, True),  # 2 frames of the first window are left
         ({0, 1}, False),
@@ -164,12 +164,12 @@ def test_the_rows_of_a_state_change_are_those_that_state_its_values(tmp_path: Pa
         (set(range(3, 18)), True),
     ],
 )
-def test_changing_objects_are_persistent(tmp_path: Path, hidden: set[int], found: bool) -> None:
+def test_changing_objects_are_persistent(tmp_path: Path, hidden: set[int], expected: bool) -> None:
     content = {**quiet(), "attributes": [attribute(CUP, "close", (0, 9)), attribute(CUP, "open", (9, 40))]}
     content["relations"] = [relation(CUP, MACHINE, "position", "under", (9, 40))]
     unbox(content, CUP, hidden)
-    assert bool(changes(tmp_path, content, "state_change")) is found
-    assert bool(changes(tmp_path, content, "relation_change")) is found
+    assert bool(changes(tmp_path, content, "state_change")) is expected
+    assert bool(changes(tmp_path, content, "relation_change")) is expected
 
 
 def test_two_annotations_on_one_frame_make_an_object_persistent(tmp_path: Path) -> None:
@@ -195,24 +195,24 @@ def test_equal_changes_are_one_of_all_their_objects(tmp_path: Path) -> None:
     content["relations"] = [relation(name, BUTTON, "position", "on", (10, 40)) for name in (MACHINE, CUP)]
     assert len(changes(tmp_path / "a", content, "state_change")) == 2
     content["object_id_to_category_id"][CUP] = content["object_id_to_category_id"][MACHINE]
-    found = detected(tmp_path / "b", content)
-    (state,), (place,) = found["state_change"], found["relation_change"]
+    seen = detected(tmp_path / "b", content)
+    (state,), (moved,) = seen["state_change"], seen["relation_change"]
     assert (state.object_ids, state.rows) == ([MACHINE, CUP], [0, 1, 2, 3])
-    assert (place.object_ids, place.rows) == ([MACHINE, BUTTON, CUP], [0, 1])
+    assert (moved.object_ids, moved.rows) == ([MACHINE, BUTTON, CUP], [0, 1])
 
 
-def timeline(found: list[Change], hand: str) -> list[tuple[list[str], int, int]]:
-    return [(c.objects, c.start, c.end) for c in found if c.subject == hand]
+def timeline(listed: list[Change], hand: str) -> list[tuple[list[str], int, int]]:
+    return [(c.objects, c.start, c.end) for c in listed if c.subject == hand]
 
 
 def test_hands_have_timelines_of_what_they_touch(tmp_path: Path) -> None:
     # The left hand is seen on 0..19, the right one from 10 on.
     content = {**quiet(), "relations": [holds(LEFT, (0, 13)), holds(RIGHT, (0, 15))]}
-    found = changes(tmp_path, content, "action_transition")
-    assert timeline(found, "left hand") == [(["coffee cup"], 0, 12), ([], 16, 20)]
-    assert timeline(found, "right hand") == [(["coffee cup"], 8, 12), ([], 16, 20)]
-    assert [(change.number, change.rows) for change in found] == [(0, [0]), (0, []), (1, [1]), (1, [])]
-    assert found[0].object_ids == [LEFT, CUP]
+    listed = changes(tmp_path, content, "action_transition")
+    assert timeline(listed, "left hand") == [(["coffee cup"], 0, 12), ([], 16, 20)]
+    assert timeline(listed, "right hand") == [(["coffee cup"], 8, 12), ([], 16, 20)]
+    assert [(change.number, change.rows) for change in listed] == [(0, [0]), (0, []), (1, [1]), (1, [])]
+    assert listed[0].object_ids == [LEFT, CUP]
 
 
 def holds(hand: str, *ranges: tuple[int, int], target: str = CUP) -> dict[str, Any]:
@@ -245,9 +245,9 @@ def holds(hand: str, *ranges: tuple[int, int], target: str = CUP) -> dict[str, A
 def test_contact_is_what_most_frames_around_a_keyframe_show(
     tmp_path: Path, relations: list[Any], expected: list[Any]
 ) -> None:
-    found = changes(tmp_path, {**quiet(), "relations": relations}, "action_transition")
-    assert timeline(found, "left hand") == expected
-    assert timeline(found, "right hand") == []
+    listed = changes(tmp_path, {**quiet(), "relations": relations}, "action_transition")
+    assert timeline(listed, "left hand") == expected
+    assert timeline(listed, "right hand") == []
 
 
 def test_only_hands_that_are_called_so_have_timelines(tmp_path: Path) -> None:
@@ -259,8 +259,8 @@ def test_only_hands_that_are_called_so_have_timelines(tmp_path: Path) -> None:
 def test_two_hands_of_a_category_have_one_timeline(tmp_path: Path) -> None:
     content = {**quiet(), "relations": [holds(LEFT, (0, 10)), holds(RIGHT, (10, 40), target=BUTTON)]}
     rename(content, RIGHT, "left hand")
-    found = changes(tmp_path, content, "action_transition")
-    assert timeline(found, "left hand") == [(["coffee cup"], 0, 8), (["button"], 12, 20)]
+    listed = changes(tmp_path, content, "action_transition")
+    assert timeline(listed, "left hand") == [(["coffee cup"], 0, 8), (["button"], 12, 20)]
 
 
 @pytest.mark.parametrize(
@@ -294,9 +294,9 @@ def test_two_hands_of_a_category_have_one_timeline(tmp_path: Path) -> None:
     ],
 )
 def test_relations_of_place_are_new_or_lost(tmp_path: Path, relations: list[Any], expected: list[Any]) -> None:
-    found = changes(tmp_path, {**quiet(), "relations": relations}, "relation_change")
-    assert [(change.kind, change.value) for change in found] == expected
-    for change in found:
+    listed = changes(tmp_path, {**quiet(), "relations": relations}, "relation_change")
+    assert [(change.kind, change.value) for change in listed] == expected
+    for change in listed:
         assert (change.subject, change.objects, change.object_ids) == (
             "coffee cup",
             ["coffee machine"],
@@ -307,8 +307,8 @@ def test_relations_of_place_are_new_or_lost(tmp_path: Path, relations: list[Any]
 
 def test_the_target_of_a_changed_relation_need_not_be_persistent(tmp_path: Path) -> None:
     content = {**quiet(), "relations": [relation(CUP, LEFT, "position", "on", (0, 40))]}
-    found = changes(tmp_path, content, "relation_change")
-    assert [(c.kind, c.objects) for c in found] == [("lost", ["left hand"])], "the hand is gone from frame 20 on"
+    listed = changes(tmp_path, content, "relation_change")
+    assert [(c.kind, c.objects) for c in listed] == [("lost", ["left hand"])], "the hand is gone from frame 20 on"
 
 
 def test_a_stable_relation_holds_on_half_of_the_frames_on_which_its_source_is_seen(tmp_path: Path) -> None:
@@ -329,14 +329,14 @@ def test_unknown_objects_have_no_changes_but_can_be_touched(tmp_path: Path, name
         ],
     }
     rename(content, CUP, name)
-    found = detected(tmp_path, content)
-    assert timeline(found["action_transition"], "left hand") == [([name], 0, 8), ([], 12, 20)]
-    assert bool(found.get("state_change")) is not counts
-    assert {c.subject for c in found["relation_change"]} == {"coffee machine", *([] if counts else [name])}
+    by_kind = detected(tmp_path, content)
+    assert timeline(by_kind["action_transition"], "left hand") == [([name], 0, 8), ([], 12, 20)]
+    assert bool(by_kind.get("state_change")) is not counts
+    assert {c.subject for c in by_kind["relation_change"]} == {"coffee machine", *([] if counts else [name])}
 
 
-def progression(found: list[Change]) -> list[tuple[int, str, str, int, int]]:
-    return [(c.number, c.kind, c.subject, c.start, c.end) for c in found]
+def progression(listed: list[Change]) -> list[tuple[int, str, str, int, int]]:
+    return [(c.number, c.kind, c.subject, c.start, c.end) for c in listed]
 
 
 def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
@@ -349,28 +349,28 @@ def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
         activity("Hidden act", 13, 15),
         activity("No class", 7, 40, None),
     ]
-    found = changes(tmp_path, content, "activity_progression")
-    assert progression(found) == [
+    listed = changes(tmp_path, content, "activity_progression")
+    assert progression(listed) == [
         (0, "ended", "Grasp cup", 4, 8),
         (0, "started", "Place cup", 4, 8),
         (0, "continuing", "Brew coffee", 4, 8),
         (1, "ended", "Place cup", 12, 16),
         (1, "continuing", "Brew coffee", 12, 16),
     ]
-    assert [c.rows for c in found] == [[0], [1], [2], [1], [2]]
-    assert [c.object_ids for c in found] == [[CUP], [CUP], [CUP], [CUP], [CUP]], "what hands act on meanwhile"
+    assert [c.rows for c in listed] == [[0], [1], [2], [1], [2]]
+    assert [c.object_ids for c in listed] == [[CUP], [CUP], [CUP], [CUP], [CUP]], "what hands act on meanwhile"
 
 
 def test_the_end_frame_of_an_activity_counts(tmp_path: Path) -> None:
     content = {**quiet(), "activities": [activity("Place cup", 0, 20), activity("Press button", 20, 40)]}
-    found = changes(tmp_path, content, "activity_progression")
-    assert progression(found) == [(0, "started", "Press button", 16, 20), (0, "continuing", "Place cup", 16, 20)]
+    listed = changes(tmp_path, content, "activity_progression")
+    assert progression(listed) == [(0, "started", "Press button", 16, 20), (0, "continuing", "Place cup", 16, 20)]
 
 
 def test_a_step_of_activities_that_repeats_itself_is_told_once(tmp_path: Path) -> None:
     content = {**quiet(), "activities": [activity("Stir milk", 4, 4), activity("Stir milk", 12, 12)]}
-    found = changes(tmp_path, content, "activity_progression")
-    assert progression(found) == [(0, "started", "Stir milk", 0, 4), (1, "ended", "Stir milk", 4, 8)]
+    listed = changes(tmp_path, content, "activity_progression")
+    assert progression(listed) == [(0, "started", "Stir milk", 0, 4), (1, "ended", "Stir milk", 4, 8)]
 
 
 def test_activities_that_only_go_on_are_no_change(tmp_path: Path) -> None:
@@ -381,8 +381,8 @@ def test_activities_that_only_go_on_are_no_change(tmp_path: Path) -> None:
 def test_names_of_activities_are_read_without_identifiers_and_outer_blanks(tmp_path: Path) -> None:
     names = ("Stir milk", " Stir milk (#9492f2cd-333e-519b)", "Wipe  machine (quickly)", " (#0a)")
     content = {**quiet(), "activities": [activity(name, 6 * i, 6 * i + 5) for i, name in enumerate(names)]}
-    found = changes(tmp_path, content, "activity_progression")
-    assert [(kind, subject) for _, kind, subject, _, _ in progression(found)] == [
+    listed = changes(tmp_path, content, "activity_progression")
+    assert [(kind, subject) for _, kind, subject, _, _ in progression(listed)] == [
         ("ended", "Stir milk"),
         ("started", "Wipe  machine (quickly)"),
         ("ended", "Wipe  machine (quickly)"),
@@ -441,13 +441,13 @@ def test_all_changes_are_those_of_the_released_code(golden: Path, real_release: 
         for video_id, listed in expected["clips"].items():
             if "load_error" in listed:  # the release cannot read these; here a record is left out
                 continue
-            found = {
+            of_clip = {
                 keyframes: detect_changes(ClipView(release[video_id], keyframes))
                 for keyframes in clips(release[video_id], sampling)
             }
-            found = {keyframes: changes for keyframes, changes in found.items() if changes}
-            assert [list(keyframes) for keyframes in found] == [clip["frame_indices"] for clip in listed], config
-            for clip, (keyframes, changes) in zip(listed, found.items(), strict=True):
+            of_clip = {keyframes: changes for keyframes, changes in of_clip.items() if changes}
+            assert [list(keyframes) for keyframes in of_clip] == [clip["frame_indices"] for clip in listed], config
+            for clip, (keyframes, changes) in zip(listed, of_clip.items(), strict=True):
                 assert clip["clip_index"] == keyframes[0]
                 assert clip["category_order"] == list(changes)
                 ours = {category: released(category, parts) for category, parts in changes.items()}

@@ -105,9 +105,9 @@ def test_every_answer_is_read_as_released(answers: Answers, compared: Compared) 
     rows = asked(answers.rows)
     for row in rows:
         assert isinstance(answers.parsed(row), Prediction) == (row["error"] is None), row["raw_text"]
-        found = answers.result(row)
+        result = answers.result(row)
         for key, value in row.get("parsed", {}).items():
-            assert found[key] == value, row["raw_text"]
+            assert result[key] == value, row["raw_text"]
     assert len(rows) > 300
     compared(answers.task.name, "answers read", len(rows))
 
@@ -137,6 +137,6 @@ def test_the_figures_of_every_run_are_the_released_ones(answers: Answers, compar
     assert len(answers.metrics) >= 10
     for name, expected in answers.metrics.items():
         run = records(answers, [row for row in answers.rows if row["set"] == name])
-        found = {**common_metrics(run), **task_metrics(answers.task, run, expected["geval_criteria"])}
-        assert found == expected["metrics"], name
+        metrics = {**common_metrics(run), **task_metrics(answers.task, run, expected["geval_criteria"])}
+        assert metrics == expected["metrics"], name
         compared(answers.task.name, "runs' metrics.json, every key to the last digit", 1)

@@ -185,12 +185,12 @@ def test_colours_are_sorted_and_those_that_say_nothing_left_out(tmp_path: Path) 
         ],
         relations=[relation(BUTTON, MACHINE, "position", "part of", (0, 40))],
     )
-    found = derived(tmp_path, content)
-    assert [on_frame(found, f)["coffee cup"].inputs["phrase"] for f in (19, 20)] == [
+    items = derived(tmp_path, content)
+    assert [on_frame(items, f)["coffee cup"].inputs["phrase"] for f in (19, 20)] == [
         "Black white coffee cup",
         "white coffee cup",
     ]
-    assert "left hand" not in on_frame(found, 12), "neither colour nor relation: no example"
+    assert "left hand" not in on_frame(items, 12), "neither colour nor relation: no example"
 
 
 def test_a_relation_outweighs_colours_then_colours_count_then_the_first_wins(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_a_relation_outweighs_colours_then_colours_count_then_the_first_wins(tmp
         ("b", scene(attributes=[*colors, color(CUP3, "grey")], relations=on)),
         ("c", scene(attributes=colors, relations=[relation(BUTTON, MACHINE, "position", "part of", (0, 40))])),
     ):
-        found = derived(tmp_path / name, content)
-        described.append(on_frame(found, 12)["coffee cup"].inputs["phrase"])
+        items = derived(tmp_path / name, content)
+        described.append(on_frame(items, 12)["coffee cup"].inputs["phrase"])
     assert described == [
         "red coffee cup on coffee machine",
         "blue grey coffee cup on coffee machine",
@@ -222,8 +222,8 @@ def test_all_objects_that_fit_are_the_truth(tmp_path: Path) -> None:
             relation(CUP2, BUTTON, "position", "touches", (20, 40)),
         ],
     )
-    found = derived(tmp_path, content)
-    cups = {f: on_frame(found, f)["coffee cup"] for f in (12, 22, 27, 32)}
+    items = derived(tmp_path, content)
+    cups = {f: on_frame(items, f)["coffee cup"] for f in (12, 22, 27, 32)}
     assert {f: e.evidence["object_ids"] for f, e in cups.items() if f != 32} == {
         12: [CUP, CUP2],
         22: [CUP],
@@ -242,10 +242,10 @@ def test_without_a_relation_the_colours_alone_decide(tmp_path: Path) -> None:
         attributes=[color(CUP, "red"), color(CUP2, "red"), color(CUP3, "skin")],
         relations=[relation(BUTTON, MACHINE, "position", "part of", (0, 40))],
     )
-    found = on_frame(derived(tmp_path, content), 3)["coffee cup"]
-    assert found.inputs["phrase"] == "red coffee cup"
-    assert found.evidence["object_ids"] == [CUP, CUP2]
-    assert (found.metadata["relation"], found.metadata["objects"]) == ("", 2)
+    cup = on_frame(derived(tmp_path, content), 3)["coffee cup"]
+    assert cup.inputs["phrase"] == "red coffee cup"
+    assert cup.evidence["object_ids"] == [CUP, CUP2]
+    assert (cup.metadata["relation"], cup.metadata["objects"]) == ("", 2)
 
 
 @pytest.mark.parametrize(
@@ -268,17 +268,17 @@ def test_one_generator_draws_the_relations_of_all_videos(tmp_path: Path, samplin
         value = rng.choice(["under", "under", "under", "on"])
         rng.choice(["on"])
         expected.append((video, frame, f"red coffee cup {value} coffee machine"))
-    found = derive(tmp_path, replace(sampling, frame_range=(0, 4)))
-    assert [(e.video_id, e.frames[0].frame_index, e.inputs["phrase"]) for e in found] == expected
-    assert found[0].evidence["relation_rows"] in ([0, 1], [2]), "a record counts once, whatever its ranges"
+    items = derive(tmp_path, replace(sampling, frame_range=(0, 4)))
+    assert [(e.video_id, e.frames[0].frame_index, e.inputs["phrase"]) for e in items] == expected
+    assert items[0].evidence["relation_rows"] in ([0, 1], [2]), "a record counts once, whatever its ranges"
 
 
 def test_a_second_annotation_of_an_object_is_a_second_box(tmp_path: Path) -> None:
     content = document()
     content["annotations"].append({"image_id": 25, "object_id": CUP, "bbox": [-5.0, 0.0, 9.6, 0.2]})
-    found = derived(tmp_path, content)
-    assert on_frame(found, 25)["coffee cup"].target["ground_truth_boxes"] == [[521, 469, 729, 781], [0, 0, 48, 3]]
-    assert len(on_frame(found, 24)["coffee cup"].target["ground_truth_boxes"]) == 1
+    items = derived(tmp_path, content)
+    assert on_frame(items, 25)["coffee cup"].target["ground_truth_boxes"] == [[521, 469, 729, 781], [0, 0, 48, 3]]
+    assert len(on_frame(items, 24)["coffee cup"].target["ground_truth_boxes"]) == 1
 
 
 def test_an_example_is_whole(example: Example) -> None:
@@ -382,7 +382,7 @@ def _scenes(draw: st.DrawFn) -> Content:
         )
     ]
     twice = draw(st.sets(st.integers(0, len(content["annotations"]) - 1), max_size=20))
-    content["annotations"] += [{**content["annotations"][place], "bbox": [9.0, 9.0, 5.0, 5.0]} for place in twice]
+    content["annotations"] += [{**content["annotations"][row], "bbox": [9.0, 9.0, 5.0, 5.0]} for row in twice]
     return content
 
 
@@ -407,14 +407,15 @@ def _by_hand(content: Content, rng: random.Random) -> Iterator[tuple[int, str, i
             group = [item for item in seen if category[item] == name]
             drawn = [rng.choice(stated[item]) if stated[item] else None for item in group]
             best = max(range(len(group)), key=lambda i: (drawn[i] is not None, len(colors[group[i]])))
-            shown, told = colors[group[best]], drawn[best]
+            shown, drawn_state = colors[group[best]], drawn[best]
             truth = [
                 item
                 for item in group
-                if colors[item] == shown and (not told or any(own[:2] == told[:2] for own in stated[item]))
+                if colors[item] == shown
+                and (not drawn_state or any(state[:2] == drawn_state[:2] for state in stated[item]))
             ]
-            if shown or told:
-                words = [*sorted(shown), name, *([f"{told.words} {told.other}"] if told else [])]
+            if shown or drawn_state:
+                words = [*sorted(shown), name, *([f"{drawn_state.words} {drawn_state.other}"] if drawn_state else [])]
                 yield frame, " ".join(words), len(truth)
 
 
@@ -432,5 +433,5 @@ def test_examples_are_those_read_off_the_files_frame_by_frame(
     for number, content in enumerate(videos):
         write_release(root, f"v{number}", content, video=False)
     expected = [item for content in videos for item in _by_hand(content, rng)]
-    found = derive(root, Sampling(draw_seed=3))
-    assert [(e.frames[0].frame_index, e.inputs["phrase"], e.metadata["objects"]) for e in found] == expected
+    items = derive(root, Sampling(draw_seed=3))
+    assert [(e.frames[0].frame_index, e.inputs["phrase"], e.metadata["objects"]) for e in items] == expected

@@ -47,7 +47,7 @@ TWO, TWO_PX = "[100, 200, 300, 400]", [200.0, 100.0, 600.0, 200.0]
 
 
 @pytest.mark.parametrize(
-    ("answer", "found", "dropped"),
+    ("answer", "boxes", "dropped"),
     [
         (f'{{"bboxes": [{ONE}]}}', [ONE_PX], 0),
         (f'{{"bboxes": [{ONE}, {TWO}], "why": "x"}}', [ONE_PX, TWO_PX], 0),
@@ -83,14 +83,14 @@ TWO, TWO_PX = "[100, 200, 300, 400]", [200.0, 100.0, 600.0, 200.0]
         ('{"bboxes": [[30, 40, 10, 20]]}', [[60.0, 20.0, 20.0, 10.0]], 0),
     ],
 )
-def test_answers_are_read_as_released(answer: str, found: list[list[float]], dropped: int) -> None:
+def test_answers_are_read_as_released(answer: str, boxes: list[list[float]], dropped: int) -> None:
     parsed = TASK.parse(answer, SIZE, GRID)
     assert isinstance(parsed, Prediction)
-    assert (parsed.value["boxes"], parsed.dropped) == ([pytest.approx(box) for box in found], dropped)
+    assert (parsed.value["boxes"], parsed.dropped) == ([pytest.approx(box) for box in boxes], dropped)
 
 
 @pytest.mark.parametrize(
-    ("answer", "found", "dropped"),
+    ("answer", "boxes", "dropped"),
     [
         (f'```json \n{{"bboxes": [{ONE}]}}\n```', [ONE_PX], 0),
         ('{"bboxes": [[1, 2, 3, true], [1, 2, 3, "4"], [1, 2, 3, NaN], [1, 2, 3, 1e99], [1, 2, 3, Infinity]]}', [], 5),
@@ -99,9 +99,9 @@ def test_answers_are_read_as_released(answer: str, found: list[list[float]], dro
     ],
 )
 def test_the_papers_protocol_reads_signs_and_drops_single_entries(
-    answer: str, found: list[list[float]], dropped: int
+    answer: str, boxes: list[list[float]], dropped: int
 ) -> None:
-    assert Grounding(protocol="paper").parse(answer, SIZE, GRID) == Prediction({"boxes": found}, dropped)
+    assert Grounding(protocol="paper").parse(answer, SIZE, GRID) == Prediction({"boxes": boxes}, dropped)
 
 
 def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
@@ -233,7 +233,7 @@ def test_scores_of_examples_average_to_the_figure_of_the_run(small_release: Path
     examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
     rng = random.Random(1)
     boxes = [[[rng.randint(0, 90) for _ in range(4)] for _ in range(rng.randint(0, 3))] for _ in examples]
-    samples = [Scored(e, Prediction({"boxes": found})) for e, found in zip(examples, boxes, strict=True)]
+    samples = [Scored(e, Prediction({"boxes": answered})) for e, answered in zip(examples, boxes, strict=True)]
     mean = np.mean([TASK.score(s.example, s.prediction)["mean_best_iou"] for s in samples])
     assert mean == pytest.approx(TASK.aggregate(samples)["mean_best_iou"])
     assert mean > 0
@@ -263,14 +263,14 @@ def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> N
         attributes=[color(CUP, "red"), color(CUP2, "red")],
         relations=[relation(BUTTON, MACHINE, "position", "part of", (0, 40))],
     )
-    found = on_frame(derived(tmp_path, content), 3)["coffee cup"]
-    explanation = TASK.explain(found, Prediction({"boxes": [[50, 30, 70, 48], [0, 0, 5, 5]]}))
+    cup = on_frame(derived(tmp_path, content), 3)["coffee cup"]
+    explanation = TASK.explain(cup, Prediction({"boxes": [[50, 30, 70, 48], [0, 0, 5, 5]]}))
     assert [(row.verdict, row.text) for row in explanation.rows] == [
         ("hit", "red coffee cup at [50, 30, 70, 50]: IoU 0.90 with [50, 30, 70, 48]"),
         ("miss", "red coffee cup at [10, 40, 26, 48]: best IoU 0.00"),
         ("wrong", "box [0, 0, 5, 5]: best IoU 0.00"),
     ]
-    assert [row.verdict for row in TASK.explain(found, None).rows] == ["miss", "miss"]
+    assert [row.verdict for row in TASK.explain(cup, None).rows] == ["miss", "miss"]
 
 
 def test_chance_depends_on_the_seed_alone(example: Example) -> None:

@@ -43,29 +43,29 @@ def test_confidences_are_kept_beside_their_boxes() -> None:
 
 def test_the_release_ignores_confidences() -> None:
     released, answer = Grounding(), json.dumps({"bboxes": [BOX, OTHER], "scores": [0.25, 1]})
-    found = released.parse(answer, SIZE, PIXELS)
-    assert isinstance(found, Prediction)
-    assert "scores" not in found.value
-    figures = released.aggregate([Scored(example(0, BOX), found)])
+    parsed = released.parse(answer, SIZE, PIXELS)
+    assert isinstance(parsed, Prediction)
+    assert "scores" not in parsed.value
+    figures = released.aggregate([Scored(example(0, BOX), parsed)])
     assert figures["constant_scores"] is True
 
 
 def test_the_confidence_of_an_entry_that_is_no_box_goes_with_it() -> None:
-    found = parsed({"bboxes": [BOX, "cup", OTHER], "scores": [0.1, 0.2, 0.3]})
-    assert (found.value["scores"], found.dropped) == ([0.1, 0.3], 1)
+    answer = parsed({"bboxes": [BOX, "cup", OTHER], "scores": [0.1, 0.2, 0.3]})
+    assert (answer.value["scores"], answer.dropped) == ([0.1, 0.3], 1)
 
 
 @pytest.mark.parametrize(
     "scores", [[0.5], [0.5, 1.5], [-0.1, 0.5], [True, 0.5], ["0.5", 0.5], [None, 0.5], 0.5, None, {}, [[0.5], [0.5]]]
 )
 def test_confidences_that_cannot_be_used_are_dropped_and_the_boxes_kept(scores: object) -> None:
-    found = parsed({"bboxes": [BOX, OTHER], "scores": scores})
-    assert found == Prediction({"boxes": [list(map(float, BOX)), list(map(float, OTHER))]}, dropped=1)
+    answer = parsed({"bboxes": [BOX, OTHER], "scores": scores})
+    assert answer == Prediction({"boxes": [list(map(float, BOX)), list(map(float, OTHER))]}, dropped=1)
 
 
 def test_confidences_without_a_number_are_none() -> None:
-    found = TASK.parse(f'{{"bboxes": [{BOX}], "scores": [NaN]}}', SIZE, PIXELS)
-    assert found == Prediction({"boxes": [list(map(float, BOX))]}, dropped=1)
+    parsed = TASK.parse(f'{{"bboxes": [{BOX}], "scores": [NaN]}}', SIZE, PIXELS)
+    assert parsed == Prediction({"boxes": [list(map(float, BOX))]}, dropped=1)
 
 
 def test_an_answer_without_confidences_is_read_as_before() -> None:
@@ -82,7 +82,7 @@ def cocoeval(truth: list[list[list[int]]], answers: list[list[tuple[list[int], f
     ]
     for number, row in enumerate(truths, start=1):
         row["id"] = number
-    found = [
+    results = [
         {"image_id": i, "category_id": 1, "bbox": xywh(box), "score": score}
         for i, boxes in enumerate(answers)
         for box, score in boxes
@@ -92,7 +92,7 @@ def cocoeval(truth: list[list[list[int]]], answers: list[list[tuple[list[int], f
         images = [{"id": i} for i in range(len(truth))]
         reference.dataset = {"images": images, "annotations": truths, "categories": [{"id": 1}]}
         reference.createIndex()
-        run = COCOeval(reference, reference.loadRes(found), "bbox")
+        run = COCOeval(reference, reference.loadRes(results), "bbox")
         run.evaluate()
         run.accumulate()
         run.summarize()
@@ -106,10 +106,10 @@ def xywh(box: list[int]) -> list[int]:
 
 def samples_of(truth: Any, answers: Any, *, scored: bool = True) -> list[Scored]:
     samples = []
-    for number, (boxes, found) in enumerate(zip(truth, answers, strict=True)):
-        answer: dict[str, Any] = {"bboxes": [box for box, _ in found]}
+    for number, (boxes, answered) in enumerate(zip(truth, answers, strict=True)):
+        answer: dict[str, Any] = {"bboxes": [box for box, _ in answered]}
         if scored:
-            answer["scores"] = [score for _, score in found]
+            answer["scores"] = [score for _, score in answered]
         samples.append(Scored(example(number, *boxes), parsed(answer)))
     return samples
 

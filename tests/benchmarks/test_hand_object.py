@@ -49,8 +49,8 @@ def contact(source: str, target: str, verb: str, *ranges: tuple[int, int]) -> Co
 
 def brief(examples: Iterable[Example], frame: int) -> list[tuple[str, str, int]]:
     """(object, hand type, number of hand boxes) of each interaction on one frame."""
-    (found,) = (e for e in examples if e.frames[0].frame_index == frame)
-    return [(i["object_id"], i["hand_type"], len(i["hand_boxes"])) for i in found.target["interactions"]]
+    (example,) = (e for e in examples if e.frames[0].frame_index == frame)
+    return [(i["object_id"], i["hand_type"], len(i["hand_boxes"])) for i in example.target["interactions"]]
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +70,10 @@ def test_published_sampling_is_the_default() -> None:
 
 
 def test_frames_are_those_with_an_interaction(root: Path) -> None:
-    found = derive(root)
+    items = derive(root)
     # The left hand is seen on [0, 20); the right one from 10 on, and it acts on [5, 15) and [30, 40).
-    assert [e.frames[0].frame_index for e in found] == [*range(20), *range(30, 40)]
-    assert [brief(found, f)[0] for f in (3, 12, 17, 35)] == [
+    assert [e.frames[0].frame_index for e in items] == [*range(20), *range(30, 40)]
+    assert [brief(items, f)[0] for f in (3, 12, 17, 35)] == [
         (CUP, "left", 1),
         (CUP, "both", 2),
         (CUP, "left", 1),
@@ -114,8 +114,8 @@ def test_only_human_actions_of_objects_that_are_hands_by_category(tmp_path: Path
         contact(MACHINE, CUP, "touches", (0, 40)),
         contact(CUP, LEFT, "touches", (0, 40)),
     ]
-    found = derived(tmp_path, content)
-    assert [(e.frames[0].frame_index, brief(found, e.frames[0].frame_index)) for e in found] == [
+    items = derived(tmp_path, content)
+    assert [(e.frames[0].frame_index, brief(items, e.frames[0].frame_index)) for e in items] == [
         (2, [(BUTTON, "left", 1)]),
         (3, [(BUTTON, "left", 1)]),
     ]
@@ -138,10 +138,10 @@ def test_one_hand_on_two_objects_is_two_interactions_in_the_order_of_the_file(tm
 def test_a_hand_that_acts_twice_on_an_object_counts_once(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [contact(LEFT, CUP, verb, (0, 12), (8, 20)) for verb in ("touches", "holds")]
-    found = derived(tmp_path, content)
-    assert brief(found, 10) == [(CUP, "left", 1)]
-    assert found[10].metadata["verbs"] == ["holds", "touches"]
-    assert found[10].evidence["relation_rows"] == [0, 1]
+    items = derived(tmp_path, content)
+    assert brief(items, 10) == [(CUP, "left", 1)]
+    assert items[10].metadata["verbs"] == ["holds", "touches"]
+    assert items[10].evidence["relation_rows"] == [0, 1]
 
 
 def test_two_left_hands_are_two_boxes_of_type_left(tmp_path: Path) -> None:
@@ -164,11 +164,11 @@ def test_of_two_annotations_of_an_object_the_last_one_is_its_box(tmp_path: Path)
     content = document()
     boxes = {CUP: [-9.0, 10.0, 8.0, 0.2], LEFT: [0.0, 0.0, 48.0, 32.0]}
     content["annotations"] += [{"image_id": 3, "object_id": name, "bbox": box} for name, box in boxes.items()]
-    found = derived(tmp_path, content)
-    (interaction,) = found[3].target["interactions"]
+    items = derived(tmp_path, content)
+    (interaction,) = items[3].target["interactions"]
     assert (interaction["object_box"], interaction["hand_boxes"]) == ([0, 156, 0, 159], [[0, 0, 500, 500]])
     rows = len(content["annotations"])
-    assert found[3].evidence["instance_rows"] == [rows - 2, rows - 1]
+    assert items[3].evidence["instance_rows"] == [rows - 2, rows - 1]
 
 
 def test_objects_keep_their_lower_case_ids_where_a_relation_writes_them_otherwise(tmp_path: Path) -> None:
@@ -288,9 +288,9 @@ def test_a_failed_answer_counts_as_none_predicted(example: Example) -> None:
     result = TASK.aggregate([Scored(example, full), Scored(example, None)])
     assert (result["precision"], result["recall"], result["no_detection_rate"]) == (1.0, 0.5, 0.5)
     assert (result["n"], result["n_failed"], result["coverage"]) == (2, 1, 0.5)
-    found = {"recall": 0.5, "object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0, "support": 2}
-    assert result["per_hand_type"] == {"both": found}
-    assert result["per_category"] == {"coffee cup": found}
+    figures = {"recall": 0.5, "object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0, "support": 2}
+    assert result["per_hand_type"] == {"both": figures}
+    assert result["per_category"] == {"coffee cup": figures}
     assert TASK.score(example, full) == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
     assert TASK.score(example, None) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
 
@@ -306,15 +306,15 @@ def test_figures_of_nothing_are_left_out(example: Example) -> None:
 def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [contact(LEFT, CUP, "holds", (0, 20)), contact(RIGHT, BUTTON, "presses", (10, 40))]
-    found = derived(tmp_path, content)[12]
+    example = derived(tmp_path, content)[12]
     answer = [item([[44, 40, 54, 56]], [50, 30, 70, 48], "both"), item([[0, 0, 1, 1]], [0, 0, 5, 5], "right")]
-    explanation = TASK.explain(found, Prediction({"interactions": answer}))
+    explanation = TASK.explain(example, Prediction({"interactions": answer}))
     assert [(row.verdict, row.text) for row in explanation.rows] == [
         ("hit", "left hand on coffee cup: object IoU 0.90, hand IoU 0.99, answered as both"),
         ("miss", "right hand on button"),
         ("wrong", "right hand on an object at [0, 0, 5, 5]"),
     ]
-    assert [row.verdict for row in TASK.explain(found, None).rows] == ["miss", "miss"]
+    assert [row.verdict for row in TASK.explain(example, None).rows] == ["miss", "miss"]
 
 
 def test_chance_gives_valid_answers_that_depend_on_the_seed_alone(example: Example) -> None:

@@ -32,7 +32,7 @@ BAD = json.dumps(item(kind="none"))
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
+    ("answer", "expected"),
     [
         ("[]", []),
         (f"[{ONE}]", [ONE_PX]),
@@ -59,10 +59,10 @@ BAD = json.dumps(item(kind="none"))
         (json.dumps([item(hands=[[1, 2, 3, 4]] * 3)]), [{**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 2.0]] * 3}]),
     ],
 )
-def test_answers_are_read_as_released(answer: str, found: list[Content]) -> None:
+def test_answers_are_read_as_released(answer: str, expected: list[Content]) -> None:
     parsed = TASK.parse(answer, SIZE, GRID)
     assert isinstance(parsed, Prediction)
-    assert parsed.value["interactions"] == found
+    assert parsed.value["interactions"] == expected
 
 
 def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
@@ -86,12 +86,12 @@ def test_a_true_hand_that_nothing_overlaps_uses_up_an_answered_one_as_released()
     size = {"frame_width": 1000, "frame_height": 1000}
     asked = Example("e", "barista", "hand_object", "both", (FrameRef("v", 0),), size, target)
     answer = json.dumps([item(hands=alone, target=[0, 0, 9, 9], kind="both")])
-    found = []
+    scores = []
     for task in (TASK, HandObject(protocol="paper")):
         parsed = task.parse(answer, size, GRID)
         assert isinstance(parsed, Prediction)
-        found.append(task.aggregate([Scored(asked, parsed)])["hand_iou"])
-    assert found == [0.0, 0.5]
+        scores.append(task.aggregate([Scored(asked, parsed)])["hand_iou"])
+    assert scores == [0.0, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_numbers_mean_what_the_format_of_the_model_says() -> None:
     for boxes, answer in answers.items():
         parsed = TASK.parse(json.dumps([answer]), SIZE, boxes)
         assert isinstance(parsed, Prediction)
-        (found,) = parsed.value["interactions"]
-        assert found["object_box"] == pytest.approx(ONE_PX["object_box"])
-        assert found["hand_boxes"] == [pytest.approx(ONE_PX["hand_boxes"][0])]
+        (interaction,) = parsed.value["interactions"]
+        assert interaction["object_box"] == pytest.approx(ONE_PX["object_box"])
+        assert interaction["hand_boxes"] == [pytest.approx(ONE_PX["hand_boxes"][0])]
 
 
 json_values = st.recursive(

@@ -18,8 +18,8 @@ BOXES = BoxFormat("yxyx", 1000)
 
 def first_example(name: str, graph: SceneGraph) -> tuple[Task, Example]:
     task = get_task("barista", name)
-    found = (item for item in graph_examples(task, graph, Sampling(frame_step=20)) if isinstance(item, Example))
-    return task, next(found)
+    items = (item for item in graph_examples(task, graph, Sampling(frame_step=20)) if isinstance(item, Example))
+    return task, next(items)
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +36,11 @@ def answered(task: Task, example: Example) -> tuple[Overlay, ...]:
 @pytest.mark.parametrize("name", ["grounding", "hand_object"])
 def test_the_right_answer_is_drawn_where_the_truth_is(name: str, graph: SceneGraph) -> None:
     task, example = first_example(name, graph)
-    found = answered(task, example)
-    truth, said = ([one for one in found if one.kind == kind] for kind in ("truth", "predicted"))
+    drawn = answered(task, example)
+    truth, said = ([overlay for overlay in drawn if overlay.kind == kind] for kind in ("truth", "predicted"))
     assert len(truth) == len(said) > 0
-    for right, own in zip(truth, said, strict=True):
-        assert own.box == pytest.approx(right.box, abs=1.5)
+    for right, said_overlay in zip(truth, said, strict=True):
+        assert said_overlay.box == pytest.approx(right.box, abs=1.5)
     width, height = example.inputs["frame_width"], example.inputs["frame_height"]
     assert all(0 <= box[0] < box[2] <= width and 0 <= box[1] < box[3] <= height for box in (o.box for o in truth))
     assert task.overlays(example, None) == tuple(truth)
@@ -48,7 +48,7 @@ def test_the_right_answer_is_drawn_where_the_truth_is(name: str, graph: SceneGra
 
 def test_hands_and_objects_are_told_apart(graph: SceneGraph) -> None:
     task, example = first_example("hand_object", graph)
-    labels = {one.label for one in task.overlays(example, None)}
+    labels = {overlay.label for overlay in task.overlays(example, None)}
     assert any(label.endswith(("hand", "hands")) for label in labels)
     assert {str(item["category"]) for item in example.target["interactions"]} <= labels
 
@@ -56,14 +56,14 @@ def test_hands_and_objects_are_told_apart(graph: SceneGraph) -> None:
 @pytest.mark.parametrize("name", ["referring", "relations"])
 def test_what_the_question_shows_is_given_and_no_truth(name: str, graph: SceneGraph) -> None:
     task, example = first_example(name, graph)
-    found = answered(task, example)
-    assert found
-    assert {one.kind for one in found} == {"given"}
+    drawn = answered(task, example)
+    assert drawn
+    assert {overlay.kind for overlay in drawn} == {"given"}
     if name == "referring":
-        assert list(found[0].box) == example.inputs["box"]
+        assert list(drawn[0].box) == example.inputs["box"]
     else:
         x, y, width, height = example.inputs["objects"][0]["bbox"]
-        assert found[0].box == (x, y, x + width, y + height)
+        assert drawn[0].box == (x, y, x + width, y + height)
         assert task.image_captions(example)[1].endswith("set of mark")
 
 

@@ -30,8 +30,8 @@ def tasks(name: str) -> tuple[Task, Task]:
 
 
 def examples(task: Task, root: Path, **sampling: Any) -> list[Example]:
-    found = graph_examples(task, SceneGraph(root), Sampling(**sampling))
-    return [item for item in found if isinstance(item, Example)]
+    items = graph_examples(task, SceneGraph(root), Sampling(**sampling))
+    return [item for item in items if isinstance(item, Example)]
 
 
 def release(root: Path, content: dict[str, Any]) -> Path:
@@ -56,10 +56,10 @@ def test_the_release_is_the_default_and_others_are_refused() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_oracle_is_right_by_either_protocol(name: str, kitchen: Path) -> None:
     for task in tasks(name):
-        found = examples(task, kitchen, **{key: getattr(task.sampling, key) for key in task.sampling_uses})[:20]
-        assert found
+        asked = examples(task, kitchen, **{key: getattr(task.sampling, key) for key in task.sampling_uses})[:20]
+        assert asked
         samples = []
-        for example in found:
+        for example in asked:
             parsed = task.parse(task.reference_answer(example, BOXES), example.inputs, BOXES)
             assert isinstance(parsed, Prediction)
             samples.append(Scored(example, parsed))
@@ -75,18 +75,18 @@ def test_the_protocol_is_part_of_an_examples_identity_only_where_it_makes_anothe
 ) -> None:
     ours, papers = tasks(name)
     sampling = {key: getattr(ours.sampling, key) for key in ours.sampling_uses}
-    one, other = examples(ours, kitchen, **sampling)[:5], examples(papers, kitchen, **sampling)[:5]
-    assert all("protocol" not in example.metadata for example in one)
+    first, other = examples(ours, kitchen, **sampling)[:5], examples(papers, kitchen, **sampling)[:5]
+    assert all("protocol" not in example.metadata for example in first)
     write_frozen(other, tmp_path / "f.jsonl")
     read = list(read_frozen(tmp_path / "f.jsonl"))
     if not papers.freezes_by_protocol():
-        assert content_hash(one) == content_hash(other)
+        assert content_hash(first) == content_hash(other)
         ours.refuse_other_protocol(read)
         return
-    assert content_hash(one) != content_hash(other)
+    assert content_hash(first) != content_hash(other)
     assert {example.metadata["protocol"] for example in read} == {"paper"}
     papers.refuse_other_protocol(read)
-    for task, given in ((ours, read), (papers, one)):
+    for task, given in ((ours, read), (papers, first)):
         with pytest.raises(ConfigError, match=r"was frozen by the protocol '(paper|release)', not"):
             task.refuse_other_protocol(given)
     features = row_features(papers, "frozen")
@@ -96,8 +96,8 @@ def test_the_protocol_is_part_of_an_examples_identity_only_where_it_makes_anothe
 
 def test_grounding_scores_against_the_annotated_pixels(tmp_path: Path) -> None:
     ours, papers = tasks("grounding")
-    found = examples(ours, release(tmp_path, document()))
-    example = next(e for e in found if e.inputs["category"] == "coffee cup")
+    items = examples(ours, release(tmp_path, document()))
+    example = next(e for e in items if e.inputs["category"] == "coffee cup")
     exact = Prediction({"boxes": example.target["boxes"]})  # [50, 30, 70, 50] of 96x64 pixels is not on the grid
     assert papers.score(example, exact)["mean_best_iou"] == 1.0
     assert ours.score(example, exact)["mean_best_iou"] < 1.0
@@ -174,9 +174,9 @@ def test_referring_tells_of_every_related_object_and_leaves_no_fragment_out(tmp_
     ours, papers = ([(e.label, e) for e in examples(task, root, frame_step=20)] for task in tasks("referring"))
     assert "coffee cup" not in {label for label, _ in ours}
     assert "coffee cup" in {label for label, _ in papers}
-    told = [str(dict(found)["coffee machine"].target["reference"]) for found in (ours, papers)]
-    assert all("contains 2x button" in text for text in told)
-    assert ["  button: color=red" in text and "  button: color=green" in text for text in told] == [False, True]
+    references = [str(dict(items)["coffee machine"].target["reference"]) for items in (ours, papers)]
+    assert all("contains 2x button" in text for text in references)
+    assert ["  button: color=red" in text and "  button: color=green" in text for text in references] == [False, True]
 
 
 def test_activity_keeps_segments_that_share_time(tmp_path: Path) -> None:
@@ -216,5 +216,5 @@ def test_relations_read_any_white_space_as_one_space(tmp_path: Path) -> None:
     ],
 )
 def test_temporal_vqa_takes_all_that_follows_the_last_marker(text: str, released: str, papers: str) -> None:
-    found = [task.parse(text, {}, BOXES) for task in tasks("temporal_vqa")]
-    assert [one.value["answer"] for one in found if isinstance(one, Prediction)] == [released, papers]
+    parsed = [task.parse(text, {}, BOXES) for task in tasks("temporal_vqa")]
+    assert [answer.value["answer"] for answer in parsed if isinstance(answer, Prediction)] == [released, papers]

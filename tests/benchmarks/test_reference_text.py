@@ -109,13 +109,13 @@ def test_lines_of_the_reference(
     content["relations"] = [relation(source, target, "any", value, (0, 40)) for source, target, value in relations]
     cup = of_object(derive_from(tmp_path, content), CUP)
     assert str(cup.target["reference"]).splitlines()[1:] == lines
-    told = [(r["target_object_id"], r["value"], r["is_source"]) for r in cup.target["relations"]]
+    stated = [(r["target_object_id"], r["value"], r["is_source"]) for r in cup.target["relations"]]
     ends = [
         (target, value, True) if source == CUP else (source, value, False)
         for source, target, value in relations
         if CUP in (source, target)
     ]
-    assert told == ends, "none is left out here"
+    assert stated == ends, "none is left out here"
 
 
 def test_equal_relations_are_counted_and_lose_their_context(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_equal_relations_are_counted_and_lose_their_context(tmp_path: Path) -> N
 
 
 def test_attributes_hold_on_their_frames_only(tmp_path: Path) -> None:
-    found = derive_from(tmp_path, document(), Sampling(frame_step=10))
-    lines = {e.frames[0].frame_index: e.target["reference"].splitlines()[1] for e in found if e.label != "coffee cup"}
+    items = derive_from(tmp_path, document(), Sampling(frame_step=10))
+    lines = {e.frames[0].frame_index: e.target["reference"].splitlines()[1] for e in items if e.label != "coffee cup"}
     assert lines[10] == lines[30] == "Attributes: type=capsule"
     assert lines[20] == "Attributes: type=capsule, state=extracting"
 

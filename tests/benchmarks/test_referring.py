@@ -56,9 +56,9 @@ def test_published_sampling_is_the_default() -> None:
 
 
 def test_candidates_have_an_attribute_and_a_relation(tmp_path: Path) -> None:
-    found = derive_from(tmp_path, document(), Sampling(frame_step=12))
+    items = derive_from(tmp_path, document(), Sampling(frame_step=12))
     # Button and hands have relations but no attribute.
-    assert [e.example_id for e in found] == [
+    assert [e.example_id for e in items] == [
         f"referring:v1:frame_{frame}:obj_{name}" for frame in (0, 12, 24, 36) for name in (MACHINE, CUP)
     ]
     content = document()
@@ -86,8 +86,8 @@ def test_of_the_frames_at_the_stride_those_inside_an_activity_are_kept(tmp_path:
         {"image_range": span(7, 20), "activity_class_id": "a", "display_name": "Place cup"},
         {"image_range": span(28, 40), "activity_class_id": None, "display_name": "No class"},
     ]
-    found = derive_from(tmp_path, content, Sampling(frame_step=4, in_activities=True))
-    assert sorted({e.frames[0].frame_index for e in found}) == [8, 12, 16]
+    items = derive_from(tmp_path, content, Sampling(frame_step=4, in_activities=True))
+    assert sorted({e.frames[0].frame_index for e in items}) == [8, 12, 16]
     assert len({e.frames[0].frame_index for e in derive(tmp_path)}) == 10
 
 
@@ -122,8 +122,8 @@ def test_border_fragments_are_dropped(tmp_path: Path, box: tuple[int, int, int, 
     content = document()
     add_object(content, "o-lid", "lid", box, color="red")
     content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    found = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
-    assert any(e.label == "lid" for e in found) is kept
+    items = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    assert any(e.label == "lid" for e in items) is kept
 
 
 @pytest.mark.parametrize(("mask", "kept"), [((0, 0, 10, 10), False), ((0, 0, 20, 20), True), (None, True)])
@@ -134,8 +134,8 @@ def test_the_mask_decides_where_there_is_one(tmp_path: Path, mask: Any, kept: bo
         if annotation["object_id"] == "o-lid":
             annotation["segmentation"] = segmentation(mask) if mask else {"counts": "0", "size": [HEIGHT, WIDTH]}
     content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    found = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
-    assert any(e.label == "lid" for e in found) is kept
+    items = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    assert any(e.label == "lid" for e in items) is kept
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_of_an_object_annotated_twice_the_last_mask_decides(tmp_path: Path, mask
         shape = {"segmentation": segmentation(mask)} if mask else {}
         content["annotations"].append({"image_id": 12, "object_id": "o-lid", "bbox": box, **shape})
     content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    found = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
-    assert [e.label for e in found].count("lid") == kept
+    items = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    assert [e.label for e in items].count("lid") == kept
 
 
 def crowd(count: int) -> dict[str, Any]:
@@ -170,11 +170,11 @@ def crowd(count: int) -> dict[str, Any]:
 
 
 def test_a_full_frame_is_drawn_by_video_and_frame(tmp_path: Path) -> None:
-    found = derive_from(tmp_path, crowd(12), Sampling(frame_step=20, per_frame=10))
+    items = derive_from(tmp_path, crowd(12), Sampling(frame_step=20, per_frame=10))
     for frame in (0, 20):
         names = [f"o-lid-{number:02}" for number in range(12)]
         random.Random(f"v1:{frame}").shuffle(names)
-        drawn = [e.example_id.split("obj_")[1] for e in found if e.frames[0].frame_index == frame]
+        drawn = [e.example_id.split("obj_")[1] for e in items if e.frames[0].frame_index == frame]
         assert drawn == names[:10]
     few = derive_from(tmp_path / "few", crowd(10), Sampling(frame_step=40, per_frame=10))
     assert [e.example_id.split("obj_")[1] for e in few] == [f"o-lid-{number:02}" for number in range(10)]
@@ -407,7 +407,7 @@ def test_examples_survive_datasets(example: Example) -> None:
 
 
 def test_real_clips_have_examples_that_the_oracle_answers(real_release: Path) -> None:
-    found = derive(real_release, TASK.sampling)
-    assert len(found) > 10
-    assert answer_all(found, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
-    assert answer_all(found, lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES))["lexical_f1"] < 0.2
+    items = derive(real_release, TASK.sampling)
+    assert len(items) > 10
+    assert answer_all(items, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
+    assert answer_all(items, lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES))["lexical_f1"] < 0.2

@@ -47,9 +47,9 @@ def test_frames_are_taken_at_the_stride_and_only_with_relations(tmp_path: Path) 
     content = document()
     content["relations"] = [relation(CUP, MACHINE, "position", "under", (0, 12)), *content["relations"][3:]]
     root = write_release(tmp_path, content=content, video=False)
-    found = derive(root, Sampling(frame_step=5))
+    items = derive(root, Sampling(frame_step=5))
     # under on 0..11; right hand on cup stated on [5, 15) and [30, 40), boxed from 10.
-    assert [e.frames[0].frame_index for e in found] == [0, 5, 10, 30, 35]
+    assert [e.frames[0].frame_index for e in items] == [0, 5, 10, 30, 35]
     assert [e.frames[0].frame_index for e in derive(root, Sampling(frame_step=5, frame_range=(6, 32)))] == [
         10,
         30,
@@ -117,17 +117,17 @@ def test_the_vocabulary_comes_from_all_videos_even_if_few_are_sampled(tmp_path: 
     other["relations"] = [relation(CUP, MACHINE, "position", "inside", (0, 1))]
     write_release(tmp_path, "a", video=False)
     write_release(tmp_path, "b", other, video=False)
-    found = derive(tmp_path, Sampling(videos=("a",)))
-    assert {e.video_id for e in found} == {"a"}
-    assert found[0].inputs["vocabulary"] == [
+    items = derive(tmp_path, Sampling(videos=("a",)))
+    assert {e.video_id for e in items} == {"a"}
+    assert items[0].inputs["vocabulary"] == [
         {"relation_type": "human_actions", "values": ["holds"]},
         {"relation_type": "position", "values": ["inside", "part of", "under"]},
     ]
 
 
 def test_sampling_selects_preparations(small_release: Path) -> None:
-    found = derive(small_release, Sampling(preparations=("portafilter",), frame_step=20))
-    assert {e.metadata["preparation"] for e in found} == {"portafilter"}
+    items = derive(small_release, Sampling(preparations=("portafilter",), frame_step=20))
+    assert {e.metadata["preparation"] for e in items} == {"portafilter"}
 
 
 @pytest.mark.parametrize("seed", [42, None])
@@ -296,10 +296,10 @@ def test_half_a_character_is_spelled_out_so_that_it_can_be_written_down() -> Non
 def test_truths_of_unread_answers_count_in_the_pooled_figures_and_not_by_type() -> None:
     asked = Example("e", "barista", "relations", "", (FrameRef("v", 0),), {"objects": []}, {"relations": [ONE]})
     samples = [Scored(asked, Prediction({"relations": [ONE]})), Scored(asked, None)]
-    found = [task.aggregate(samples) for task in (TASK, Relations(protocol="paper"))]
-    assert [figures["micro_recall"] for figures in found] == [0.5, 0.5]
-    assert [figures["per_relation_type"]["position"]["recall"] for figures in found] == [1.0, 0.5]
-    for task, figures in zip((TASK, Relations(protocol="paper")), found, strict=True):
+    both = [task.aggregate(samples) for task in (TASK, Relations(protocol="paper"))]
+    assert [figures["micro_recall"] for figures in both] == [0.5, 0.5]
+    assert [figures["per_relation_type"]["position"]["recall"] for figures in both] == [1.0, 0.5]
+    for task, figures in zip((TASK, Relations(protocol="paper")), both, strict=True):
         drawn = task.statistics(samples).figures(np.ones((1, 2)))
         assert {name: values[0] for name, values in drawn.items()} == pytest.approx(
             {name: figures[name] for name in drawn}

@@ -71,8 +71,8 @@ def run(name: str, *errors: str | None, judged: dict[str, Any] | None = None) ->
 
 
 def test_a_result_of_boxes_holds_them_as_written_in_the_models_order() -> None:
-    found = result("grounding")
-    assert found == {
+    figures = result("grounding")
+    assert figures == {
         "_category": "cup",
         "_frame_height": 200,
         "_frame_width": 400,
@@ -136,8 +136,8 @@ def test_common_figures_tell_unread_answers_from_missing_ones() -> None:
         "max_latency_ms": 13.0,
     }
     _, records = run("relations", FAILED)
-    found = common_metrics(records)
-    assert (found["total_latency_ms"], found["mean_latency_ms"], found["max_latency_ms"]) == (0.0, None, None)
+    metrics = common_metrics(records)
+    assert (metrics["total_latency_ms"], metrics["mean_latency_ms"], metrics["max_latency_ms"]) == (0.0, None, None)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_common_figures_tell_unread_answers_from_missing_ones() -> None:
     ],
 )  # fmt: skip
 def test_what_unread_and_missing_answers_cost(name: str, expected: dict[str, Any]) -> None:
-    found = task_metrics(*run(name, None, UNREAD, FAILED))
-    assert {key: found[key] for key in expected} == _about(expected)
+    metrics = task_metrics(*run(name, None, UNREAD, FAILED))
+    assert {key: metrics[key] for key in expected} == _about(expected)
 
 
 def _about(values: dict[str, Any]) -> dict[str, Any]:
@@ -174,8 +174,8 @@ def _about(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_by_type_only_answered_frames_count() -> None:
-    found = task_metrics(*run("relations", None, UNREAD, FAILED))
-    assert found["per_relation_type"] == result("relations")["per_relation_type"]
+    metrics = task_metrics(*run("relations", None, UNREAD, FAILED))
+    assert metrics["per_relation_type"] == result("relations")["per_relation_type"]
 
 
 def test_a_run_without_any_answer_has_no_figures_of_boxes() -> None:
@@ -183,19 +183,23 @@ def test_a_run_without_any_answer_has_no_figures_of_boxes() -> None:
     assert grounding.pop("per_category") == {}
     assert set(grounding.values()) == {None}
     assert len(grounding) == 12
-    found = task_metrics(*run("hand_object", FAILED))
-    assert {name for name, value in found.items() if value is None} == {"hand_iou", "object_iou", "hand_type_accuracy"}
-    assert {value for value in found.values() if value is not None} == {0}
+    metrics = task_metrics(*run("hand_object", FAILED))
+    assert {name for name, value in metrics.items() if value is None} == {
+        "hand_iou",
+        "object_iou",
+        "hand_type_accuracy",
+    }
+    assert {value for value in metrics.values() if value is not None} == {0}
 
 
 def test_judged_figures_are_means_of_the_scores_that_there_are() -> None:
     judged = {"geval_accuracy_score": 0.25, "geval_completeness_score": None, "geval_mean_score": 0.25}
     task, records = run("temporal_vqa", None, None, FAILED, judged=judged)
-    found = task_metrics(task, records)
-    assert (found["mean_geval_accuracy"], found["geval_accuracy_count"]) == (0.25, 2)
-    assert (found["mean_geval_completeness"], found["geval_completeness_sum"]) == (None, 0.0)
-    assert found["_category_scores"] == {"state_change": {"score_sum": 0.5, "count": 2}}
-    assert found["category_mean_scores"] == {"state_change": 0.25}
+    metrics = task_metrics(task, records)
+    assert (metrics["mean_geval_accuracy"], metrics["geval_accuracy_count"]) == (0.25, 2)
+    assert (metrics["mean_geval_completeness"], metrics["geval_completeness_sum"]) == (None, 0.0)
+    assert metrics["_category_scores"] == {"state_change": {"score_sum": 0.5, "count": 2}}
+    assert metrics["category_mean_scores"] == {"state_change": 0.25}
     assert "geval_completeness_sum" not in task_metrics(task, records, ["accuracy"])
     unjudged = task_metrics(*run("referring", None, UNREAD), criteria=[])
     assert unjudged == {"geval_mean_score_sum": 0.0, "geval_mean_score_count": 0, "mean_geval_score": None}
@@ -206,12 +210,12 @@ def test_figures_of_a_run_are_those_of_the_tasks_own(name: str) -> None:
     task, records = run(name, None, UNREAD, None)
     answer = task.parse(CASES[name][2], CASES[name][0], BOXES)
     assert isinstance(answer, Prediction)
-    own = task.aggregate([Scored(example(name), given) for given in (answer, None, answer)])
-    found = task_metrics(task, records)
+    ours = task.aggregate([Scored(example(name), given) for given in (answer, None, answer)])
+    metrics = task_metrics(task, records)
     renamed = {"interaction_recall": "recall", "interaction_precision": "precision"}
-    same = {key for key in found if isinstance(found[key], float) and renamed.get(key, key) in own}
+    same = {key for key in metrics if isinstance(metrics[key], float) and renamed.get(key, key) in ours}
     assert len(same) >= 2
-    assert {key: found[key] for key in same} == {key: own[renamed.get(key, key)] for key in same}
+    assert {key: metrics[key] for key in same} == {key: ours[renamed.get(key, key)] for key in same}
 
 
 def test_tasks_of_other_benchmarks_are_refused() -> None:

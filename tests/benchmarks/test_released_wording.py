@@ -193,24 +193,24 @@ def test_the_known_hashes_are_those_of_the_rules() -> None:
     rows = re.findall(
         r"^\| (\w+\.py) \| (\w+)[^|]*\|[^|]*\|[^|]*\| ([0-9a-f]{64}) \|$", rules.read_text(), re.MULTILINE
     )
-    assert {(file, name): found for file, name, found in rows} == SHA256
+    assert {(file, name): digest for file, name, digest in rows} == SHA256
 
 
 def test_the_known_hashes_of_sent_texts_are_those_of_the_release(golden: Path) -> None:
     def sent(task: str) -> list[dict[str, object]]:
         return json.loads((golden / "prompts" / f"{task}.json").read_text())
 
-    found = {}
+    digests = {}
     for task in ("grounding", "hand_object", "referring"):
         for prompt in sent(task):
-            found[f"{task} system text, {prompt['bbox_format']}"] = prompt["parts"][0]["sha256"]  # type: ignore[index]
-    found["hand_object request"] = sent("hand_object")[0]["parts"][2]["sha256"]  # type: ignore[index]
-    for name, place in (("frame", 1), ("marks", 3)):
+            digests[f"{task} system text, {prompt['bbox_format']}"] = prompt["parts"][0]["sha256"]  # type: ignore[index]
+    digests["hand_object request"] = sent("hand_object")[0]["parts"][2]["sha256"]  # type: ignore[index]
+    for name, index in (("frame", 1), ("marks", 3)):
         texts = sent("relation_extraction")[0]["parts"]
-        found[f"relations heading of the {name}"] = texts[place]["sha256"]  # type: ignore[index]
+        digests[f"relations heading of the {name}"] = texts[index]["sha256"]  # type: ignore[index]
     line = json.loads((golden / "frozen/default/activity_mcq.jsonl").read_text().splitlines()[0])
-    found["activity question"] = line["task_data"]["question"].removeprefix("sha256:")
-    assert found == SHOWN
+    digests["activity question"] = line["task_data"]["question"].removeprefix("sha256:")
+    assert digests == SHOWN
 
 
 # -------------------------------------------------------------------------------------------------- what is refused

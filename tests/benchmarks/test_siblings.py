@@ -46,7 +46,7 @@ def with_every_option(task: type[Task]) -> Iterator[Task]:
 @pytest.fixture(scope="module")
 def examples(generated: Callable[[str], Path], made_once: MadeOnce) -> dict[type[Task], list[Example]]:
     """The questions with answers of a small release of each."""
-    found: dict[type[Task], list[Example]] = {}
+    by_task: dict[type[Task], list[Example]] = {}
     for name in SIBLINGS:
         benchmark = BENCHMARKS[name]
         # What is generated for ViSTa has one environment, and each is a task.
@@ -55,9 +55,9 @@ def examples(generated: Callable[[str], Path], made_once: MadeOnce) -> dict[type
         for kind in benchmark.tasks:
             task = kind()
             made = task.examples(release, task.sampling)  # type: ignore[attr-defined]
-            found[kind] = [one for one in made if isinstance(one, Example) and task.has_answer(one)]
-            assert found[kind], kind
-    return found
+            by_task[kind] = [example for example in made if isinstance(example, Example) and task.has_answer(example)]
+            assert by_task[kind], kind
+    return by_task
 
 
 def scored(task: Task, example: Example, text: str) -> Scored:
@@ -71,7 +71,7 @@ def test_the_oracle_has_the_best_score_by_every_combination_of_options(
     kind: type[Task], examples: dict[type[Task], list[Example]]
 ) -> None:
     for task in with_every_option(kind):
-        samples = [scored(task, one, task.reference_answer(one, BOXES)) for one in examples[kind]]
+        samples = [scored(task, example, task.reference_answer(example, BOXES)) for example in examples[kind]]
         figures = task.aggregate(samples)
         assert figures[task.primary] == pytest.approx(1.0, abs=1e-9), task.chosen
         for sample in samples:
@@ -84,9 +84,9 @@ def test_figures_of_one_draw_of_everything_are_those_of_the_aggregate_by_every_o
 ) -> None:
     for task in with_every_option(kind):
         samples = []
-        for place, one in enumerate(examples[kind]):
-            text = task.random_answer(one, random.Random(content_seed(one.example_id)), BOXES)
-            samples.append(scored(task, one, "no answer" if place % 5 == 4 else text))
+        for index, example in enumerate(examples[kind]):
+            text = task.random_answer(example, random.Random(content_seed(example.example_id)), BOXES)
+            samples.append(scored(task, example, "no answer" if index % 5 == 4 else text))
         figures, drawn = task.aggregate(samples), task.statistics(samples).figures(np.ones((1, len(samples))))
         assert task.primary in drawn
         for name, values in drawn.items():
@@ -101,10 +101,12 @@ def test_nothing_that_a_model_or_a_parser_sees_depends_on_the_truth(
     kind: type[Task], examples: dict[type[Task], list[Example]]
 ) -> None:
     task = kind(options={"matcher": "exact"} if "matcher" in kind.options else {})
-    own = examples[kind]
-    for one, other in zip(own, own[1:] + own[:1], strict=True):
+    of_kind = examples[kind]
+    for asked, other in zip(of_kind, of_kind[1:] + of_kind[:1], strict=True):
         # The truth of another question in its place; what names the frames and the question stays.
-        swapped = replace(one, target=other.target, metadata=other.metadata, evidence=other.evidence, label=other.label)
+        swapped = replace(
+            asked, target=other.target, metadata=other.metadata, evidence=other.evidence, label=other.label
+        )
         for seen in (
             lambda example: task.prompt(example, BOXES),
             lambda example: task.follow_up(example, ("a description",), BOXES),
@@ -113,7 +115,7 @@ def test_nothing_that_a_model_or_a_parser_sees_depends_on_the_truth(
             task.answer_schema,
             task.image_captions,
         ):
-            assert seen(one) == seen(swapped)
+            assert seen(asked) == seen(swapped)
 
 
 HOSTILE = [
@@ -170,7 +172,9 @@ def test_runs_that_a_page_shows_say_where_they_go_and_reports_where_they_are(nam
             folders.append(words[words.index("--out") + 1])
         elif words[0] == "report":
             for folder in words[1:]:
-                assert any(fnmatch.fnmatch(f"{own}{task}", folder) for own in folders for task in ("", "/all")), folder
+                assert any(
+                    fnmatch.fnmatch(f"{pattern}{task}", folder) for pattern in folders for task in ("", "/all")
+                ), folder
     assert folders
 
 
@@ -179,7 +183,7 @@ def _words(path: Path) -> list[str]:
 
 
 def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
-    return (tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
+    return (tuple(words[start : start + RUN]) for start in range(len(words) - RUN + 1))
 
 
 @pytest.mark.full
@@ -204,6 +208,8 @@ def test_inputs_hold_json_alone(examples: dict[type[Task], list[Example]]) -> No
             return all(isinstance(key, str) and plain(inner) for key, inner in value.items())
         return all(map(plain, value)) if isinstance(value, list) else isinstance(value, str | int | float | bool | None)
 
-    for own in examples.values():
-        fields: list[Fields] = [part for one in own for part in (one.inputs, one.target, one.metadata, one.evidence)]
+    for of_kind in examples.values():
+        fields: list[Fields] = [
+            part for example in of_kind for part in (example.inputs, example.target, example.metadata, example.evidence)
+        ]
         assert all(map(plain, fields))

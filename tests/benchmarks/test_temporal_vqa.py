@@ -68,10 +68,10 @@ def test_published_sampling_is_the_default() -> None:
 
 def test_each_category_with_changes_gives_one_pair_a_clip_in_order_of_names(examples: list[Example]) -> None:
     assert [e.label for e in examples] == sorted(CATEGORIES)
-    for place, e in enumerate(examples):
-        assert e.example_id == f"visual_qa:v1:clip_0:frames_0_20:qa_{place}:{e.label}"
+    for index, e in enumerate(examples):
+        assert e.example_id == f"visual_qa:v1:clip_0:frames_0_20:qa_{index}:{e.label}"
         assert [frame.frame_index for frame in e.frames] == e.metadata["original_frame_indices"] == KEYFRAMES
-        assert (e.metadata["writer"], e.metadata["clip_index"], e.metadata["qa_index"]) == ("template", 0, place)
+        assert (e.metadata["writer"], e.metadata["clip_index"], e.metadata["qa_index"]) == ("template", 0, index)
 
 
 @pytest.mark.parametrize(("most", "shown"), [(None, KEYFRAMES), (3, [0, 8, 20]), (2, [0, 20]), (1, [12])])
@@ -107,10 +107,10 @@ def test_questions_do_not_give_the_answer_away(examples: list[Example]) -> None:
 
 
 def test_evidence_leads_back_to_the_file(examples: list[Example]) -> None:
-    action, progress, place, state = (e.evidence for e in examples)
+    action, progress, relation, state = (e.evidence for e in examples)
     assert (state["object_ids"], state["attribute_rows"]) == ([MACHINE], [2, 3])
     assert (action["object_ids"], action["relation_rows"]) == ([LEFT, CUP, RIGHT], [2, 3])
-    assert (place["object_ids"], place["relation_rows"]) == ([CUP, MACHINE], [1])
+    assert (relation["object_ids"], relation["relation_rows"]) == ([CUP, MACHINE], [1])
     assert (progress["activity_rows"], progress["relation_rows"]) == ([0, 1], [])
     assert [len(e.evidence["changes"]) for e in examples] == [4, 2, 1, 1]
 
@@ -230,37 +230,37 @@ def test_written_pairs_replace_the_templates_as_they_stand(tmp_path: Path, root:
     """Neither drawn nor sorted nor measured again, whatever caps hold."""
     pairs = pair("Short.", "relation_change"), pair(), pair(), pair("the the", "")
     folder = cache(tmp_path, clip(*pairs, index=3), "", clip(pair(), frames=[5, 9, 99]))
-    found = derive(root, replace(from_file(folder), per_class=1))
-    names = [f"clip_3:frames_0_20:qa_{place}" for place in range(4)]
+    items = derive(root, replace(from_file(folder), per_class=1))
+    names = [f"clip_3:frames_0_20:qa_{index}" for index in range(4)]
     suffixes = (":relation_change", ":state_change", ":state_change", "")
     ids = [f"{name}{suffix}" for name, suffix in zip(names, suffixes, strict=True)]
-    assert [e.example_id for e in found] == [
+    assert [e.example_id for e in items] == [
         f"visual_qa:v1:{name}" for name in (*ids, "clip_0:frames_5_9:qa_0:state_change")
     ]
-    assert [e.target["answer"] for e in found] == ["Short.", LONG, LONG, "the the", LONG]
-    assert [e.metadata["clip_index"] for e in found] == [3, 3, 3, 3, 0]
-    assert [e.metadata["original_frame_indices"] for e in found] == [*[KEYFRAMES] * 4, [5, 9]]
-    assert {e.metadata["writer"] for e in found} == {"cached"}
+    assert [e.target["answer"] for e in items] == ["Short.", LONG, LONG, "the the", LONG]
+    assert [e.metadata["clip_index"] for e in items] == [3, 3, 3, 3, 0]
+    assert [e.metadata["original_frame_indices"] for e in items] == [*[KEYFRAMES] * 4, [5, 9]]
+    assert {e.metadata["writer"] for e in items} == {"cached"}
 
 
 def test_written_pairs_have_the_graphs_changes_of_their_category_as_evidence(tmp_path: Path, root: Path) -> None:
     pairs = (pair(category=category) for category in ("state_change", "relation_change", "colour_change", None))
-    found = derive(root, from_file(cache(tmp_path, clip(*pairs), clip(pair(), frames=[14, 18]))))
-    assert [[change["kind"] for change in e.evidence["changes"]] for e in found] == [
+    items = derive(root, from_file(cache(tmp_path, clip(*pairs), clip(pair(), frames=[14, 18]))))
+    assert [[change["kind"] for change in e.evidence["changes"]] for e in items] == [
         ["started extracting"],
         ["new"],
         [],
         [],
         [],
     ]
-    assert [e.label for e in found] == ["state_change", "relation_change", "colour_change", "", "state_change"]
+    assert [e.label for e in items] == ["state_change", "relation_change", "colour_change", "", "state_change"]
 
 
 def test_pairs_without_question_or_answer_keep_their_number(tmp_path: Path, root: Path) -> None:
     pairs = pair(question=""), pair(answer=" "), {"category": "state_change"}, pair(question=None), pair()
     items = list(graph_examples(TASK, SceneGraph(root), from_file(cache(tmp_path, clip(*pairs)))))
     skipped = [item for item in items if isinstance(item, SkippedExample)]
-    assert [item.reason for item in skipped] == [f"clip 0: pair {place} lacks question or answer" for place in range(4)]
+    assert [item.reason for item in skipped] == [f"clip 0: pair {index} lacks question or answer" for index in range(4)]
     assert [e.metadata["qa_index"] for e in items if isinstance(e, Example)] == [4]
 
 
@@ -268,8 +268,8 @@ def test_written_clips_are_those_of_the_video_and_the_sampled_range(tmp_path: Pa
     folder = cache(tmp_path, clip(pair(), frames=[40, 41], index=40), clip(pair(), frames=[4, 8]), clip(pair()))
     (skipped,) = [i for i in graph_examples(TASK, SceneGraph(root), from_file(folder)) if isinstance(i, SkippedExample)]
     assert skipped.reason == "clip 40: none of its frames is in the video"
-    found = derive(root, replace(from_file(folder), frame_range=(4, 20)))
-    assert [[frame.frame_index for frame in e.frames] for e in found] == [[4, 8]]
+    items = derive(root, replace(from_file(folder), frame_range=(4, 20)))
+    assert [[frame.frame_index for frame in e.frames] for e in items] == [[4, 8]]
 
 
 def test_videos_without_a_file_of_pairs_have_no_examples(tmp_path: Path, root: Path) -> None:
@@ -386,8 +386,8 @@ def test_the_oracle_scores_the_maximum(examples: list[Example]) -> None:
 
 
 def test_an_answer_of_several_lines_is_the_oracles_too(tmp_path: Path, root: Path) -> None:
-    found = derive(root, from_file(cache(tmp_path, clip(pair(LONG.replace(", ", ",\n"))))))
-    assert answer_all(found, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
+    items = derive(root, from_file(cache(tmp_path, clip(pair(LONG.replace(", ", ",\n"))))))
+    assert answer_all(items, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -441,8 +441,8 @@ def test_examples_survive_datasets(examples: list[Example]) -> None:
 
 
 def test_real_clips_have_examples_that_the_oracle_answers(real_release: Path) -> None:
-    found = derive(real_release, TASK.sampling)
-    assert len(found) > 5
-    assert all(len(str(e.target["answer"]).split()) >= FEWEST_WORDS for e in found)
-    assert answer_all(found, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
-    assert answer_all(found, lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES))["lexical_f1"] < 0.25
+    items = derive(real_release, TASK.sampling)
+    assert len(items) > 5
+    assert all(len(str(e.target["answer"]).split()) >= FEWEST_WORDS for e in items)
+    assert answer_all(items, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
+    assert answer_all(items, lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES))["lexical_f1"] < 0.25

@@ -66,26 +66,26 @@ def test_a_cut_answer_gives_the_first_entries_of_the_whole_and_all_that_were_com
     whole = read(name, text)
     assert whole is not None
     assert len(whole) == len(entries)
-    place = data.draw(st.integers(0, len(text)))
-    found = read(name, before + text[:place]) or []
-    assert found == whole[: len(found)]
+    cut = data.draw(st.integers(0, len(text)))
+    recovered = read(name, before + text[:cut]) or []
+    assert recovered == whole[: len(recovered)]
     # All but the last bracket of the entries up to there have been written: they are complete.
     closing = "]}" if name == "grounding" else "]"
     complete = 0
     for count in range(1, len(entries) + 1):
         written = answer(name, entries[:count]).removesuffix(closing)
-        complete = count if len(written) <= place else complete
-    assert len(found) == complete
+        complete = count if len(written) <= cut else complete
+    assert len(recovered) == complete
 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_an_entry_that_was_cut_is_dropped_and_counted(name: str) -> None:
     text = answer(name, [ONE[name], ONE[name]])
     opened = text.index(json.dumps(ONE[name])) + len(json.dumps(ONE[name])) + 2
-    for place in range(opened + 1, len(text) - (3 if name == "grounding" else 2)):
-        parsed = TASKS[name].parse(text[:place], SIZE, GRID)
-        assert isinstance(parsed, Prediction), text[:place]
-        assert (len(parsed.value[FIELDS[name]]), parsed.dropped) == (1, 1), text[:place]  # type: ignore[arg-type]
+    for cut in range(opened + 1, len(text) - (3 if name == "grounding" else 2)):
+        parsed = TASKS[name].parse(text[:cut], SIZE, GRID)
+        assert isinstance(parsed, Prediction), text[:cut]
+        assert (len(parsed.value[FIELDS[name]]), parsed.dropped) == (1, 1), text[:cut]  # type: ignore[arg-type]
     parsed = TASKS[name].parse(text[: opened - 1], SIZE, GRID)
     assert isinstance(parsed, Prediction)
     assert parsed.dropped == 0, "after the comma nothing more was begun"
@@ -144,9 +144,9 @@ def test_an_array_that_closed_before_is_not_the_one_that_breaks_off() -> None:
 
 
 def test_repair_is_given_little_however_long_the_answer() -> None:
-    found = cut_array("[" + '{"a": 1}, ' * 50_000 + '{"a": 2')
-    assert found is not None
-    assert (len(found.entries), found.begun) == (50_000, 1)
+    array = cut_array("[" + '{"a": 1}, ' * 50_000 + '{"a": 2')
+    assert array is not None
+    assert (len(array.entries), array.begun) == (50_000, 1)
     assert cut_array('[{"a": 1}, {"a": "' + "x" * MAX_REPAIRED) is None
 
 

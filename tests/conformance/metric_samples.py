@@ -64,7 +64,7 @@ def task(kind: str, *objects: tuple[str, list[float], dict[str, list[float]]]) -
     return {"kind": kind, "objects": list(fields)}
 
 
-def found(match: int, interval: list[float], boxes: dict[str, list[float]]) -> dict[str, Any]:
+def answered(match: int, interval: list[float], boxes: dict[str, list[float]]) -> dict[str, Any]:
     return {"match": match, "intervals": [interval], "boxes": boxes}
 
 
@@ -72,7 +72,7 @@ ONE_BOX, TWO_BOXES = {"2": [0, 0, 10, 10]}, {"2": [0, 0, 10, 10], "4": [5, 0, 15
 OFF_BOXES = {"2": [0, 0, 10, 8], "5": [5, 0, 15, 10]}
 FETCH_CUP = task("explicit", ("cup", [2, 6], TWO_BOXES))
 FETCH_BOTH = task("implicit", ("cup", [2, 6], TWO_BOXES), ("lid", [1, 3], ONE_BOX))
-GOT_CUP, GOT_BOTH = [found(0, [2, 6], TWO_BOXES)], [found(0, [2, 6], TWO_BOXES), found(1, [1, 3], ONE_BOX)]
+GOT_CUP, GOT_BOTH = [answered(0, [2, 6], TWO_BOXES)], [answered(0, [2, 6], TWO_BOXES), answered(1, [1, 3], ONE_BOX)]
 
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -278,12 +278,12 @@ SAMPLES: dict[str, list[Sample]] = {
     "spatio_temporal_grounding": [
         Sample(
             columns={
-                "predictions": [None, [found(0, [2, 4], OFF_BOXES)], GOT_BOTH, [found(1, [1, 3], ONE_BOX)]],
+                "predictions": [None, [answered(0, [2, 4], OFF_BOXES)], GOT_BOTH, [answered(1, [1, 3], ONE_BOX)]],
                 "references": [FETCH_CUP, FETCH_CUP, FETCH_BOTH, FETCH_BOTH],
             },
             headline="ST-m_tIoU",
             perfect=[GOT_CUP, GOT_CUP, GOT_BOTH, GOT_BOTH],
-            all_wrong=[[], [found(0, [8, 9], {"9": [50, 50, 60, 60]})], [], []],
+            all_wrong=[[], [answered(0, [8, 9], {"9": [50, 50, 60, 60]})], [], []],
             wrong=(("references", FETCH_CUP | {"kind": 3}, "kind"), ("predictions", [{"match": 5}], "match is 5")),
             options=({"viou": "union"},),
             wrong_options=(({"viou": "all"}, "viou is 'all'"),),

@@ -219,14 +219,14 @@ json.dump(results, open("results.json", "w"))
 def strangers(tmp_path_factory):
     """The results of all samples in an isolated Python that knows neither barista_bench nor metrics."""
     pytest.importorskip("evaluate")
-    place = tmp_path_factory.mktemp("stranger")
+    folder = tmp_path_factory.mktemp("stranger")
     jobs = [[case.values[0], case.values[1].config, case.values[1].columns] for case in CASES]
     request = json.dumps([str(METRICS), ["barista_bench", "metrics", *FOLDERS], jobs])
-    env = os.environ | {"HF_HOME": str(place / "home"), "HF_HUB_OFFLINE": "1"}
+    env = os.environ | {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-I", "-c", STRANGER]
-    done = subprocess.run(command, input=request, env=env, cwd=place, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, input=request, env=env, cwd=folder, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    results = json.loads((place / "results.json").read_text())
+    results = json.loads((folder / "results.json").read_text())
     return {case.id: result for case, result in zip(CASES, results, strict=True)}
 
 
@@ -330,8 +330,8 @@ def test_combine_reports_the_metric_beside_others(name, sample, loaded):
     both = evaluate.combine([loaded.metric(name, sample), loaded.metric(name, sample)])
     both.add_batch(**columns)
     result = both.compute()
-    for place in (0, 1):
-        assert_same({key: result[f"{name}_{place}_{key}"] for key in want}, want)
+    for index in (0, 1):
+        assert_same({key: result[f"{name}_{index}_{key}"] for key in want}, want)
 
 
 @every_sample

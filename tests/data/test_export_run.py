@@ -62,7 +62,7 @@ def test_a_released_folder_comes_back_as_it_was(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     examples = ours(six_frozen, name)
-    said = [right(example, latency_ms=1.1 * place) for place, example in enumerate(examples)]
+    said = [right(example, latency_ms=1.1 * index) for index, example in enumerate(examples)]
     said[1] |= {"raw_text": "", "error": "provider_error: Timeout: slow\nvery", "latency_ms": None, "usage": None}
     said[2] |= {"raw_text": "", "finish_reason": None, "provider_response_id": None}
     if name != "temporal_vqa":
@@ -144,7 +144,7 @@ def test_scores_of_a_judge_become_verdicts_and_come_back(six_frozen: Path, tmp_p
     assert judged.results.figures["mean"].mean == metrics["mean_geval_score"]
     assert judged.results.figures["accuracy"].mean == metrics["mean_geval_accuracy"] == pytest.approx(0.6)
     assert judged.results.figures["completeness"].mean == metrics["mean_geval_completeness"] == 0.123456789
-    reasons = {one.text for own in judged.verdicts.values() for one in own if one.score is None}
+    reasons = {verdict.text for verdicts in judged.verdicts.values() for verdict in verdicts if verdict.score is None}
     assert reasons == {"geval_error: Timeout: slow", "unknown_criterion: accuracy"}
 
 
@@ -167,11 +167,11 @@ def test_a_run_of_ours_has_the_same_figures_once_exported_and_imported(
     assert sorted(path.name for path in (tmp_path / "released").iterdir()) == sorted(FILES)
     made = import_run(tmp_path / "released", tmp_path / "again", root=kitchen_release)
     assert (done.records, made.other_results, made.other_figures) == (len(ours(six_frozen, name)), (), ())
-    one, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
-    assert other.coverage == one.coverage
+    first, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
+    assert other.coverage == first.coverage
     if name == "referring":
         return  # its words are compared with a sentence of ours, which released lines do not hold
-    assert {k: v.runs for k, v in other.figures.items()} == {k: v.runs for k, v in one.figures.items()}
+    assert {k: v.runs for k, v in other.figures.items()} == {k: v.runs for k, v in first.figures.items()}
 
 
 def test_the_look_of_marks_is_that_of_the_set(kitchen_release: Path, tmp_path: Path) -> None:
@@ -188,8 +188,8 @@ def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> N
     done = export_run(tmp_path / "ours", tmp_path / "released")
     assert [folder.name for folder in done.folders] == ["run_0", "run_1", "run_2"]
     import_run(done.folders, tmp_path / "again")
-    one, other = (score(tmp_path / folder).results.figures["accuracy"].runs for folder in ("ours", "again"))
-    assert one == other
+    first, other = (score(tmp_path / folder).results.figures["accuracy"].runs for folder in ("ours", "again"))
+    assert first == other
     again = export_run(tmp_path / "again", tmp_path / "back")
     for folder, before in zip(again.folders, done.folders, strict=True):
         assert folder.name == before.name
@@ -204,7 +204,7 @@ def test_a_judged_run_of_ours_keeps_its_scores(six_frozen: Path, tmp_path: Path)
     import_run(tmp_path / "released", tmp_path / "again")
     (before,), (after,) = (all_judged(score(tmp_path / folder)) for folder in ("ours", "again"))
     assert after.results.judge.name == "lexical"
-    means = [{name: figure.mean for name, figure in one.results.figures.items()} for one in (before, after)]
+    means = [{name: figure.mean for name, figure in run.results.figures.items()} for run in (before, after)]
     assert means[1] == pytest.approx(means[0])
 
 
@@ -265,6 +265,6 @@ def test_boxes_on_any_scale_keep_their_figures(boxes: str, six_frozen: Path, tmp
     run(six_frozen, tmp_path / "ours", task="grounding", model="oracle", runs=1, box_format=boxes)
     export_run(tmp_path / "ours", tmp_path / "released")
     import_run(tmp_path / "released", tmp_path / "again")
-    one, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
-    assert other.model.box_format == one.model.box_format
-    assert other.figures == one.figures
+    first, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
+    assert other.model.box_format == first.model.box_format
+    assert other.figures == first.figures

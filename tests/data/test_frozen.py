@@ -18,8 +18,8 @@ from tests.graph_examples import graph_examples
 
 @pytest.fixture
 def examples(small_release: Path) -> list[Example]:
-    found = graph_examples(Relations(), SceneGraph(small_release), Sampling(frame_step=10))
-    return [e for e in found if isinstance(e, Example)]
+    items = graph_examples(Relations(), SceneGraph(small_release), Sampling(frame_step=10))
+    return [e for e in items if isinstance(e, Example)]
 
 
 def test_what_is_written_is_read_back(examples: list[Example], tmp_path: Path) -> None:

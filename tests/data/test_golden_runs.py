@@ -64,6 +64,8 @@ def test_scores_of_the_released_judge_are_judged_results(
     assert judged.results.figures["mean"].mean == metrics["mean_geval_score"]
     for criterion in judged.results.rubric.criteria:
         assert judged.results.figures[criterion].mean == metrics[f"mean_geval_{criterion}"]
-        scored = [one for own in judged.verdicts.values() for one in own if one.criterion == criterion]
-        assert sum(one.score is not None for one in scored) == metrics[f"geval_{criterion}_count"]
+        scored = [
+            verdict for verdicts in judged.verdicts.values() for verdict in verdicts if verdict.criterion == criterion
+        ]
+        assert sum(verdict.score is not None for verdict in scored) == metrics[f"geval_{criterion}_count"]
         compared(made.task, "judged criteria of imported runs", 1)

@@ -60,10 +60,10 @@ def test_an_imported_run_is_described_as_a_run_of_ours(six_frozen: Path, tmp_pat
     examples = ours(six_frozen, "activity")
     import_run(run_folder(tmp_path / "a", examples, [right(example) for example in examples]), tmp_path / "theirs")
     run(six_frozen, tmp_path / "ours", task="activity", model="oracle")
-    imported, own = read_run(tmp_path / "theirs"), read_run(tmp_path / "ours")
+    imported, written = read_run(tmp_path / "theirs"), read_run(tmp_path / "ours")
     assert imported.identity.options == imported.options == {}
     assert [source.folder for source in imported.imported] == ["a"]
-    assert own.imported == []
+    assert written.imported == []
 
 
 def test_every_outcome_gets_its_status_and_scores_as_released(
@@ -81,8 +81,8 @@ def test_every_outcome_gets_its_status_and_scores_as_released(
     ]
     made = import_run(run_folder(tmp_path / "a", examples, predictions), tmp_path / "run", root=kitchen_release)
     records = {record.example_id: record for record in read_folder(tmp_path / "run")}
-    found = [records[example.example_id].status for example in examples[:5]]
-    assert found == [Status.OK, Status.PARSE_ERROR, Status.INFRA_ERROR, Status.TRUNCATED, Status.REFUSED]
+    statuses = [records[example.example_id].status for example in examples[:5]]
+    assert statuses == [Status.OK, Status.PARSE_ERROR, Status.INFRA_ERROR, Status.TRUNCATED, Status.REFUSED]
     assert made.unanswered == len(examples) - 5
 
     # By the release: tuples pooled, a failure adds its truth, and so does a provider's error.
@@ -226,8 +226,11 @@ BROKEN: list[tuple[Callable[[list[dict[str, Any]]], object], str]] = [
     (lambda p: p[0].update(raw_text=7), "line 1: no prediction"),
     (lambda p: p[0].pop("example_id"), "line 1: no prediction"),
     (lambda p: p.clear(), "is empty"),
-    (lambda p: [one.update(task_name="grounding") for one in p], "answers grounding, its examples are of activity"),
-    (lambda p: [one.update(task_name="juggling") for one in p], "no task 'juggling' of barista"),
+    (
+        lambda p: [record.update(task_name="grounding") for record in p],
+        "answers grounding, its examples are of activity",
+    ),
+    (lambda p: [record.update(task_name="juggling") for record in p], "no task 'juggling' of barista"),
 ]
 
 

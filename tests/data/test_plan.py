@@ -35,9 +35,9 @@ LIMITS = {"grounding": 17, "hand_object": 23, "referring": 9, "activity": 5, "re
 def busy(index: int) -> dict:
     """A video with examples for all six tasks, and with a frame that relations and one that hand_object must skip."""
     content = document(("capsule", "portafilter", "fully automatic")[index % 3])
-    for place, name in enumerate(("Place cup", "Press button")):
-        content["activities"][place]["activity_class_id"] = f"a-{place}-{index % 3}"
-        content["activities"][place]["display_name"] = f"{name} {index % 3}"
+    for row, name in enumerate(("Place cup", "Press button")):
+        content["activities"][row]["activity_class_id"] = f"a-{row}-{index % 3}"
+        content["activities"][row]["display_name"] = f"{name} {index % 3}"
     content["relations"].append(relation(CUP, "o-button", "position", "on", (2 * index, 20)))
     for annotation in content["annotations"]:
         if annotation["object_id"] == CUP and annotation["image_id"] == 6:
@@ -56,10 +56,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sampled(name: str, **changes: object) -> Sampling:
-    own = {**{key: value for key, value in SAMPLING.items() if key not in TASKS}, **SAMPLING.get(name, {})}
+    options = {**{key: value for key, value in SAMPLING.items() if key not in TASKS}, **SAMPLING.get(name, {})}
     uses = get_task("barista", name).sampling_uses
     return get_task("barista", name).sampling.with_overrides(
-        {key: value for key, value in own.items() if key in uses} | changes, uses
+        {key: value for key, value in options.items() if key in uses} | changes, uses
     )
 
 
@@ -96,11 +96,11 @@ def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
 def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name: str) -> None:
     """Drawing candidates and building those drawn gives what building everything and drawing examples gives."""
     task, sampling = get_task("barista", name), sampled(name, limit=LIMITS[name])
-    found = list(graph_examples(task, SceneGraph(release), sampling))
-    every = [item for item in found if isinstance(item, Example)]
+    items = list(graph_examples(task, SceneGraph(release), sampling))
+    every = [item for item in items if isinstance(item, Example)]
     drawn = [replace(e, metadata={**e.metadata, "split": plans.splits[e.video_id]}) for e in sampling.draw(every)]
     assert drawn == list(plans.plans[name].examples)
-    assert [item for item in found if isinstance(item, SkippedExample)] == list(plans.plans[name].skipped)
+    assert [item for item in items if isinstance(item, SkippedExample)] == list(plans.plans[name].skipped)
     alone = plan_task(SceneGraph(release), task, sampling, plans.splits)
     assert alone.content_hash == plans.plans[name].content_hash
 
@@ -134,11 +134,11 @@ def test_an_unusable_video_is_left_out_and_named_on_any_number_of_processes(tmp_
     for index in range(3):
         write_release(tmp_path, f"v{index}", busy(index), video=False)
     (tmp_path / "v1/coco_annotation.json").write_text("[")
-    one, two = plans_of(tmp_path), plans_of(tmp_path, num_proc=2)
-    assert one.problems == two.problems
-    assert [problem.file for problem in one.problems if problem.file == "v1"] == ["v1"]
-    assert one.plans["relations"].examples == two.plans["relations"].examples
-    assert set(one.splits) == {"v0", "v2"}
+    single, two = plans_of(tmp_path), plans_of(tmp_path, num_proc=2)
+    assert single.problems == two.problems
+    assert [problem.file for problem in single.problems if problem.file == "v1"] == ["v1"]
+    assert single.plans["relations"].examples == two.plans["relations"].examples
+    assert set(single.splits) == {"v0", "v2"}
 
 
 def test_an_error_in_a_strict_release_stops_every_process(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
     write_release(tmp_path, "v0", video=False)
     tasks: list[GraphTask] = [get_task("barista", name) for name in ("temporal_vqa", "relations")]
     sampled = [(task, replace(task.sampling, spacing=40)) for task in tasks]
-    found = plan_tasks(SceneGraph(tmp_path), sampled, split=split_videos)
-    assert list(found.plans) == ["relations"]
-    assert "no example for barista/temporal_vqa" in str(found.empty["temporal_vqa"])
+    plan = plan_tasks(SceneGraph(tmp_path), sampled, split=split_videos)
+    assert list(plan.plans) == ["relations"]
+    assert "no example for barista/temporal_vqa" in str(plan.empty["temporal_vqa"])
 
 
 def files(built: Built) -> dict[str, bytes]:
@@ -214,14 +214,14 @@ def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) 
     (tmp_path / "root/v1/video.mp4").unlink()
     (tmp_path / "root/v4/video.mp4").write_bytes(b"")
     settings = {"configs": ["relations", "hand_object"], "sampling": {"frame_step": 3}, "cache": False}
-    one = build(tmp_path / "root", tmp_path / "one", **settings)
+    single = build(tmp_path / "root", tmp_path / "one", **settings)
     two = build(tmp_path / "root", tmp_path / "two", **settings, num_proc=2)
-    for config in one.configs:
+    for config in single.configs:
         unopened = {lost.example_id.split(":")[1] for lost in config.lost if "cannot be drawn" not in lost.reason}
         assert unopened == {"v1", "v4"}
-    assert [config.lost for config in two.configs] == [config.lost for config in one.configs]
-    assert [config.rows for config in two.configs] == [config.rows for config in one.configs]
-    assert files(two) == files(one)
+    assert [config.lost for config in two.configs] == [config.lost for config in single.configs]
+    assert [config.rows for config in two.configs] == [config.rows for config in single.configs]
+    assert files(two) == files(single)
 
 
 @pytest.mark.full

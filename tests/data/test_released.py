@@ -60,19 +60,19 @@ def test_answers_score_as_they_do_on_our_own_file(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     task, boxes, rng = get_task("barista", name), BoxFormat("yxyx", 1000), random.Random(7)
-    own = ours(six_frozen, name)
+    examples = ours(six_frozen, name)
     read = list(read_frozen(released(six_frozen, name, tmp_path / "f.jsonl"), root=kitchen_release))
     samples: dict[str, list[Scored]] = {"own": [], "read": []}
-    for one, other in zip(own, read, strict=True):
-        right, wrong = task.reference_answer(one, boxes), task.random_answer(one, rng, boxes)
+    for mine, other in zip(examples, read, strict=True):
+        right, wrong = task.reference_answer(mine, boxes), task.random_answer(mine, rng, boxes)
         text = rng.choice([right, wrong, "?", f"```json\n{right}\n```"])
-        assert task.prompt(other, boxes) == task.prompt(one, boxes)
-        for key, example in (("own", one), ("read", other)):
+        assert task.prompt(other, boxes) == task.prompt(mine, boxes)
+        for key, example in (("own", mine), ("read", other)):
             parsed = task.parse(text, example.inputs, boxes)
             samples[key].append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
-    figures = {key: task.aggregate(found) for key, found in samples.items()}
-    for found in figures.values():
-        found.pop("per_category", None)  # hand_object's released interactions do not say what is held
+    figures = {key: task.aggregate(scored) for key, scored in samples.items()}
+    for figure in figures.values():
+        figure.pop("per_category", None)  # hand_object's released interactions do not say what is held
     assert figures["read"] == figures["own"]
 
 
@@ -80,17 +80,17 @@ def test_a_referring_line_keeps_what_its_reference_says(
     six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     file = released(six_frozen, "referring", tmp_path / "f.jsonl")
-    for one, other in zip(ours(six_frozen, "referring"), read_frozen(file, root=kitchen_release), strict=True):
+    for example, other in zip(ours(six_frozen, "referring"), read_frozen(file, root=kitchen_release), strict=True):
         for field in ("category", "reference", "attributes", "relations"):
-            assert other.target[field] == one.target[field]
-        assert other.inputs == one.inputs
+            assert other.target[field] == example.target[field]
+        assert other.inputs == example.inputs
         assert str(other.target["sentence"]).endswith(".")
 
 
 def test_masks_are_those_of_the_annotations(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     file = released(six_frozen, "relations", tmp_path / "f.jsonl")
-    for one, other in zip(ours(six_frozen, "relations"), read_frozen(file, root=kitchen_release), strict=True):
-        assert other.inputs == one.inputs
+    for example, other in zip(ours(six_frozen, "relations"), read_frozen(file, root=kitchen_release), strict=True):
+        assert other.inputs == example.inputs
     with pytest.raises(DataError, match=r"line 1-\d: .*no masks.*--root"):
         list(read_frozen(file))
 
@@ -108,9 +108,9 @@ def test_other_objects_in_the_annotations_are_an_error(six_frozen: Path, kitchen
 def test_a_missing_field_is_an_error_that_names_it(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
-    one = ours(six_frozen, name)[0]
-    for key in task_data(one):
-        file = write_records(tmp_path / "f.jsonl", [changed(one, lambda data, key=key: data.pop(key))])
+    example = ours(six_frozen, name)[0]
+    for key in task_data(example):
+        file = write_records(tmp_path / "f.jsonl", [changed(example, lambda data, key=key: data.pop(key))])
         if (name, key) in (("referring", "question"), ("activity", "question"), ("temporal_vqa", "num_frames")):
             assert list(read_frozen(file, root=kitchen_release))  # wording, and what the frames say themselves
             continue
@@ -136,13 +136,13 @@ def test_every_line_that_cannot_be_read_is_named(six_frozen: Path, kitchen_relea
 def test_a_frame_size_that_the_line_leaves_out_is_read_from_the_video_alone(
     six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
-    one = ours(six_frozen, "referring")[0]
-    file = write_records(tmp_path / "f.jsonl", [released_record(one)])
-    (tmp_path / "videos" / one.video_id).mkdir(parents=True)
-    video = tmp_path / "videos" / one.video_id / "video.mp4"
-    video.write_bytes((kitchen_release / one.video_id / "video.mp4").read_bytes())
+    example = ours(six_frozen, "referring")[0]
+    file = write_records(tmp_path / "f.jsonl", [released_record(example)])
+    (tmp_path / "videos" / example.video_id).mkdir(parents=True)
+    video = tmp_path / "videos" / example.video_id / "video.mp4"
+    video.write_bytes((kitchen_release / example.video_id / "video.mp4").read_bytes())
     (read,) = read_frozen(file, root=tmp_path / "videos")
-    assert read.inputs == one.inputs
+    assert read.inputs == example.inputs
     with pytest.raises(DataError, match="holds no frame size"):
         list(read_frozen(file))
 
@@ -256,8 +256,8 @@ def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, si
 
 @pytest.mark.parametrize("video_id", ["../up", "", "a/b", "/etc", 7, None, "\ud800"])
 def test_a_video_id_that_is_no_folder_name_is_refused(video_id: object, six_frozen: Path, tmp_path: Path) -> None:
-    own = json.loads((six_frozen / "frozen/grounding.jsonl").read_text().splitlines()[0])
-    for record in (released_record(ours(six_frozen, "grounding")[0]), own):
+    line = json.loads((six_frozen / "frozen/grounding.jsonl").read_text().splitlines()[0])
+    for record in (released_record(ours(six_frozen, "grounding")[0]), line):
         record["frames"][0]["video_id"] = video_id
         with pytest.raises(DataError, match=r"line 1: .*video_id"):
             list(read_frozen(write_records(tmp_path / "f.jsonl", [record])))

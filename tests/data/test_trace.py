@@ -46,8 +46,8 @@ EXAMPLES = {
 }
 
 
-def names(found: Trace) -> tuple[list[str], list[str]]:
-    return [t.example.example_id for t in found.here], [t.example.example_id for t in found.near]
+def names(traced: Trace) -> tuple[list[str], list[str]]:
+    return [t.example.example_id for t in traced.here], [t.example.example_id for t in traced.near]
 
 
 def test_examples_that_show_the_frame_come_first_by_task() -> None:
@@ -57,18 +57,18 @@ def test_examples_that_show_the_frame_come_first_by_task() -> None:
 
 
 def test_related_examples_share_an_object_and_lie_within_the_range() -> None:
-    found = trace(EXAMPLES, "v", 10, within=20)
+    traced = trace(EXAMPLES, "v", 10, within=20)
     # g14 shares the cup, g15 nothing; a1 and a3 share the hand, and a3 begins 20 frames on.
-    assert names(found) == (["g10", "a2"], ["g14", "a1", "a3"])
-    assert [(t.distance, t.shared) for t in found.near] == [(4, ("cup",)), (0, ("hand",)), (20, ("hand",))]
+    assert names(traced) == (["g10", "a2"], ["g14", "a1", "a3"])
+    assert [(t.distance, t.shared) for t in traced.near] == [(4, ("cup",)), (0, ("hand",)), (20, ("hand",))]
     assert names(trace(EXAMPLES, "v", 10, within=19))[1] == ["g14", "a1"]
     assert names(trace(EXAMPLES, "v", 10, within=50))[1] == ["g14", "g60", "a1", "a3"]
 
 
 def test_a_clip_that_spans_the_frame_without_showing_it_is_no_frames_away() -> None:
-    found = trace(EXAMPLES, "v", 14, within=0)
-    assert names(found) == (["g14"], ["a1"])
-    assert found.near[0].distance == 0
+    traced = trace(EXAMPLES, "v", 14, within=0)
+    assert names(traced) == (["g14"], ["a1"])
+    assert traced.near[0].distance == 0
 
 
 def test_around_a_frame_that_nobody_shows_everything_is_near() -> None:
@@ -85,15 +85,15 @@ def test_objects_are_joined_over_tasks() -> None:
 
 def test_examples_of_others_have_no_objects() -> None:
     bare = Example("x", "barista", "grounding", "", (FrameRef("v", 3),), {}, {})
-    found = trace({"grounding": [bare]}, "v", 3)
-    assert (names(found), found.objects()) == ((["x"], []), {})
+    traced = trace({"grounding": [bare]}, "v", 3)
+    assert (names(traced), traced.objects()) == ((["x"], []), {})
 
 
 @pytest.mark.parametrize(("video_id", "frame"), [("v", 500), ("nobody", 10), ("v", -100)])
 def test_an_empty_trace_says_so(video_id: str, frame: int) -> None:
-    found = trace(EXAMPLES, video_id, frame)
-    assert names(found) == ([], [])
-    assert as_text(found) == f"{video_id}, frame {frame}: no example shows it, and none lies within 30 frames.\n"
+    traced = trace(EXAMPLES, video_id, frame)
+    assert names(traced) == ([], [])
+    assert as_text(traced) == f"{video_id}, frame {frame}: no example shows it, and none lies within 30 frames.\n"
 
 
 def test_the_text_tells_truth_and_objects_of_real_tasks(tmp_path: Path) -> None:
@@ -105,14 +105,14 @@ def test_the_text_tells_truth_and_objects_of_real_tasks(tmp_path: Path) -> None:
         )  # fmt: skip
     content["activities"][1]["image_range"]["image_id_end"] = 39
     graph = SceneGraph(write_release(tmp_path, content=content, video=False))
-    found = {
+    examples = {
         name: [e for e in graph_examples(get_task("barista", name), graph, sampling) if isinstance(e, Example)]
         for name, sampling in (
             ("activity", get_task("barista", "activity").sampling),
             ("relations", Sampling(frame_step=5)),
         )
     }
-    text = as_text(trace(found, "v1", 20, within=5))
+    text = as_text(trace(examples, "v1", 20, within=5))
     assert text.startswith("v1, frame 20: 3 examples of 2 tasks\n")
     assert "activity: Place cup (frames 0, 6, 13, 20)" in text
     assert "activity: Press button (frames 20, 26, 32, 39)" in text

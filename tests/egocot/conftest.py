@@ -24,8 +24,8 @@ def mini_release(mini_root: Path) -> EgocotRelease:
 
 @pytest.fixture(scope="session")
 def mini_examples(mini_release: EgocotRelease) -> list[Example]:
-    found = list(Cot().examples(mini_release, Sampling(frames=4)))
-    return [example for example in found if isinstance(example, Example)]
+    items = list(Cot().examples(mini_release, Sampling(frames=4)))
+    return [example for example in items if isinstance(example, Example)]
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def write(root: Path, name: str, content: object) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     path = root / name
     if name.endswith(".jsonl") and isinstance(content, list):
-        path.write_text("".join(json.dumps(one) + "\n" for one in content), encoding="utf-8")
+        path.write_text("".join(json.dumps(entry) + "\n" for entry in content), encoding="utf-8")
     else:
         path.write_text(json.dumps(content), encoding="utf-8")
     return path

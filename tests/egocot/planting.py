@@ -56,10 +56,10 @@ class Planted(NamedTuple):
 def planted(evidence: EvidenceBase, rng: random.Random) -> Iterator[Planted]:
     """One falsehood of each sort for which the evidence gives occasion."""
     sorts: dict[tuple[str, str], list[Planted]] = {}
-    for one in _all(evidence):
-        sorts.setdefault((one.kind, one.sort), []).append(one)
-    for found in sorts.values():
-        yield rng.choice(found)
+    for claim in _all(evidence):
+        sorts.setdefault((claim.kind, claim.sort), []).append(claim)
+    for claims in sorts.values():
+        yield rng.choice(claims)
 
 
 def _all(evidence: EvidenceBase) -> Iterator[Planted]:
@@ -69,18 +69,18 @@ def _all(evidence: EvidenceBase) -> Iterator[Planted]:
         late = evidence.duration + FAR
         yield _of_fact("time", "after the end", facts[0]._replace(spans=((late, late),)), evidence)
     for fact in facts:
-        same = [one for one in facts if (one.subject, one.object) == (fact.subject, fact.object)]
-        if (time := _wrong_time(tuple(span for one in same for span in one.spans), evidence)) is not None:
+        same = [other for other in facts if (other.subject, other.object) == (fact.subject, fact.object)]
+        if (time := _wrong_time(tuple(span for other in same for span in other.spans), evidence)) is not None:
             yield _of_fact("time", "of a relation", fact._replace(spans=((time, time),)), evidence)
         yield from _wrong_hand(fact, facts, evidence)
         yield from _wrong_object(fact, evidence)
         yield from _wrong_relation(fact, evidence)
-    places = [place for place in evidence.places if place.focused or evidence.complete]
-    for place in places[:: max(1, len(places) // 50)]:
-        times = [one.time for one in evidence.places if one.name == place.name]
+    places = [box for box in evidence.places if box.focused or evidence.complete]
+    for box in places[:: max(1, len(places) // 50)]:
+        times = [other.time for other in evidence.places if other.name == box.name]
         if (time := _wrong_time(((min(times), max(times)),), evidence)) is not None and not evidence.complete:
-            yield _of_place("time", "of a place", place._replace(time=time))
-        yield from _wrong_place(place, evidence)
+            yield _of_place("time", "of a place", box._replace(time=time))
+        yield from _wrong_place(box, evidence)
     for name in sorted(evidence.refuted):
         yield Planted("object", "that is asked about", f"The target object is the {name}.")
 
@@ -111,8 +111,8 @@ def _sure(fact: EvidenceFact, evidence: EvidenceBase) -> float | None:
     return named[0] if named else (start + end) / 2 if far else None
 
 
-def _of_place(kind: ClaimKind, sort: str, place: EvidenceBox) -> Planted:
-    return Planted(kind, sort, place_sentence(place), place)
+def _of_place(kind: ClaimKind, sort: str, box: EvidenceBox) -> Planted:
+    return Planted(kind, sort, place_sentence(box), box)
 
 
 def _wrong_time(spans: tuple[tuple[float, float], ...], evidence: EvidenceBase) -> float | None:
@@ -124,7 +124,7 @@ def _wrong_time(spans: tuple[tuple[float, float], ...], evidence: EvidenceBase) 
 def _wrong_hand(fact: EvidenceFact, facts: list[EvidenceFact], evidence: EvidenceBase) -> Iterator[Planted]:
     other = other_side(fact.subject)
     if other is not None and fact.predicate in CONTACTS:
-        also = [one for one in facts if one.subject == other and one.object == fact.object]
+        also = [entry for entry in facts if entry.subject == other and entry.object == fact.object]
         if not also:
             yield _of_fact("hand", "that acts", fact._replace(subject=other), evidence)
 
@@ -132,7 +132,7 @@ def _wrong_hand(fact: EvidenceFact, facts: list[EvidenceFact], evidence: Evidenc
 def _wrong_object(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Planted]:
     if other_side(fact.subject) is None:
         return
-    taken = {one.object for one in evidence.facts if one.subject == fact.subject} | {fact.object}
+    taken = {entry.object for entry in evidence.facts if entry.subject == fact.subject} | {fact.object}
     sort = "that is held" if fact.predicate == "holds" else "that is acted on otherwise"
     for name in sorted(evidence.objects | evidence.refuted):
         if name not in taken and "hand" not in name and name != "coffee":
@@ -140,8 +140,8 @@ def _wrong_object(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Plante
 
 
 def _wrong_relation(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Planted]:
-    same = {one.predicate for one in evidence.facts if {one.subject, one.object} == {fact.subject, fact.object}}
-    true = same | {name for one in same for name in ENTAILS.get(one, ())}
+    same = {entry.predicate for entry in evidence.facts if {entry.subject, entry.object} == {fact.subject, fact.object}}
+    true = same | {name for predicate in same for name in ENTAILS.get(predicate, ())}
     for first, second in sorted(OPPOSITES):  # a set: in the same order in every process
         if first != fact.predicate or second in true or second not in PREDICATES_SAID:
             continue
@@ -162,22 +162,24 @@ def _wrong_relation(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Plan
             yield _of_fact("relation", "another contact", fact._replace(predicate=name), evidence)
 
 
-def _wrong_place(place: EvidenceBox, evidence: EvidenceBase) -> Iterator[Planted]:
-    x0, y0, x1, y1 = place.box
+def _wrong_place(placed: EvidenceBox, evidence: EvidenceBase) -> Iterator[Planted]:
+    x0, y0, x1, y1 = placed.box
     for sort, box in (("across", (1 - x1, y0, 1 - x0, y1)), ("down", (x0, 1 - y1, x1, 1 - y0))):
         moved = (box[0] + box[2] - x0 - x1) / 2, (box[1] + box[3] - y0 - y1) / 2
         # Things of the same name may be there; and near the middle nothing is far from its mirror image.
-        then = [one for one in evidence.places if one.name == place.name and abs(one.time - place.time) <= FAR]
-        if max(map(abs, moved)) > 0.4 and all(one.box == place.box or evidence.complete for one in then):
-            alone = all(abs(one.box[0] - x0) + abs(one.box[1] - y0) < 0.2 for one in then)
+        then = [
+            other for other in evidence.places if other.name == placed.name and abs(other.time - placed.time) <= FAR
+        ]
+        if max(map(abs, moved)) > 0.4 and all(other.box == placed.box or evidence.complete for other in then):
+            alone = all(abs(other.box[0] - x0) + abs(other.box[1] - y0) < 0.2 for other in then)
             if alone:
-                yield _of_place("region", sort, place._replace(box=box))
+                yield _of_place("region", sort, placed._replace(box=box))
 
 
-def is_found(evidence: EvidenceBase, one: Planted) -> bool:
+def is_found(evidence: EvidenceBase, planted: Planted) -> bool:
     """Whether the falsehood is contradicted in a rationale that is otherwise true."""
     true = rationale_of(evidence)[:20]
-    checked = check_rationale("\n".join([*true, one.said]), evidence)
+    checked = check_rationale("\n".join([*true, planted.said]), evidence)
     wrong = [finding for finding in checked.findings if finding.verdict == "contradicted"]
     start = sum(len(line) + 1 for line in true)
     return any(finding.claim.start >= start for finding in wrong)
@@ -186,37 +188,37 @@ def is_found(evidence: EvidenceBase, one: Planted) -> bool:
 def rates(bases: list[EvidenceBase], seed: int = 0) -> dict[tuple[str, str], tuple[int, int]]:
     """(kind, sort) -> how many were found, of how many."""
     rng = random.Random(seed)
-    found: Counter[tuple[str, str]] = Counter()
+    detected: Counter[tuple[str, str]] = Counter()
     there: Counter[tuple[str, str]] = Counter()
     for evidence in bases:
-        for one in planted(evidence, rng):
-            there[one.kind, one.sort] += 1
-            found[one.kind, one.sort] += is_found(evidence, one)
-    order = {kind: place for place, kind in enumerate(KINDS)}
-    return {key: (found[key], there[key]) for key in sorted(there, key=lambda key: (order[key[0]], key[1]))}
+        for claim in planted(evidence, rng):
+            there[claim.kind, claim.sort] += 1
+            detected[claim.kind, claim.sort] += is_found(evidence, claim)
+    order = {kind: index for index, kind in enumerate(KINDS)}
+    return {key: (detected[key], there[key]) for key in sorted(there, key=lambda key: (order[key[0]], key[1]))}
 
 
-def in_other_words(one: Planted) -> Iterator[Planted]:
+def in_other_words(claim: Planted) -> Iterator[Planted]:
     """The same falsehood in wordings that are not the package's own."""
     said: Iterator[str] = iter(())
-    if isinstance(one.about, EvidenceFact):
-        said = reworded_fact(one.about, one.about.spans[0])
-    elif isinstance(one.about, EvidenceBox):
-        said = reworded_place(one.about)
-    yield from (one._replace(said=text) for text in said)
+    if isinstance(claim.about, EvidenceFact):
+        said = reworded_fact(claim.about, claim.about.spans[0])
+    elif isinstance(claim.about, EvidenceBox):
+        said = reworded_place(claim.about)
+    yield from (claim._replace(said=text) for text in said)
 
 
 def reworded_rates(bases: list[EvidenceBase], seed: int = 0) -> dict[str, tuple[int, int]]:
     """Kind -> how many reworded falsehoods were found, of how many; only of sorts that can be found at all."""
     rng = random.Random(seed)
-    found, there = Counter[str](), Counter[str]()
+    detected, there = Counter[str](), Counter[str]()
     for evidence in bases:
-        for one in planted(evidence, rng):
-            if (one.kind, one.sort) not in MISSED["graphs" if evidence.complete else "items"]:
-                for other in in_other_words(one):
-                    there[one.kind] += 1
-                    found[one.kind] += is_found(evidence, other)
-    return {kind: (found[kind], there[kind]) for kind in KINDS if there[kind]}
+        for claim in planted(evidence, rng):
+            if (claim.kind, claim.sort) not in MISSED["graphs" if evidence.complete else "items"]:
+                for other in in_other_words(claim):
+                    there[claim.kind] += 1
+                    detected[claim.kind] += is_found(evidence, other)
+    return {kind: (detected[kind], there[kind]) for kind in KINDS if there[kind]}
 
 
 def reworded_truths(bases: list[EvidenceBase]) -> Counter[str]:
@@ -227,34 +229,38 @@ def reworded_truths(bases: list[EvidenceBase]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for evidence in bases:
         facts = [fact for fact in evidence.facts if fact.annotated and fact.spans and not fact.text]
-        places = [place for place in evidence.places if place.focused]
+        places = [box for box in evidence.places if box.focused]
         texts = [text for fact in facts[:20] for text in reworded_fact(fact, fact.spans[0])]
-        for text in (*texts, *(text for place in places[:10] for text in reworded_place(place))):
+        for text in (*texts, *(text for box in places[:10] for text in reworded_place(box))):
             findings = check_rationale(text, evidence).findings
-            said = [one for one in findings if one.claim.kind in ("hand", "relation", "region")]
-            if any(one.verdict == "contradicted" for one in findings):
+            said = [finding for finding in findings if finding.claim.kind in ("hand", "relation", "region")]
+            if any(finding.verdict == "contradicted" for finding in findings):
                 counts["contradicted"] += 1
             else:
-                counts["supported" if any(one.verdict == "supported" for one in said) else "unread"] += 1
+                counts["supported" if any(finding.verdict == "supported" for finding in said) else "unread"] += 1
     return counts
 
 
 def item_bases(root: Path) -> list[EvidenceBase]:
     """The evidence of every answered item of a release."""
     examples = Cot().examples(open_release(root), Sampling(frames=2))
-    return [Cot.evidence_base(one) for one in examples if isinstance(one, Example) and one.metadata["split"] == "dev"]
+    return [
+        Cot.evidence_base(example)
+        for example in examples
+        if isinstance(example, Example) and example.metadata["split"] == "dev"
+    ]
 
 
 def graph_bases(kitchen: Path) -> list[EvidenceBase]:
     """The scene graphs of a kitchen, whole and in parts of four seconds."""
     graph = SceneGraph(kitchen)
     known = sorted({item.category for video in graph for item in video.objects})
-    found = []
+    bases = []
     for video in graph:
         length = round(4 * (video.video.fps or 30))
         spans = [(start, min(start + length, video.frame_count)) for start in range(0, video.frame_count, length)]
-        found += [graph_evidence(video, span, known=known) for span in (None, *spans)]
-    return found
+        bases += [graph_evidence(video, span, known=known) for span in (None, *spans)]
+    return bases
 
 
 def main() -> None:
@@ -263,11 +269,11 @@ def main() -> None:
         generate(kitchen, Path(folder) / "set", ["egocot"], per_subtask=9)
         for title, bases in (("items", item_bases(Path(folder) / "set" / "egocot")), ("graphs", graph_bases(kitchen))):
             print(f"{title} ({len(bases)})")
-            for (kind, sort), (found, there) in rates(bases).items():
-                print(f"  {kind:9} {sort:28} {found:4} of {there:4}  {found / there:.2f}")
+            for (kind, sort), (hits, there) in rates(bases).items():
+                print(f"  {kind:9} {sort:28} {hits:4} of {there:4}  {hits / there:.2f}")
             print(f"{title}, in other words")
-            for kind, (found, there) in reworded_rates(bases).items():
-                print(f"  {kind:9} {'':28} {found:4} of {there:4}  {found / there:.2f}")
+            for kind, (hits, there) in reworded_rates(bases).items():
+                print(f"  {kind:9} {'':28} {hits:4} of {there:4}  {hits / there:.2f}")
             print(f"  true statements in other words: {dict(reworded_truths(bases))}")
 
 

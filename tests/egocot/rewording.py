@@ -59,10 +59,10 @@ def reworded_fact(fact: EvidenceFact, span: Times) -> Iterator[str]:
             yield template.format(first=fact.subject, second=fact.object, where=fact.predicate, **when)
 
 
-def reworded_place(place: EvidenceBox) -> Iterator[str]:
-    region = region_words(place.box)
+def reworded_place(box: EvidenceBox) -> Iterator[str]:
+    region = region_words(box.box)
     for template in LOCATED:
-        yield template.format(name=place.name, region=region, hyphened=region.replace(" ", "-"), **_when(place.time))
+        yield template.format(name=box.name, region=region, hyphened=region.replace(" ", "-"), **_when(box.time))
 
 
 def _when(seconds: float) -> dict[str, float]:

@@ -92,9 +92,9 @@ def test_what_names_no_letter_by_itself_is_no_answer(text: str) -> None:
 def test_every_letter_is_read_in_the_forms_in_which_any_is(form: str) -> None:
     """A is a word too, but a parser that reads it less often than B would favour models that prefer B."""
     for letter, choice in CHOICES.items():
-        found = read_answer(form.format(letter, letter.lower(), choice), CHOICES)
-        assert found is not None, letter
-        assert found.answer == letter
+        answer = read_answer(form.format(letter, letter.lower(), choice), CHOICES)
+        assert answer is not None, letter
+        assert answer.answer == letter
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_two_letters_in_one_answer_are_none(form: str) -> None:
 
 @pytest.mark.parametrize(("text", "letter"), [("ANSWER: B, A hand holds it.", "B"), ("ANSWER: C, and D is wrong", "C")])
 def test_a_word_behind_a_letter_is_no_second_letter(text: str, letter: str) -> None:
-    found = read_answer(text, CHOICES)
-    assert found is not None
-    assert found.answer == letter
+    answer = read_answer(text, CHOICES)
+    assert answer is not None
+    assert answer.answer == letter
 
 
 @pytest.mark.parametrize(
@@ -130,24 +130,24 @@ def test_a_word_behind_a_letter_is_no_second_letter(text: str, letter: str) -> N
 def test_where_letters_are_judged_the_last_conclusion_counts(form: str, expected: int | None) -> None:
     for first in CHOICES:
         for second in set(CHOICES) - {first}:
-            found = read_answer(form.format(first, second), CHOICES)
-            assert (found and found.answer) == (None if expected is None else (first, second)[expected])
+            answer = read_answer(form.format(first, second), CHOICES)
+            assert (answer and answer.answer) == (None if expected is None else (first, second)[expected])
 
 
 def test_a_choice_that_denies_something_is_no_denial() -> None:
     choices = {"A": "Out of view", "B": "not held", "C": "left hand"}
     for letter, choice in choices.items():
         for form in ("{0}) {1}", "{0}: {1}", "{0}. {1}\nIt is held.", "({0}) {1} - it is held"):
-            found = read_answer(form.format(letter, choice), choices)
-            assert found is not None
-            assert found.answer == letter
+            answer = read_answer(form.format(letter, choice), choices)
+            assert answer is not None
+            assert answer.answer == letter
     assert read_answer("A) Out of view - no.", choices) is None
 
 
 def test_a_missing_rationale_is_empty_and_no_failure() -> None:
     for text in ("ANSWER: C", "**\n\nAnswer: C", "Reasoning:\nAnswer: C"):
-        found = read_answer(text, CHOICES)
-        assert found == CotAnswer("C", ""), text
+        answer = read_answer(text, CHOICES)
+        assert answer == CotAnswer("C", ""), text
 
 
 def test_only_letters_of_the_question_count() -> None:
@@ -156,8 +156,8 @@ def test_only_letters_of_the_question_count() -> None:
 
 @given(st.text(max_size=300))
 def test_reading_never_raises_and_gives_a_known_letter_or_nothing(text: str) -> None:
-    found = read_answer(text, CHOICES)
-    assert found is None or found.answer in CHOICES
+    answer = read_answer(text, CHOICES)
+    assert answer is None or answer.answer in CHOICES
 
 
 LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot.", "", "Answer?"]), max_size=5)
@@ -165,17 +165,17 @@ LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot
 
 @given(LINES, st.sampled_from(sorted(CHOICES)))
 def test_what_the_prompt_asks_for_is_read_back(lines: list[str], letter: str) -> None:
-    found = read_answer("\n".join([*lines, f"ANSWER: {letter}"]), CHOICES)
-    assert found is not None
-    assert found.answer == letter
-    assert found.reasoning == "\n".join(lines).strip()
+    answer = read_answer("\n".join([*lines, f"ANSWER: {letter}"]), CHOICES)
+    assert answer is not None
+    assert answer.answer == letter
+    assert answer.reasoning == "\n".join(lines).strip()
 
 
 @given(LINES, st.sampled_from(sorted(CHOICES)))
 def test_a_submission_record_is_read_as_an_answer(lines: list[str], letter: str) -> None:
-    found = read_answer(json.dumps({"predicted_answer": letter, "reasoning": "\n".join(lines)}), CHOICES)
-    assert found is not None
-    assert found.answer == letter
+    answer = read_answer(json.dumps({"predicted_answer": letter, "reasoning": "\n".join(lines)}), CHOICES)
+    assert answer is not None
+    assert answer.answer == letter
 
 
 def test_a_hostile_answer_is_read_within_bounds() -> None:
@@ -189,9 +189,9 @@ def test_a_hostile_answer_is_read_within_bounds() -> None:
 
 
 def test_lone_surrogates_do_not_reach_the_results() -> None:
-    found = read_answer("\ud800 it\nANSWER: B", CHOICES)
-    assert found is not None
-    found.reasoning.encode()
+    answer = read_answer("\ud800 it\nANSWER: B", CHOICES)
+    assert answer is not None
+    answer.reasoning.encode()
 
 
 def test_steps_of_anything_else_than_texts_are_left_out() -> None:

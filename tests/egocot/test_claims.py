@@ -21,8 +21,8 @@ def said(text: str, answer: str | None = None) -> list[Claim]:
 
 
 def relations(text: str) -> list[tuple[str, str, str]]:
-    found = [claim for claim in said(text) if claim.kind in ("hand", "relation")]
-    return [(min(claim.subject), claim.predicate, min(claim.object)) for claim in found]
+    claims = [claim for claim in said(text) if claim.kind in ("hand", "relation")]
+    return [(min(claim.subject), claim.predicate, min(claim.object)) for claim in claims]
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_times_and_ranges_in_their_many_spellings(text: str, times: list[tuple[f
 
 
 def test_claims_take_the_times_of_their_clause_or_the_last_ones_before() -> None:
-    found = said("At 00:01.00 the left hand holds the tray; the right hand is on the kettle. It is near the drawer.")
-    assert [(claim.kind, claim.times) for claim in found if claim.kind in ("hand", "relation")] == [
+    claims = said("At 00:01.00 the left hand holds the tray; the right hand is on the kettle. It is near the drawer.")
+    assert [(claim.kind, claim.times) for claim in claims if claim.kind in ("hand", "relation")] == [
         ("hand", ((1, 1),)),
         ("relation", ((1, 1),)),
         ("relation", ()),
@@ -156,8 +156,8 @@ def test_claims_take_the_times_of_their_clause_or_the_last_ones_before() -> None
     ],
 )
 def test_words_of_order_take_a_claim_to_another_time(text: str, times: object) -> None:
-    (found,) = [claim for claim in claims_of(text, VOCABULARY, asked=((7, 7),)) if claim.kind == "hand"]
-    assert found.times == times
+    (hand_claim,) = [claim for claim in claims_of(text, VOCABULARY, asked=((7, 7),)) if claim.kind == "hand"]
+    assert hand_claim.times == times
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_words_of_order_take_a_claim_to_another_time(text: str, times: object) -
     ],
 )
 def test_parts_of_the_frame(text: str, region: Region) -> None:
-    (found,) = [claim for claim in said(text) if claim.kind == "region"]
-    assert (found.region, found.subject) == (region, frozenset({"kettle"}))
+    (region_claim,) = [claim for claim in said(text) if claim.kind == "region"]
+    assert (region_claim.region, region_claim.subject) == (region, frozenset({"kettle"}))
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_words_that_may_mean_something_else_are_no_part_of_the_frame(text: str) 
 
 
 def test_a_hand_on_something_unheard_of_is_a_claim_all_the_same() -> None:
-    (found,) = [claim for claim in said("The left hand is holding the purple zither.") if claim.kind == "hand"]
-    assert (found.object, found.invented) == (frozenset({"zither"}), True)
+    (hand_claim,) = [claim for claim in said("The left hand is holding the purple zither.") if claim.kind == "hand"]
+    assert (hand_claim.object, hand_claim.invented) == (frozenset({"zither"}), True)
 
 
 def test_what_the_target_is_said_to_be_is_a_claim_about_it() -> None:
-    found = [(claim.subject, claim.object) for claim in said("The target object is the kettle.")]
-    assert found == [(frozenset({"target"}), frozenset({"kettle"}))]
+    ends = [(claim.subject, claim.object) for claim in said("The target object is the kettle.")]
+    assert ends == [(frozenset({"target"}), frozenset({"kettle"}))]
 
 
 def test_equal_claims_count_once() -> None:
@@ -238,10 +238,10 @@ def test_work_grows_with_the_length_of_the_text_and_claims_are_bounded(piece: st
 
         sys.setprofile(counted)
         try:
-            found = said(text)
+            claims = said(text)
         finally:
             sys.setprofile(None)
-        assert len(found) <= MAX_CLAIMS
+        assert len(claims) <= MAX_CLAIMS
         return count
 
     # Quadratic work would be 100 times as much.

@@ -68,9 +68,9 @@ def test_absent_and_broken_media_are_skipped_with_a_reason(tmp_path: Path) -> No
     write(tmp_path, "dev.json", [record("q1"), record("q2", media_id="broken", source=None)])
     (tmp_path / "media").mkdir()
     (tmp_path / "media/broken.mp4").write_bytes(b"no video")
-    found = list(TASK.examples(open_release(tmp_path), Sampling(frames=2)))
-    assert all(isinstance(one, SkippedExample) for one in found)
-    reasons = {one.frame.video_id: one.reason for one in found if isinstance(one, SkippedExample)}
+    items = list(TASK.examples(open_release(tmp_path), Sampling(frames=2)))
+    assert all(isinstance(item, SkippedExample) for item in items)
+    reasons = {item.frame.video_id: item.reason for item in items if isinstance(item, SkippedExample)}
     assert "under the terms of those" in reasons["clip_1"]
     assert "broken.mp4" in reasons["broken"]
 
@@ -84,7 +84,7 @@ def test_the_page_records_load_run_and_score_over_a_stand_in_video(
     release = open_release(page_folder, tmp_path)
     for item in release.items.values():
         shutil.copy(clip, release.video_path(item.media_id))
-    examples = [one for one in TASK.examples(release, Sampling(frames=2)) if isinstance(one, Example)]
+    examples = [item for item in TASK.examples(release, Sampling(frames=2)) if isinstance(item, Example)]
     assert len(examples) == 5
     figures = TASK.aggregate([oracle(example) for example in examples])
     assert figures["accuracy"] == 1.0
@@ -110,8 +110,8 @@ def test_the_reference_is_right_and_reasoned_and_chance_is_neither(dev: list[Exa
     assert [figures[name] for name in ("accuracy", "reasoned", "claim_precision", "claim_recall")] == [1.0] * 4
     assert (figures["verified_scr"], figures["contradiction_rate"]) == (0.0, 0.0)
     rng = random.Random(0)
-    said = [TASK.parse(TASK.random_answer(one, rng, BOXES), one.inputs, BOXES) for one in dev]
-    assert all(isinstance(one, Prediction) and one.value["reasoning"] == "" for one in said)
+    said = [TASK.parse(TASK.random_answer(example, rng, BOXES), example.inputs, BOXES) for example in dev]
+    assert all(isinstance(answer, Prediction) and answer.value["reasoning"] == "" for answer in said)
 
 
 def test_an_unreadable_answer_is_wrong_and_its_evidence_still_to_be_said(dev: list[Example]) -> None:
@@ -146,9 +146,9 @@ def reference(samples: list[Scored]) -> dict[str, float]:
         good += verdicts.count("supported")
         bad += verdicts.count("contradicted")
         bad_right += hit and "contradicted" in verdicts
-    found = {"accuracy": right / len(samples)}
-    found |= {"claim_precision": good / claims, "contradiction_rate": bad / claims} if claims else {}
-    return found | ({"verified_scr": bad_right / right} if right else {})
+    figures = {"accuracy": right / len(samples)}
+    figures |= {"claim_precision": good / claims, "contradiction_rate": bad / claims} if claims else {}
+    return figures | ({"verified_scr": bad_right / right} if right else {})
 
 
 def random_samples(examples: list[Example], rng: random.Random) -> list[Scored]:
@@ -175,9 +175,9 @@ def test_figures_equal_their_definitions_on_random_samples(dev: list[Example]) -
             assert sum(part["support"] for part in parts.values()) == len(samples)
         key = {"per_group": "group", "per_subtask": "subtask"}
         for part, name in key.items():
-            for value, own in figures[part].items():
+            for value, values in figures[part].items():
                 mine = reference([s for s in samples if s.example.metadata[name] == value])
-                assert {k: own[k] for k in mine} == pytest.approx(mine)
+                assert {k: values[k] for k in mine} == pytest.approx(mine)
 
 
 def test_resampling_with_ones_gives_the_figures_and_draws_are_those_of_repeated_samples(dev: list[Example]) -> None:
@@ -217,8 +217,8 @@ def test_hidden_answers_can_be_run_and_never_scored(hidden: list[Example]) -> No
 def test_the_truth_of_a_hidden_question_is_in_no_file(mini_root: Path) -> None:
     hidden = json.loads((mini_root / "test.json").read_text())
     assert hidden
-    for one in hidden:
-        assert not {"answer", "reasoning", "evidence"} & set(one)
+    for fields in hidden:
+        assert not {"answer", "reasoning", "evidence"} & set(fields)
 
 
 def test_the_prior_is_the_commonest_letter_of_the_subtask_in_other_videos(dev: list[Example]) -> None:
@@ -270,7 +270,7 @@ def test_examples_go_through_datasets_without_loss(mini_examples: list[Example])
 
     rows = [{name: getattr(e, name) for name in ("inputs", "target", "metadata", "evidence")} for e in mini_examples]
     made = Dataset.from_list(rows, features=Features(TASK.features()))
-    assert [made[place] for place in range(len(rows))] == json.loads(json.dumps(rows))
+    assert [made[index] for index in range(len(rows))] == json.loads(json.dumps(rows))
 
 
 def test_equal_lexical_figures_for_numbered_and_unnumbered_steps(dev: list[Example]) -> None:

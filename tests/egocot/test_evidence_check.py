@@ -259,8 +259,8 @@ GRAPH = annotated_evidence(
     ],
 )
 def test_claims_about_what_only_a_graph_says(text: str, kind: str, verdict: str) -> None:
-    found = check_rationale(text, GRAPH).findings
-    assert [finding.verdict for finding in found if finding.claim.kind == kind] == [verdict]
+    findings = check_rationale(text, GRAPH).findings
+    assert [finding.verdict for finding in findings if finding.claim.kind == kind] == [verdict]
 
 
 @pytest.mark.parametrize("text", ["The open drawer is there.", "It is open.", "The drawer is not open."])
@@ -319,10 +319,10 @@ def test_every_relation_of_a_scene_graph_is_found_true_of_it(small_kitchen: Path
 def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, small_kitchen: Path) -> None:
     """But for the sorts that `planting.MISSED` names."""
     for where, bases in (("items", item_bases(mini_root)), ("graphs", graph_bases(small_kitchen))):
-        found = rates(bases)
+        shares = rates(bases)
         of_graph = {"state", "action", "order", "cause"} if where == "items" else set()
-        assert {kind for kind, _ in found} == {"time", "object", "hand", "relation", "region"} | of_graph
-        for sort, (hits, there) in found.items():
+        assert {kind for kind, _ in shares} == {"time", "object", "hand", "relation", "region"} | of_graph
+        for sort, (hits, there) in shares.items():
             assert hits == there or sort in MISSED[where], (where, sort, hits, there)
 
 
@@ -423,8 +423,8 @@ def test_regions_are_worded_so_that_they_are_supported() -> None:
         for y in range(0, 100, 7):
             box = (x / 100, y / 100, x / 100 + 0.01, y / 100 + 0.01)
             evidence = EvidenceBase(places=(EvidenceBox("pot", 1.0, box),), objects=frozenset({"pot"}))
-            found = check_rationale(f"The pot is in the {region_words(box)} of the frame.", evidence).findings
-            assert [f.verdict for f in found if f.claim.kind == "region"] == ["supported"], region_words(box)
+            findings = check_rationale(f"The pot is in the {region_words(box)} of the frame.", evidence).findings
+            assert [f.verdict for f in findings if f.claim.kind == "region"] == ["supported"], region_words(box)
 
 
 SENTENCES = st.sampled_from(

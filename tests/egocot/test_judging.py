@@ -52,9 +52,9 @@ def make_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedJudge], ScriptedJudge]:
-    def install(found: ScriptedJudge) -> ScriptedJudge:
-        monkeypatch.setattr(session, "load_model", lambda *args, **kwargs: found)
-        return found
+    def install(judge: ScriptedJudge) -> ScriptedJudge:
+        monkeypatch.setattr(session, "load_model", lambda *args, **kwargs: judge)
+        return judge
 
     return install
 
@@ -68,7 +68,7 @@ def said(example_id: str, seed: int) -> str:
     return f"{reason}ANSWER: {'ABCD'[kind % 4]}"
 
 
-def by_hash(request: Request, place: int) -> Completion | Failure:
+def by_hash(request: Request, draw: int) -> Completion | Failure:
     kind = hashlib.sha256(json.dumps(material(request)).encode()).digest()[0]
     if kind % 9 == 0:
         return Completion("no JSON")
@@ -104,8 +104,8 @@ def test_r_and_scr_are_those_of_their_definitions(
     folder = make_run(said)
     judge_model = use(ScriptedJudge(by_hash))
     done = judge(folder, "any")
-    found = score_judged(done.run, done.folder)
-    results, want = found.results, definitions(done.run)
+    judged = score_judged(done.run, done.folder)
+    results, want = judged.results, definitions(done.run)
     assert results.figures["r"].runs[0] == pytest.approx(want["r"])
     assert results.figures["mean"].runs[0] == pytest.approx(want["r"] / 5)
     assert results.figures["scr"].runs[0] == pytest.approx(want["scr"])
@@ -137,7 +137,7 @@ def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
         return f"{reason}\nANSWER: A"
 
     folder = make_run(answer, runs=2)
-    asked = use(ScriptedJudge(lambda request, place: replies[material(request)["reasoning"]]))
+    asked = use(ScriptedJudge(lambda request, draw: replies[material(request)["reasoning"]]))
     done = judge(folder, "any")
     results, counts = score_judged(done.run, done.folder).results, Counter(reasons.values())
     assert len(asked.requests) == len(reasons) - counts[" "] > 5
@@ -195,7 +195,7 @@ def test_a_second_start_asks_only_what_failed(
     make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
 ) -> None:
     folder = make_run(lambda example, seed: f"Because of {example}.\nANSWER: A", runs=1)
-    use(ScriptedJudge(lambda request, place: Failure("down")))
+    use(ScriptedJudge(lambda request, draw: Failure("down")))
     first = judge(folder, "any")
     assert first.failed > 0
     assert score_judged(first.run, first.folder).results.coverage.judged == 0
@@ -207,13 +207,13 @@ def test_a_second_start_asks_only_what_failed(
 
 
 def test_the_offline_judges_need_no_model(make_run: Callable[..., Path], dev: list[Example]) -> None:
-    references = {one.example_id: Cot().reference_answer(one, BoxFormat()) for one in dev}
+    references = {example.example_id: Cot().reference_answer(example, BoxFormat()) for example in dev}
     folder = make_run(lambda example, seed: references[example], runs=1)
     for name in ("lexical", "oracle"):
         done = judge(folder, name)
         figures = score_judged(done.run, done.folder).results.figures
         assert (figures["r"].mean, figures["scr"].mean) == (5.0, 0.0), name
-    assert {one.results.judge.name for one in all_judged(score(folder))} == {"lexical", "oracle"}
+    assert {judged.results.judge.name for judged in all_judged(score(folder))} == {"lexical", "oracle"}
 
 
 def test_rubrics_and_made_up_steps_are_refused(make_run: Callable[..., Path], tmp_path: Path) -> None:

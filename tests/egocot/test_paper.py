@@ -28,9 +28,9 @@ def tables(*samples: ModelSamples) -> dict[str, PaperTable | PaperChart]:
     return {table.title.partition(":")[0]: table for table in paper_tables(samples)}
 
 
-def row(table: PaperTable | PaperChart, place: int = 0) -> dict[str, object]:
+def row(table: PaperTable | PaperChart, index: int = 0) -> dict[str, object]:
     assert isinstance(table, PaperTable)
-    return dict(zip(table.columns, table.rows[place], strict=True))
+    return dict(zip(table.columns, table.rows[index], strict=True))
 
 
 def answered(example: Example, right: bool, reasoning: str) -> Scored:
@@ -48,10 +48,10 @@ def test_samples_that_fit_gpt_5_1_give_its_published_rows(dev: list[Example]) ->
     by_subtask = dict(zip((s.code for s in SUBTASKS), (v for i, v in enumerate(printed[1:]) if i % 4 < 3), strict=True))
     samples: list[Scored] = []
     scores: dict[str, float] = {}
-    for place, own in enumerate(OF_GROUP.values()):
-        right = {s.code: round(by_subtask[s.code] * EGOCOT_SIZES[s.group][s.code] / 100) for s in own}
-        bad = round(SCR[1 + place] * sum(right.values()) / 100)
-        for subtask in own:
+    for index, subtasks in enumerate(OF_GROUP.values()):
+        right = {s.code: round(by_subtask[s.code] * EGOCOT_SIZES[s.group][s.code] / 100) for s in subtasks}
+        bad = round(SCR[1 + index] * sum(right.values()) / 100)
+        for subtask in subtasks:
             for number in range(EGOCOT_SIZES[subtask.group][subtask.code]):
                 hit = number < right[subtask.code]
                 example = of_subtask(dev[0], subtask.code, number)
@@ -59,10 +59,10 @@ def test_samples_that_fit_gpt_5_1_give_its_published_rows(dev: list[Example]) ->
                 scores[sample_name(example.example_id, 0)] = 2.0 if hit and bad > 0 else 4.0
                 bad -= hit
     assert len(samples) == 3172
-    found = tables(ModelSamples("gpt", TASK, (tuple(samples),), {"judge": scores}))
-    accuracy = row(found["Accuracy leaderboard"])
+    by_title = tables(ModelSamples("gpt", TASK, (tuple(samples),), {"judge": scores}))
+    accuracy = row(by_title["Accuracy leaderboard"])
     assert [round(100 * float(str(value)), 2) for value in list(accuracy.values())[1:]] == printed
-    reasoning = row(found["Reasoning leaderboard"])
+    reasoning = row(by_title["Reasoning leaderboard"])
     names = ("Mean", *OF_GROUP)
     assert [round(100 * float(str(reasoning[f"{name} SCR"])), 2) for name in names] == SCR
 
@@ -72,12 +72,12 @@ def test_there_are_no_tables_without_samples_of_the_task() -> None:
 
 
 def test_the_tables_of_one_model_without_a_judge(dev: list[Example]) -> None:
-    found = tables(ModelSamples("m", TASK, ((answered(dev[0], True, LATE), answered(dev[1], False, LATE)),)))
-    assert set(found) == {"Accuracy leaderboard", "Figure 3", "Evidence-checked reasoning"}
-    checked = row(found["Evidence-checked reasoning"])
+    by_title = tables(ModelSamples("m", TASK, ((answered(dev[0], True, LATE), answered(dev[1], False, LATE)),)))
+    assert set(by_title) == {"Accuracy leaderboard", "Figure 3", "Evidence-checked reasoning"}
+    checked = row(by_title["Evidence-checked reasoning"])
     assert (checked["accuracy"], checked["verified_scr"], checked["contradiction_rate"]) == (0.5, 1.0, 1.0)
-    assert row(found["Accuracy leaderboard"])["SR"] is None
-    chart = found["Figure 3"]
+    assert row(by_title["Accuracy leaderboard"])["SR"] is None
+    chart = by_title["Figure 3"]
     assert isinstance(chart, PaperChart)
     assert {point.x for point in chart.series[0].points} == {dev[0].label, dev[1].label}
 
@@ -86,7 +86,7 @@ def test_models_are_ranked_by_their_mean_and_runs_are_averaged(dev: list[Example
     poor = ModelSamples("poor", TASK, ((answered(dev[0], False, ""),), (answered(dev[0], True, ""),)))
     good = ModelSamples("good", TASK, ((answered(dev[0], True, ""),),))
     table = tables(poor, good)["Accuracy leaderboard"]
-    assert [row(table, place)["model"] for place in (0, 1)] == ["good", "poor"]
+    assert [row(table, index)["model"] for index in (0, 1)] == ["good", "poor"]
     assert row(table, 1)["Mean"] == 0.5
 
 
@@ -102,13 +102,13 @@ def test_agreement_of_judge_and_evidence_equals_scikit_learns(dev: list[Example]
     rng = random.Random(3)
     for _ in range(20):
         runs = tuple(
-            tuple(answered(one, rng.random() < 0.8, rng.choice(["", "Because.", LATE])) for one in dev)
+            tuple(answered(example, rng.random() < 0.8, rng.choice(["", "Because.", LATE])) for example in dev)
             for _ in range(2)
         )
         scores = {
-            sample_name(one.example_id, run): float(rng.randint(0, 5))
+            sample_name(example.example_id, run): float(rng.randint(0, 5))
             for run in range(2)
-            for one in dev
+            for example in dev
             if rng.random() < 0.9
         }
         model = ModelSamples("m", TASK, runs, {"judge": scores})
@@ -122,18 +122,18 @@ def test_agreement_of_judge_and_evidence_equals_scikit_learns(dev: list[Example]
             and sample.prediction.value["answer"] == sample.example.target["answer"]
         ]
         first, second = (np.array(column) for column in zip(*pairs, strict=True))
-        found = judge_and_evidence(model, "judge")
-        assert (found.n, found.judge, found.evidence) == (len(pairs), first.sum(), second.sum())
-        assert found.both == (first & second).sum()
-        assert found.phi == pytest.approx(matthews_corrcoef(first, second))
-        assert found.kappa == pytest.approx(cohen_kappa_score(first, second))
+        figures = judge_and_evidence(model, "judge")
+        assert (figures.n, figures.judge, figures.evidence) == (len(pairs), first.sum(), second.sum())
+        assert figures.both == (first & second).sum()
+        assert figures.phi == pytest.approx(matthews_corrcoef(first, second))
+        assert figures.kappa == pytest.approx(cohen_kappa_score(first, second))
 
 
 def test_agreement_is_undefined_where_one_of_them_always_says_the_same(dev: list[Example]) -> None:
     run = (answered(dev[0], True, "Because."), answered(dev[1], True, "Because."))
     scores = {sample_name(dev[0].example_id, 0): 0.0, sample_name(dev[1].example_id, 0): 5.0}
-    found = judge_and_evidence(ModelSamples("m", TASK, (run,), {"judge": scores}), "judge")
-    assert (found.n, found.judge, found.evidence, found.phi, found.kappa) == (2, 1, 0, None, None)
+    figures = judge_and_evidence(ModelSamples("m", TASK, (run,), {"judge": scores}), "judge")
+    assert (figures.n, figures.judge, figures.evidence, figures.phi, figures.kappa) == (2, 1, 0, None, None)
 
 
 def test_figure_2_counts_questions_by_subtask_and_videos_by_source(dev: list[Example]) -> None:

@@ -107,7 +107,7 @@ def test_a_bad_record_costs_itself_and_names_its_key(
 ) -> None:
     release = opened(tmp_path, record("good"), record(**{"qid": "bad", **changes}))
     assert list(release.items) == ["good"]
-    (problem,) = [one for one in release.problems if one.severity == "error"]
+    (problem,) = [problem for problem in release.problems if problem.severity == "error"]
     assert problem.file == "dev.json"
     assert problem.key == f"[1].{key}"
     assert what in problem.what
@@ -146,7 +146,7 @@ def test_what_is_not_in_the_schema_is_named_once_with_its_count(tmp_path: Path) 
 
 def test_a_wrong_group_and_a_strange_source_are_warnings(tmp_path: Path) -> None:
     release = opened(tmp_path, record(big_category_en="Predictive & Causal Inference", source="videos/clip_1.mp4"))
-    assert {(one.severity, one.key) for one in release.problems} == {
+    assert {(problem.severity, problem.key) for problem in release.problems} == {
         ("warning", "[0].big_category_en"),
         ("warning", "[0].source"),
     }
@@ -165,7 +165,7 @@ def test_hostile_bytes_are_a_problem_and_no_crash(tmp_path: Path, content: bytes
     (tmp_path / "other.json").write_bytes(content)
     release = open_release(tmp_path)
     assert list(release.items) == ["q1"]
-    assert [one.file for one in release.problems] == ["other.json"]
+    assert [problem.file for problem in release.problems] == ["other.json"]
 
 
 def test_no_question_at_all_is_an_error_that_names_the_first_problem(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_missing_media_name_the_licences_and_the_recipe_of_the_manifest(tmp_path
     assert "it is from Ego4D" in release.missing("clip_1")
     assert "ffmpeg -ss 60" in release.missing("clip_1")
     assert "EPIC-KITCHENS" in release.missing("clip_9")
-    assert [one.key for one in release.problems] == ["line 2", "line 3"]
+    assert [problem.key for problem in release.problems] == ["line 2", "line 3"]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_what_is_written_is_read_back(hidden: list[Example], tmp_path: Path, nam
     assert isinstance(
         json.loads(path.read_text().splitlines()[0] if name.endswith("l") else path.read_text()), dict | list
     )
-    assert [one.name for one in path.parent.iterdir()] == [name]
+    assert [file.name for file in path.parent.iterdir()] == [name]
 
 
 def test_what_is_no_submission_of_this_benchmark_is_refused(hidden: list[Example]) -> None:
@@ -103,15 +103,15 @@ def test_a_submission_is_scored_over_the_answers_that_lie_beside_it(
     task = Cot()
     samples = [answered(example, "B", "At 99:00 it happens.") for example in dev[1:]]
     write_submission(submission_lines([*samples, Scored(dev[0], None)]), tmp_path / "mine_submission.jsonl")
-    (found,) = get_benchmark("egocot").formats["egocot_submission"](tmp_path)
-    assert (found.model, found.task, len(found.examples)) == ("mine_submission", Cot, len(dev))
+    (recorded,) = get_benchmark("egocot").formats["egocot_submission"](tmp_path)
+    assert (recorded.model, recorded.task, len(recorded.examples)) == ("mine_submission", Cot, len(dev))
     read = {}
-    for example, answer in zip(found.examples, found.answers, strict=True):
+    for example, answer in zip(recorded.examples, recorded.answers, strict=True):
         parsed = task.parse(str(answer.text), example.inputs, BoxFormat())
         read[example.example_id] = Scored(example, parsed if isinstance(parsed, Prediction) else None)
     assert read[dev[0].example_id].prediction is None
     figures = task.aggregate(list(read.values()))
-    assert figures["accuracy"] == sum(one.target["answer"] == "B" for one in dev[1:]) / len(dev)
+    assert figures["accuracy"] == sum(example.target["answer"] == "B" for example in dev[1:]) / len(dev)
     assert figures["contradiction_rate"] == 0.0  # nobody knows how long the videos are
     with pytest.raises(DataError, match="no submission file"):
         get_benchmark("egocot").formats["egocot_submission"](mini_root)

@@ -38,7 +38,7 @@ def graph_document(
     """An annotation file of these objects (id to category), apart from each other, and seen throughout unless `seen`
     says otherwise."""
     seen, boxes = seen or {}, boxes or {}
-    places = {name: boxes.get(name, place) for name, place in zip(objects, _PLACES, strict=False)}
+    places = {name: boxes.get(name, default) for name, default in zip(objects, _PLACES, strict=False)}
 
     def box_of(name: str, frame: int) -> Box | None:
         return places[name] if any(start <= frame < end for start, end in seen.get(name, [(0, frames)])) else None

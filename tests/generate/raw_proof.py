@@ -124,14 +124,16 @@ def _nothing_else(video: RawVideo, said: Said) -> Truth:
             )
         ]
         joined = any(
-            {item, own} == set(pair) and row.start < said["end"] and row.end > said["start"]
-            for own in named
+            {item, object_id} == set(pair) and row.start < said["end"] and row.end > said["start"]
+            for object_id in named
             for pair, rows in video.places.items()
             for row in rows
         )
         if len(met) >= len(said["shown"]) / 2 and not joined:
             touched.add(item)
-    return all(any(item == own or video.is_part(item, own) for own in named) for item in touched) or None
+    return (
+        all(any(item == object_id or video.is_part(item, object_id) for object_id in named) for item in touched) or None
+    )
 
 
 def _hand_at_work(video: RawVideo, said: Said) -> Truth:

@@ -149,11 +149,11 @@ class RawVideo:
             return False
         key = min(first, second), max(first, second), frame
         if key not in self._apart:
-            one, other = self.mask(first, frame), self.mask(second, frame)
-            if not one.any() or not other.any():
+            first_mask, other = self.mask(first, frame), self.mask(second, frame)
+            if not first_mask.any() or not other.any():
                 self._apart[key] = True
             else:
-                self._apart[key] = bool(distance_transform_edt(~one)[other].min() > APART * self.width * 0.99)
+                self._apart[key] = bool(distance_transform_edt(~first_mask)[other].min() > APART * self.width * 0.99)
         return self._apart[key]
 
     # Rows in time

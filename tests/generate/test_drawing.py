@@ -59,13 +59,13 @@ def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp
 def test_of_one_event_a_subtask_asks_once_and_counts_the_others() -> None:
     tally = Tally()
     asked = [candidate(at, answer=answer) for at in range(10) for answer in ("empty", "full")]
-    for one in asked:
-        tally[one.subtask, DECIDED] += 1
+    for question in asked:
+        tally[question.subtask, DECIDED] += 1
     kept = once_an_event(asked, 0, tally)
-    assert sorted(one.answer_class for one in kept) == ["empty", "full"]
+    assert sorted(item.answer_class for item in kept) == ["empty", "full"]
     assert reasons_of("state", tally) == {DECIDED: 2, REPEATED: 18}
     assert kept == once_an_event(asked[::-1], 0, Tally())[::-1]
-    named = [msgspec.structs.replace(one, event=f"at {one.frames[0]}") for one in asked]
+    named = [msgspec.structs.replace(candidate, event=f"at {candidate.frames[0]}") for candidate in asked]
     assert len(once_an_event(named, 0, Tally())) == 10
 
 
@@ -112,7 +112,7 @@ def test_a_video_keeps_of_each_subtask_no_more_than_it_may_offer() -> None:
 def test_the_right_choice_stands_in_each_place_equally_often_and_all_choices_are_kept() -> None:
     drawn = [candidate(at, answer=STATES[at % 4]) for at in range(40)]
     items = with_choices(drawn, "state", lambda _: 3, seed=0)
-    assert Counter(item.correct for item in items) == {(place,): 10 for place in range(4)}
+    assert Counter(item.correct for item in items) == {(index,): 10 for index in range(4)}
     for item, source in zip(items, drawn, strict=True):
         assert item.choices[item.correct[0]] == source.right[0]
         assert {choice.text for choice in item.choices} == set(STATES)
@@ -154,11 +154,11 @@ def test_an_answer_that_is_usual_is_guessed_and_one_that_is_not_is_not(guesser: 
 
 def test_an_answer_that_the_question_gives_away_is_guessed_from_the_text_alone() -> None:
     rng = random.Random(1)
-    told = [
+    candidates = [
         asked(at % 8, f"Which of these, {STATES[at % 4]}?", tuple(rng.sample(STATES, 4)), STATES[at % 4])
         for at in range(80)
     ]
-    text, prior = guess(told, "text"), guess(told, "prior")
+    text, prior = guess(candidates, "text"), guess(candidates, "prior")
     assert text is not None
     assert prior is not None
     assert text.accuracy > 0.9

@@ -329,9 +329,9 @@ def test_every_rationale_states_what_decides_and_is_found_supported(generated: G
         checked = check_rationale(rationale, evidence, answer=record["answer"])
         assert (checked.precision, checked.recall) == (1.0, 1.0), (item.candidate.question, rationale)
         for choice in item.candidate.right:
-            own = check_rationale("\n".join(generated.argued(item, choice)), evidence)
-            assert own.findings, item.candidate.question
-            assert own.precision == 1.0, (item.candidate.question, own.findings)
+            verdicts = check_rationale("\n".join(generated.argued(item, choice)), evidence)
+            assert verdicts.findings, item.candidate.question
+            assert verdicts.precision == 1.0, (item.candidate.question, verdicts.findings)
 
 
 def test_a_rationale_that_argues_for_a_wrong_choice_is_contradicted(generated: Generated) -> None:

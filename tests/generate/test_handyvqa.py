@@ -68,9 +68,9 @@ def test_clips_have_the_frames_that_the_task_shows(tmp_path: Path, fps: int) -> 
 def test_what_is_halfway_through_a_clip_is_shown_in_its_middle_and_nothing_is_near_the_ends_of_a_video(
     scene: Scene,
 ) -> None:
-    found = clip_halfway(scene, 60)
-    assert found is not None
-    clip, frame = found
+    around = clip_halfway(scene, 60)
+    assert around is not None
+    clip, frame = around
     assert frame in clip.shown
     assert abs(frame - (clip.start + clip.stop) / 2) <= 4
     assert clip_halfway(scene, 0) is None
@@ -151,11 +151,11 @@ def test_an_object_that_shares_its_name_is_not_asked_about(tmp_path: Path) -> No
 
 
 def test_location_asks_before_and_after_of_the_same_move(scene: Scene) -> None:
-    found = {(c.question, *right(c)): c for c in asked(scene, "location") if c.frames == (55,)}
+    asked_of = {(c.question, *right(c)): c for c in asked(scene, "location") if c.frames == (55,)}
     begins, ends = (f"Where is the coffee cup when the clip {end}?" for end in ("begins", "ends"))
-    assert set(found) == {(begins, "Under the coffee machine."), (ends, "On the scale.")}
-    assert "On the scale." in wrong(found[begins, "Under the coffee machine."])
-    assert "Under the coffee machine." in wrong(found[ends, "On the scale."])
+    assert set(asked_of) == {(begins, "Under the coffee machine."), (ends, "On the scale.")}
+    assert "On the scale." in wrong(asked_of[begins, "Under the coffee machine."])
+    assert "Under the coffee machine." in wrong(asked_of[ends, "On the scale."])
 
 
 def test_what_both_hands_hold_is_not_asked_to_be_in_one_of_them(tmp_path: Path) -> None:
@@ -171,11 +171,11 @@ def test_what_both_hands_hold_is_not_asked_to_be_in_one_of_them(tmp_path: Path) 
 
 
 def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_values(scene: Scene) -> None:
-    found = {c.frames[0]: c for c in asked(scene, "state")}
-    assert right(found[60]) == ["First closed, then open, then closed again."]
-    assert right(found[95]) == ["Closed throughout."]
-    assert wrong(found[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
-    assert {c.question for c in found.values()} == {"In what state is the milk carton during the clip?"}
+    by_frame = {c.frames[0]: c for c in asked(scene, "state")}
+    assert right(by_frame[60]) == ["First closed, then open, then closed again."]
+    assert right(by_frame[95]) == ["Closed throughout."]
+    assert wrong(by_frame[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
+    assert {c.question for c in by_frame.values()} == {"In what state is the milk carton during the clip?"}
 
 
 def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> N
     ]
     objects = {**OBJECTS, "cup": ("coffee cup", (120, 150, 30, 30))}
     scene = scene_of(tmp_path, document(objects, values=[*VALUES, *filling]))
-    found = [c for c in asked(scene, "state") if right(c) == ["First empty, then being filled, then full."]]
-    assert found
-    for candidate in found:
+    candidates = [c for c in asked(scene, "state") if right(c) == ["First empty, then being filled, then full."]]
+    assert candidates
+    for candidate in candidates:
         assert "First empty, then full." not in wrong(candidate)
         assert "First full, then empty." in wrong(candidate)
 
@@ -270,9 +270,9 @@ def test_masks_of_the_release_are_those_of_the_graph(small_kitchen: Path, releas
 @pytest.mark.full
 def test_the_oracle_is_perfect(generated: Path, tmp_path: Path) -> None:
     build(generated / "handyvqa", tmp_path / "built", benchmark="handyvqa", sampling={"frames": 4}, cache=False)
-    found = evaluate(tmp_path / "built", "oracle", out=tmp_path / "runs", benchmark="handyvqa", task="all", runs=1)
-    assert len(found.runs) == len(BENCHMARK.tasks)
-    for run in found.runs:
+    evaluation = evaluate(tmp_path / "built", "oracle", out=tmp_path / "runs", benchmark="handyvqa", task="all", runs=1)
+    assert len(evaluation.runs) == len(BENCHMARK.tasks)
+    for run in evaluation.runs:
         assert run.results.figures[run.task.primary].mean == 1.0
 
 

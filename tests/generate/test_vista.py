@@ -190,7 +190,9 @@ def test_videos_have_one_rate_and_are_as_long_as_their_clips(generated: Path, sm
     lines = [json.loads(line) for line in (generated / "vista.items.jsonl").read_text().splitlines()]
     release = open_release(generated / "vista")
     videos = {
-        video.video_id: release.video_path(video.video_id) for own in release.sets.values() for video in own.videos
+        video.video_id: release.video_path(video.video_id)
+        for problem_set in release.sets.values()
+        for video in problem_set.videos
     }
     assert len(videos) == len(lines)
     for line in lines[::10]:

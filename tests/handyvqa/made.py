@@ -29,15 +29,15 @@ def record(item_id: str = "action_0000", **changes: Any) -> dict[str, Any]:
 
 def write_lines(path: Path, records: Sequence[object]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
 
 def write_folder(folder: Path, frames: int = 20, size: tuple[int, int] = (WIDTH, HEIGHT)) -> Path:
     """Frame i is grey of the value 10 * i."""
     folder.mkdir(parents=True)
-    for place in range(frames):
-        Image.new("RGB", size, (10 * place,) * 3).save(folder / f"{place:06d}.png")
+    for index in range(frames):
+        Image.new("RGB", size, (10 * index,) * 3).save(folder / f"{index:06d}.png")
     return folder
 
 
@@ -69,7 +69,7 @@ def question(
         example_id=item_id,
         benchmark="handyvqa",
         task=task.name,
-        label="; ".join(options[place] for place in correct),
+        label="; ".join(options[index] for index in correct),
         frames=tuple(FrameRef(video or f"{item_id}_frames", index) for index in range(3)),
         inputs={"question": "Which?", "options": list(options)},
         target={"correct": list(correct)},

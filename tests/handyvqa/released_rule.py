@@ -23,7 +23,7 @@ def places_named(record: Record) -> list[int]:
     output = record["inference"]["output"].strip().lower().replace(".", "")
     letters = {letter for letter, bracket in pairwise(output) if bracket == ")"}
     places = {ord(letter) - ord("a") for letter in letters if "a" <= letter <= "z"}
-    return sorted(place for place in places if place < len(record["options"]))
+    return sorted(index for index in places if index < len(record["options"]))
 
 
 def is_right(record: Record) -> bool | None:
@@ -37,12 +37,12 @@ def is_right(record: Record) -> bool | None:
 def ranked(record: Record) -> tuple[list[int], list[float]] | None:
     """Labels and scores of the options of an objects question; None where it does not count."""
     count = len(record["options"])
-    labels = [int(place in record["correct_idx"]) for place in range(count)]
+    labels = [int(index in record["correct_idx"]) for index in range(count)]
     scores = record["inference"].get("inferred_scores")
     if scores is not None:
         return labels, list(scores)
     places = places_named(record)
-    return (labels, [float(place in places) for place in range(count)]) if places else None
+    return (labels, [float(index in places) for index in range(count)]) if places else None
 
 
 def official_figures(records: Iterable[Record]) -> dict[str, float]:

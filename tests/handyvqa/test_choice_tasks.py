@@ -30,7 +30,7 @@ ANSWERS = st.one_of(
 
 
 def run_of(task: Task, answers: Sequence[str | None], truths: Sequence[Sequence[int]], n: int = 6) -> list[Scored]:
-    options = [f"thing {place}" for place in range(n)]
+    options = [f"thing {index}" for index in range(n)]
     examples = [question(type(task), options, sorted(set(truth)), f"q{k}") for k, truth in enumerate(truths)]
     return [answered(task, example, text) for example, text in zip(examples, answers, strict=True)]
 
@@ -46,9 +46,9 @@ def test_accuracy_is_that_of_the_released_rule(rows: list[tuple[str | None, int]
     figures = ACTION.aggregate(run_of(ACTION, answers, truths))
     right = answered_count = 0
     for text, (truth,) in zip(answers, truths, strict=True):
-        found = letters_by_the_released_rule(text or "")
-        answered_count += bool(found)
-        right += bool(found) and found[0] == "abcdef"[truth]
+        letters = letters_by_the_released_rule(text or "")
+        answered_count += bool(letters)
+        right += bool(letters) and letters[0] == "abcdef"[truth]
     assert figures["accuracy"] == (right / answered_count if answered_count else 0.0)
     assert figures["accuracy_counted"] == right / len(rows)
     assert figures["coverage"] == answered_count / len(rows)
@@ -63,11 +63,11 @@ def test_average_precision_is_that_of_scikit_learn_over_all_options(rows: list[t
     labels_all: list[int] = []
     scores_all: list[int] = []
     for text, truth in zip(answers, truths, strict=True):
-        found = letters_by_the_released_rule(text or "")
-        mine = [int(place in truth) for place in range(6)]
-        said = [int(letter in found) for letter in "abcdef"]
+        letters = letters_by_the_released_rule(text or "")
+        mine = [int(index in truth) for index in range(6)]
+        said = [int(letter in letters) for letter in "abcdef"]
         labels_all, scores_all = labels_all + mine, scores_all + said
-        if found:
+        if letters:
             labels, scores = labels + mine, scores + said
     expected = average_precision_score(labels, scores) if labels else 0.0
     assert figures["average_precision"] == pytest.approx(expected)
@@ -80,7 +80,7 @@ def test_scores_of_a_dual_encoder_rank_all_options_together() -> None:
     scores = [[round(rng.uniform(-1, 1), 6) for _ in range(6)] for _ in truths]
     answers = [write_scores(dict(zip("ABCDEF", row, strict=True))) for row in scores]
     figures = OBJECTS.aggregate(run_of(OBJECTS, answers, truths))
-    labels = [int(place in truth) for truth in truths for place in range(6)]
+    labels = [int(index in truth) for truth in truths for index in range(6)]
     expected = average_precision_score(labels, np.concatenate(scores))
     assert figures["average_precision"] == pytest.approx(expected)
     accuracy = np.mean([int(np.argmax(row)) == truth for row, (truth,) in zip(scores, truths, strict=True)])
@@ -153,20 +153,20 @@ def test_resampled_figures_are_those_of_the_samples_drawn(rows: list[tuple[str |
 @pytest.mark.full
 @pytest.mark.parametrize("task", CHOICE_TASKS, ids=lambda task: task.name)
 def test_the_oracle_is_right_and_chance_is_chance(task: type[Task]) -> None:
-    one, rng = task(), random.Random(1)
+    action, rng = task(), random.Random(1)
     truths = [sorted(rng.sample(range(5), 1 if task is not Objects else 1 + k % 3)) for k in range(4000)]
     examples = [question(task, CUPS, truth, f"q{k}") for k, truth in enumerate(truths)]
-    oracle = [answered(one, example, one.reference_answer(example, BOXES)) for example in examples[:50]]
-    figures = one.aggregate(oracle)
-    assert figures[one.primary] == 1.0
+    oracle = [answered(action, example, action.reference_answer(example, BOXES)) for example in examples[:50]]
+    figures = action.aggregate(oracle)
+    assert figures[action.primary] == 1.0
     assert figures["coverage"] == figures["coverage_strict"] == 1.0
-    chance = [answered(one, e, one.random_answer(e, random.Random(k), BOXES)) for k, e in enumerate(examples)]
+    chance = [answered(action, e, action.random_answer(e, random.Random(k), BOXES)) for k, e in enumerate(examples)]
     expected = 1 / 5 if task is not Objects else sum(map(len, truths)) / (5 * len(truths))
-    assert one.aggregate(chance)[one.primary] == pytest.approx(expected, abs=0.02)
+    assert action.aggregate(chance)[action.primary] == pytest.approx(expected, abs=0.02)
 
 
 def test_the_prior_answers_the_place_that_is_right_most_often_elsewhere() -> None:
-    others = [question(Action, CUPS, [place], f"o{k}") for k, place in enumerate((3, 3, 1, 4, 4))]
+    others = [question(Action, CUPS, [index], f"o{k}") for k, index in enumerate((3, 3, 1, 4, 4))]
     mine = question(Action, CUPS[:4], [0])
     assert ACTION.prior_answer(mine, others, BOXES) == "(D) a green cup"
     assert ACTION.prior_answer(mine, [], BOXES) == "(A) a white cup"
@@ -186,7 +186,7 @@ def test_a_prompt_shows_the_images_first_and_every_option() -> None:
 
 
 def test_a_prompt_does_not_depend_on_the_truth() -> None:
-    prompts = {ACTION.prompt(question(Action, CUPS, [place]), BOXES) for place in range(5)}
+    prompts = {ACTION.prompt(question(Action, CUPS, [index]), BOXES) for index in range(5)}
     assert len(prompts) == 1
 
 

@@ -18,9 +18,9 @@ from tests.releases import write_video
 MASK = rectangle(10, 10, 40, 30)
 
 
-def indices(found: Example | SkippedExample) -> list[int]:
-    assert isinstance(found, Example), found
-    return [frame.frame_index for frame in found.frames]
+def indices(item: Example | SkippedExample) -> list[int]:
+    assert isinstance(item, Example), item
+    return [frame.frame_index for frame in item.frames]
 
 
 def derive(root: Path, *records: dict[str, Any], frames: int = 16, **more: Any) -> list[Example | SkippedExample]:
@@ -49,14 +49,14 @@ def test_a_folder_named_after_the_record_is_its_clip(tmp_path: Path) -> None:
     assert example.evidence == {"file": "action.jsonl", "row": 0}
 
 
-@pytest.mark.parametrize("place", ["action_0000.mp4", "action/action_0000.mp4"])
-def test_a_video_named_after_the_record_is_its_clip(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("name", ["action_0000.mp4", "action/action_0000.mp4"])
+def test_a_video_named_after_the_record_is_its_clip(tmp_path: Path, name: str) -> None:
     (tmp_path / "action").mkdir()
-    write_video(tmp_path / place, frames=5)
+    write_video(tmp_path / name, frames=5)
     (example,) = derive(tmp_path, record())
     assert indices(example) == [0, 1, 2, 3, 4]  # fewer than 16: all of them
     assert isinstance(example, Example)
-    assert example.video_id == place
+    assert example.video_id == name
 
 
 def test_a_clip_is_five_seconds_around_its_centre(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_an_absent_or_damaged_clip_is_skipped_by_name_and_never_scored(tmp_path:
     late = {"video": "e.mp4", "centre_seconds": 60.0}
     write_video(tmp_path / "e.mp4", frames=10)
     write_folder(tmp_path / "f_frames", 3)
-    found = derive(tmp_path, record("a"), record("c"), record("d"), record("e", clip=late), record("f"))
-    *skipped, good = found
+    items = derive(tmp_path, record("a"), record("c"), record("d"), record("e", clip=late), record("f"))
+    *skipped, good = items
     assert indices(good) == [0, 1, 2]
     reasons = [item.reason for item in skipped if isinstance(item, SkippedExample)]
     assert len(reasons) == 4
@@ -122,12 +122,12 @@ def test_examples_come_by_id_and_can_be_chosen_by_video_and_split(tmp_path: Path
     for name in ("action_2", "action_10", "action_1"):
         write_folder(tmp_path / f"{name}_frames", 2)
     records = [record("action_10"), record("action_1", split="train"), record("action_2")]
-    names = [found.example_id for found in derive(tmp_path, *records) if isinstance(found, Example)]
+    names = [item.example_id for item in derive(tmp_path, *records) if isinstance(item, Example)]
     assert names == ["action_1", "action_2", "action_10"]
     chosen = derive(tmp_path, *records, videos=["action_2_frames"])
-    assert [found.example_id for found in chosen if isinstance(found, Example)] == ["action_2"]
+    assert [item.example_id for item in chosen if isinstance(item, Example)] == ["action_2"]
     chosen = derive(tmp_path, *records, splits=["train"])
-    assert [found.example_id for found in chosen if isinstance(found, Example)] == ["action_1"]
+    assert [item.example_id for item in chosen if isinstance(item, Example)] == ["action_1"]
 
 
 def test_another_benchmarks_release_is_refused() -> None:
@@ -144,25 +144,25 @@ def test_another_benchmarks_release_is_refused() -> None:
 def segmented(root: Path, *moments: dict[str, Any], clip: dict[str, Any] | None = None) -> Example | SkippedExample:
     annotated = [{**moment, "targets": [target(1, MASK)]} for moment in moments]
     write_lines(root / "rvos_parts.jsonl", [record("parts_0000", annotated=annotated, clip=clip)])
-    (found,) = examples_of(RvosParts(), open_release(root, None))
-    return found
+    (item,) = examples_of(RvosParts(), open_release(root, None))
+    return item
 
 
 def test_annotated_frames_are_always_shown(tmp_path: Path) -> None:
     write_folder(tmp_path / "parts_0000_frames", 100, (WIDTH, HEIGHT))
-    found = segmented(tmp_path, {"frame": 50}, {"frame": 1}, {"frame": 98})
-    assert isinstance(found, Example)
-    assert len(found.frames) == 16
-    places = found.inputs["frames"]
-    assert [found.frames[place].frame_index for place in places] == [1, 50, 98]  # type: ignore[index, union-attr]
+    item = segmented(tmp_path, {"frame": 50}, {"frame": 1}, {"frame": 98})
+    assert isinstance(item, Example)
+    assert len(item.frames) == 16
+    places = item.inputs["frames"]
+    assert [item.frames[index].frame_index for index in places] == [1, 50, 98]  # type: ignore[index, union-attr]
 
 
 def test_annotated_seconds_are_of_the_whole_video(tmp_path: Path) -> None:
     write_video(tmp_path / "long.mp4", frames=240, size=(WIDTH, HEIGHT))
-    found = segmented(tmp_path, {"second": 3.0}, {"frame": 123}, clip={"video": "long.mp4", "centre_seconds": 4.0})
-    assert isinstance(found, Example)
-    places = found.inputs["frames"]
-    assert [found.frames[place].frame_index for place in places] == [90, 123]  # type: ignore[index, union-attr]
+    item = segmented(tmp_path, {"second": 3.0}, {"frame": 123}, clip={"video": "long.mp4", "centre_seconds": 4.0})
+    assert isinstance(item, Example)
+    places = item.inputs["frames"]
+    assert [item.frames[index].frame_index for index in places] == [90, 123]  # type: ignore[index, union-attr]
 
 
 @pytest.mark.parametrize(
@@ -170,23 +170,23 @@ def test_annotated_seconds_are_of_the_whole_video(tmp_path: Path) -> None:
     [
         ([{"frame": 20}], (WIDTH, HEIGHT), "the annotated frame 20 is outside of the clip, 0 to 19"),
         ([{"frame": 3}], (WIDTH, HEIGHT + 2), "its frames are 96x66 px, the masks 96x64"),
-        ([{"frame": place} for place in range(17)], (WIDTH, HEIGHT), "17 frames must be shown, but only 16"),
+        ([{"frame": index} for index in range(17)], (WIDTH, HEIGHT), "17 frames must be shown, but only 16"),
     ],
 )
 def test_annotations_that_do_not_fit_the_clip_are_skipped(
     tmp_path: Path, moments: list[dict[str, int]], size: tuple[int, int], reason: str
 ) -> None:
     write_folder(tmp_path / "parts_0000_frames", 20, size)
-    found = segmented(tmp_path, *moments)
-    assert isinstance(found, SkippedExample)
-    assert reason in found.reason
+    item = segmented(tmp_path, *moments)
+    assert isinstance(item, SkippedExample)
+    assert reason in item.reason
 
 
 def test_max_side_scales_images_down_and_never_up(tmp_path: Path) -> None:
     write_folder(tmp_path / "action_0000_frames", 3)
     (example,) = derive(tmp_path, record())
     assert isinstance(example, Example)
-    frames = [np.full((HEIGHT, WIDTH, 3), 10 * place, np.uint8) for place in range(3)]
+    frames = [np.full((HEIGHT, WIDTH, 3), 10 * index, np.uint8) for index in range(3)]
     for side, size in ((48, (48, 32)), (None, (WIDTH, HEIGHT)), (500, (WIDTH, HEIGHT))):
         task = Action(options={"max_side": side})
         shown = task.shown(example, task.images(example, frames))

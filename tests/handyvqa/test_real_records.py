@@ -49,12 +49,12 @@ def records() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def recorded(records: list[dict[str, Any]]) -> dict[str, RecordedAnswers]:
     del records  # only for its skip
-    return {found.task.name: found for found in read_outputs(SAMPLE)}
+    return {outputs.task.name: outputs for outputs in read_outputs(SAMPLE)}
 
 
-def figures_of(found: RecordedAnswers) -> dict[str, Json]:
-    task, texts = found.task(), {answer.example_id: answer.text for answer in found.answers}
-    return task.aggregate([answered(task, example, texts[example.example_id]) for example in found.examples])
+def figures_of(outputs: RecordedAnswers) -> dict[str, Json]:
+    task, texts = outputs.task(), {answer.example_id: answer.text for answer in outputs.answers}
+    return task.aggregate([answered(task, example, texts[example.example_id]) for example in outputs.examples])
 
 
 def test_all_records_load_without_a_problem(records: list[dict[str, Any]]) -> None:
@@ -65,25 +65,25 @@ def test_all_records_load_without_a_problem(records: list[dict[str, Any]]) -> No
 
 
 def test_awkward_real_outputs_are_read_as_a_person_reads_the_rules(recorded: dict[str, RecordedAnswers]) -> None:
-    found = {}
-    for one in recorded.values():
-        task, examples = one.task(), {example.example_id: example for example in one.examples}
-        for answer in one.answers:
+    readings = {}
+    for outputs in recorded.values():
+        task, examples = outputs.task(), {example.example_id: example for example in outputs.examples}
+        for answer in outputs.answers:
             if answer.example_id in BY_HAND:
                 example = examples[answer.example_id]
                 parsed = task.parse(answer.text or "", example.inputs, BOXES)
                 assert isinstance(parsed, Prediction)
                 reading = LetterReading.of(parsed)
-                right = "".join("ABCDEFGHIJK"[place] for place in example.target["correct"])  # type: ignore[union-attr]
+                right = "".join("ABCDEFGHIJK"[index] for index in example.target["correct"])  # type: ignore[union-attr]
                 strict = "".join(sorted(reading.strict or ()))
-                found[answer.example_id] = ("".join(reading.released), strict, right)
-    assert found == BY_HAND
+                readings[answer.example_id] = ("".join(reading.released), strict, right)
+    assert readings == BY_HAND
 
 
 def test_the_six_figures_are_those_of_a_transcription_of_the_released_script(
     records: list[dict[str, Any]], recorded: dict[str, RecordedAnswers]
 ) -> None:
-    figures = {name: figures_of(found)[found.task.primary] for name, found in recorded.items()}
+    figures = {name: figures_of(outputs)[outputs.task.primary] for name, outputs in recorded.items()}
     assert len(figures) == 6
     assert figures == pytest.approx(official_figures(records), abs=1e-12)
 
@@ -91,10 +91,10 @@ def test_the_six_figures_are_those_of_a_transcription_of_the_released_script(
 def test_one_file_an_item_gives_the_same_figures(
     records: list[dict[str, Any]], recorded: dict[str, RecordedAnswers], tmp_path: Path
 ) -> None:
-    for one in records:
-        folder = tmp_path / one["category"]
+    for record in records:
+        folder = tmp_path / record["category"]
         folder.mkdir(exist_ok=True)
-        public = {key: one[key] for key in ("question", "options", "inference", "correct_idx")}
-        (folder / f"{one['id']}.json").write_text(json.dumps(public))
-    again = {found.task.name: figures_of(found) for found in read_outputs(tmp_path)}
-    assert again == {name: figures_of(found) for name, found in recorded.items()}
+        public = {key: record[key] for key in ("question", "options", "inference", "correct_idx")}
+        (folder / f"{record['id']}.json").write_text(json.dumps(public))
+    again = {outputs.task.name: figures_of(outputs) for outputs in read_outputs(tmp_path)}
+    assert again == {name: figures_of(outputs) for name, outputs in recorded.items()}

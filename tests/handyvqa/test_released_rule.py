@@ -20,10 +20,10 @@ LETTERS = [*ascii_uppercase, "AA", "27", "1"]
 def figures(path: Path) -> dict[str, float]:
     """The primary figures of those categories of which anything was answered."""
     primary = {}
-    for found in read_outputs(path):
-        task, texts = found.task(), {answer.example_id: answer for answer in found.answers}
+    for outputs in read_outputs(path):
+        task, texts = outputs.task(), {answer.example_id: answer for answer in outputs.answers}
         texts = {name: answer for name, answer in texts.items() if not answer.error}
-        samples = [answered(task, e, texts[e.example_id].text) for e in found.examples if e.example_id in texts]
+        samples = [answered(task, e, texts[e.example_id].text) for e in outputs.examples if e.example_id in texts]
         whole = task.aggregate(samples)
         if whole["coverage"]:
             primary[task.name] = float(str(whole[task.primary]))
@@ -33,7 +33,7 @@ def figures(path: Path) -> dict[str, float]:
 def made(rng: random.Random, number: int, category: str) -> dict[str, Any]:
     """A record with whatever awkwardness the dice give it."""
     count = rng.choice([1, 2, 5, 5, 5, 6, 7, 11, 26, 27, 40])
-    options = [f"thing {place}" for place in range(count)]
+    options = [f"thing {index}" for index in range(count)]
     if rng.random() < 0.3:
         options[rng.randrange(count)] = rng.choice(["", "  ", options[0]])
     correct = [rng.randrange(count) for _ in range(1 if category != "objects" else rng.randint(1, 5))]
@@ -108,7 +108,7 @@ def test_inferred_scores_are_never_looked_at_where_one_option_is_right(tmp_path:
 
 def test_a_public_record_with_blank_texts_is_a_sample_and_a_warning_that_says_so(tmp_path: Path) -> None:
     record = {"id": "a", "options": ["cup", "", "jug"], "correct_idx": [1], "inference": {"output": "(B)"}}
-    (found,) = read_outputs(write_lines(tmp_path / "action.jsonl", [record]))
-    assert [example.example_id for example in found.examples] == ["a"]
-    assert [problem.severity for problem in found.problems] == ["warning"] * 2
-    assert all("a is kept" in problem.what and "left out" not in problem.what for problem in found.problems)
+    (outputs,) = read_outputs(write_lines(tmp_path / "action.jsonl", [record]))
+    assert [example.example_id for example in outputs.examples] == ["a"]
+    assert [problem.severity for problem in outputs.problems] == ["warning"] * 2
+    assert all("a is kept" in problem.what and "left out" not in problem.what for problem in outputs.problems)

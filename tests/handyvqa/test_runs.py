@@ -37,9 +37,9 @@ def dataset(root: Path, made_once: MadeOnce) -> Path:
 def test_other_baselines_run(dataset: Path, tmp_path: Path) -> None:
     for model in ("chance", "prior"):
         settings = {"benchmark": "handyvqa", "task": "objects,rvos_parts"}
-        found = evaluate(dataset, model, out=tmp_path / model, runs=1, **settings)
-        assert len(found.runs) == 2
-        for run in found.runs:
+        evaluation = evaluate(dataset, model, out=tmp_path / model, runs=1, **settings)
+        assert len(evaluation.runs) == 2
+        for run in evaluation.runs:
             assert 0 <= run.results.figures[run.task.primary].mean <= 1
 
 
@@ -47,8 +47,8 @@ def test_other_baselines_run(dataset: Path, tmp_path: Path) -> None:
 def test_tiny_models_answer_every_kind_of_question(dataset: Path, tmp_path: Path, model: str) -> None:
     tasks = "objects" if model == "tiny" else "action,objects"
     settings = {"benchmark": "handyvqa", "task": tasks, "option": ["max_side=32"], "max_new_tokens": 4}
-    found = evaluate(dataset, model, out=tmp_path, runs=1, limit=1, **settings)
-    for run in found.runs:
+    evaluation = evaluate(dataset, model, out=tmp_path, runs=1, limit=1, **settings)
+    for run in evaluation.runs:
         assert run.results.coverage.scored == 1
         if model == "dual:tiny":
             assert all(sample.prediction is not None for sample in run.samples)
@@ -66,8 +66,8 @@ def test_options_change_what_is_shown_of_frozen_images(dataset: Path, tmp_path: 
     )
     (run,) = frame_wise.runs
     assert run.results.figures["J_and_F"].mean == 1.0
-    for place, example in enumerate(run.examples.examples):
-        images = run.examples[place].images(run.task)
+    for index, example in enumerate(run.examples.examples):
+        images = run.examples[index].images(run.task)
         assert len(images) == len(example.inputs["frames"])  # type: ignore[arg-type]
         assert {max(image.size) for image in images} == {32}
 
@@ -76,7 +76,7 @@ def test_recorded_masks_of_the_truth_score_one(root: Path, release: HandyvqaRele
     records = []
     for line in (root / "rvos_parts.jsonl").read_text().splitlines():
         record = json.loads(line)
-        (question,) = [one for one in release.questions["rvos_parts"] if one.item_id == record["id"]]
+        (question,) = [question for question in release.questions["rvos_parts"] if question.item_id == record["id"]]
         if all(frame.moment.frame is not None for frame in question.annotated):
             masks = [
                 {"frame": frame.moment.frame, "rle": {"size": frame.mask.size, "counts": frame.mask.counts}}

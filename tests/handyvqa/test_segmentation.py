@@ -40,7 +40,7 @@ def example_of(masks: dict[int, Mask], name: str = "q") -> Example:
         benchmark="handyvqa",
         task="rvos_objects",
         label="cup; jug",
-        frames=tuple(FrameRef(f"{name}_frames", 10 * place) for place in range(FRAMES)),
+        frames=tuple(FrameRef(f"{name}_frames", 10 * index) for index in range(FRAMES)),
         inputs={
             "query": "What is lifted?",
             "frame_count": FRAMES,
@@ -50,7 +50,7 @@ def example_of(masks: dict[int, Mask], name: str = "q") -> Example:
         },
         target={
             "phrases": ["cup", "jug"],
-            "masks": [{"frame": place, "rle": rle(masks[place])} for place in sorted(masks)],
+            "masks": [{"frame": index, "rle": rle(masks[index])} for index in sorted(masks)],
         },
         metadata={"split": "test", "n_frames": FRAMES},
     )
@@ -81,18 +81,18 @@ def test_masks_are_read_out_of_prose_and_fences() -> None:
         f"Here [1, 2] they are:\n```json\n{answer}\n```\nDone.",
         f"First I thought {said((1, LAST))}. {answer}",
     ):
-        found = pixels(read(text))
-        assert sorted(found) == [1, 4]
-        np.testing.assert_array_equal(found[1], FIRST)
-        np.testing.assert_array_equal(found[4], LAST)
+        masks = pixels(read(text))
+        assert sorted(masks) == [1, 4]
+        np.testing.assert_array_equal(masks[1], FIRST)
+        np.testing.assert_array_equal(masks[4], LAST)
 
 
 def test_masks_of_one_frame_are_united_and_other_frames_passed_over() -> None:
     prediction = read(said((1, FIRST), (1, LAST), (3, LAST)))
     assert prediction.dropped == 0
-    found = pixels(prediction)
-    assert list(found) == [1]
-    np.testing.assert_array_equal(found[1], FIRST | LAST)
+    masks = pixels(prediction)
+    assert list(masks) == [1]
+    np.testing.assert_array_equal(masks[1], FIRST | LAST)
 
 
 def test_an_empty_list_says_that_nothing_is_there() -> None:
@@ -180,17 +180,17 @@ def test_scores_of_samples_are_the_metric_over_all_frames_together(seed: int) ->
     rng = np.random.default_rng(seed)
     samples, predictions, references = [], [], []
     for number in range(4):
-        true = {place: random_mask(rng) for place in (0, 2, 5)[: rng.integers(1, 4)]}
+        true = {index: random_mask(rng) for index in (0, 2, 5)[: rng.integers(1, 4)]}
         example = example_of(true, f"q{number}")
-        answer = {place: random_mask(rng) for place in true if rng.random() < 0.8}
-        references.append([true[place] for place in true])
+        answer = {index: random_mask(rng) for index in true if rng.random() < 0.8}
+        references.append([true[index] for index in true])
         if rng.random() < 0.2:
             samples.append(Scored(example, None))
             predictions.append(None)
             continue
         samples.append(Scored(example, read(said(*answer.items()), example)))
         empty = np.zeros((HEIGHT, WIDTH), bool)
-        predictions.append([answer.get(place, empty) for place in true])
+        predictions.append([answer.get(index, empty) for index in true])
     expected = region_boundary(predictions, references)
     figures = TASK.aggregate(samples)
     assert figures["J"] == pytest.approx(expected["frame_J_mean"])
@@ -211,10 +211,10 @@ def test_scores_of_samples_are_the_metric_over_all_frames_together(seed: int) ->
 @pytest.mark.parametrize("mode", ["sequential", "frame_wise"])
 @pytest.mark.parametrize("side", [None, 48])
 def test_the_oracle_scores_one_by_every_option(task: type[Task], mode: str, side: int | None) -> None:
-    one = task(options={"mode": mode, "max_side": side})
-    answer = one.reference_answer(EXAMPLE, BOXES)
-    validate(json.loads(answer), one.answer_schema(EXAMPLE))
-    figures = one.aggregate([Scored(EXAMPLE, read(answer, EXAMPLE, one))])
+    reader = task(options={"mode": mode, "max_side": side})
+    answer = reader.reference_answer(EXAMPLE, BOXES)
+    validate(json.loads(answer), reader.answer_schema(EXAMPLE))
+    figures = reader.aggregate([Scored(EXAMPLE, read(answer, EXAMPLE, reader))])
     wanted = ("J", "F", "J_and_F", "J_recall", "coverage", "frame_coverage")
     assert {name: figures[name] for name in wanted} == dict.fromkeys(wanted, 1.0)
 
@@ -239,7 +239,7 @@ def test_the_prior_is_the_median_box_of_other_videos() -> None:
 
 
 def test_frame_wise_shows_annotated_frames_alone_and_numbers_them_anew() -> None:
-    images = [Image.new("RGB", (WIDTH, HEIGHT), (place,) * 3) for place in range(FRAMES)]
+    images = [Image.new("RGB", (WIDTH, HEIGHT), (index,) * 3) for index in range(FRAMES)]
     frame_wise = RvosObjects(options={"mode": "frame_wise"})
     assert [image.getpixel((0, 0))[0] for image in frame_wise.shown(EXAMPLE, images)] == [1, 4]  # type: ignore[index]
     assert len(TASK.shown(EXAMPLE, images)) == FRAMES
@@ -279,8 +279,8 @@ def test_a_mask_of_the_image_shown_is_brought_to_the_size_annotated() -> None:
     thin = RvosObjects(options={"max_side": 48})
     assert "[32, 48]" in thin.prompt(EXAMPLE, BOXES).as_text()
     half = rectangle(5, 5, 20, 15, (32, 48))
-    found = pixels(read(said((1, half)), EXAMPLE, thin))
-    np.testing.assert_array_equal(found[1], FIRST)
+    masks = pixels(read(said((1, half)), EXAMPLE, thin))
+    np.testing.assert_array_equal(masks[1], FIRST)
     assert read(said((1, half)), EXAMPLE, TASK).dropped == 1
 
 

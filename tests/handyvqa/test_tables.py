@@ -39,16 +39,16 @@ def model(
     return [
         ModelSamples(
             name,
-            (one := task()),
-            tuple(run_of(one, [rng.choice([True, True, False, None]) for _ in range(30)], frames) for _ in range(2)),
+            (reader := task()),
+            tuple(run_of(reader, [rng.choice([True, True, False, None]) for _ in range(30)], frames) for _ in range(2)),
         )
         for task in tasks
     ]
 
 
-def table(found: Sequence[PaperTable | PaperChart], title: str) -> PaperTable:
-    (one,) = [item for item in found if isinstance(item, PaperTable) and item.title.startswith(title)]
-    return one
+def table(shown: Sequence[PaperTable | PaperChart], title: str) -> PaperTable:
+    (match,) = [item for item in shown if isinstance(item, PaperTable) and item.title.startswith(title)]
+    return match
 
 
 def value(cell: object) -> float:
@@ -57,9 +57,9 @@ def value(cell: object) -> float:
 
 def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
     entries = model("m", 1)
-    one = table(paper_tables(entries), "Table 4: accuracy")
-    (row,) = one.rows
-    cells = dict(zip(one.columns, row, strict=True))
+    paper_table = table(paper_tables(entries), "Table 4: accuracy")
+    (row,) = paper_table.rows
+    cells = dict(zip(paper_table.columns, row, strict=True))
     means = []
     for entry in entries:
         figures = [entry.task.aggregate(run) for run in entry.runs]
@@ -75,12 +75,12 @@ def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
 
 
 def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -> None:
-    found = paper_tables([*model("m", 1), *model("n", 2, tasks=[Action])])
-    for item in found:
+    items = paper_tables([*model("m", 1), *model("n", 2, tasks=[Action])])
+    for item in items:
         if isinstance(item, PaperTable):
             assert {len(row) for row in item.rows} == {len(item.columns)}
-    one = table(found, "Table 4: accuracy")
-    cells = dict(zip(one.columns, one.rows[1], strict=True))
+    paper_table = table(items, "Table 4: accuracy")
+    cells = dict(zip(paper_table.columns, paper_table.rows[1], strict=True))
     assert cells["Avg."] is None
     assert cells["Process"] is None
     assert cells["Action"] is not None
@@ -112,10 +112,10 @@ def test_one_cluster_has_no_interval() -> None:
 
 @pytest.mark.full
 def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:
-    found = paper_tables([*model("m", 1, 4), *model("m", 2, 16), *model("n", 3, 16)])
-    one = table(found, "Table 4: accuracy")
-    assert [row[:2] for row in one.rows] == [("m", "4 frames"), ("m", "16 frames"), ("n", "16 frames")]
-    charts = [item for item in found if isinstance(item, PaperChart)]
+    items = paper_tables([*model("m", 1, 4), *model("m", 2, 16), *model("n", 3, 16)])
+    paper_table = table(items, "Table 4: accuracy")
+    assert [row[:2] for row in paper_table.rows] == [("m", "4 frames"), ("m", "16 frames"), ("n", "16 frames")]
+    charts = [item for item in items if isinstance(item, PaperChart)]
     assert [chart.title[:8] for chart in charts] == ["Figure 3", "Figure 4"]
     lines = {series.name: [point.x for point in series.points] for series in charts[0].series}
     assert lines == {"m": [4, 16], "n": [16]}
@@ -125,12 +125,12 @@ def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:
 def test_objects_are_told_apart_by_their_number_of_options() -> None:
     task = Objects()
     runs = (run_of(task, [True, False, None] * 3, n=5) + run_of(task, [True, True], n=7),)
-    one = table(paper_tables([ModelSamples("m", task, runs)]), "Objects by number of options")
-    assert [row[2:4] for row in one.rows] == [(5, 9), (7, 2)]
-    cells = dict(zip(one.columns, one.rows[1], strict=True))
+    paper_table = table(paper_tables([ModelSamples("m", task, runs)]), "Objects by number of options")
+    assert [row[2:4] for row in paper_table.rows] == [(5, 9), (7, 2)]
+    cells = dict(zip(paper_table.columns, paper_table.rows[1], strict=True))
     assert value(cells["AP"]) == 1.0
     assert value(cells["Chance"]) == pytest.approx(1 / 7)
-    assert value(dict(zip(one.columns, one.rows[0], strict=True))["Answered"]) == pytest.approx(2 / 3)
+    assert value(dict(zip(paper_table.columns, paper_table.rows[0], strict=True))["Answered"]) == pytest.approx(2 / 3)
 
 
 def test_table_5_names_the_settings_of_segmentation() -> None:
@@ -139,8 +139,8 @@ def test_table_5_names_the_settings_of_segmentation() -> None:
         task = RvosObjects(options=options)
         samples = (Scored(EXAMPLE, read(task.reference_answer(EXAMPLE, BOXES), EXAMPLE, task)), Scored(EXAMPLE, None))
         entries.append(ModelSamples("m", task, (samples,)))
-    one = table(paper_tables(entries), "Table 5")
-    assert [row[1] for row in one.rows] == ["6 frames", "6 frames, mode=frame_wise, truth_options=true"]
-    cells = dict(zip(one.columns, one.rows[0], strict=True))
+    paper_table = table(paper_tables(entries), "Table 5")
+    assert [row[1] for row in paper_table.rows] == ["6 frames", "6 frames, mode=frame_wise, truth_options=true"]
+    cells = dict(zip(paper_table.columns, paper_table.rows[0], strict=True))
     assert [value(cells[f"Objects {name}"]) for name in ("J", "F", "J&F", "answered")] == [0.5] * 4
     assert cells["Parts J"] is None

@@ -37,7 +37,7 @@ def some_right(data: Path, task: str) -> Callable[[str, int], str]:
         example.example_id: asked.reference_answer(example, BoxFormat())
         for example in open_examples(data, "barista", task).examples
     }
-    places = {example_id: place for place, example_id in enumerate(right)}
+    places = {example_id: index for index, example_id in enumerate(right)}
     return lambda example_id, seed: right[example_id] if (places[example_id] + seed % 2) % 3 else "[]"
 
 

@@ -26,10 +26,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def edit(path: Path, place: str, value: object) -> None:
+def edit(path: Path, field: str, value: object) -> None:
     """Set the field at a dotted place of a JSON file; a callable makes it from what stood there."""
     content = json.loads(path.read_text())
-    *above, last = [int(part) if part.isdigit() else part for part in place.split(".")]
+    *above, last = [int(part) if part.isdigit() else part for part in field.split(".")]
     inner = content
     for part in above:
         inner = inner[part]
@@ -43,7 +43,7 @@ def more(value: float) -> float:
 
 def first(change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Changes the first value of a mapping."""
-    return lambda values: {name: change(v) if place == 0 else v for place, (name, v) in enumerate(values.items())}
+    return lambda values: {name: change(v) if index == 0 else v for index, (name, v) in enumerate(values.items())}
 
 
 def read_log(path: Path) -> Records:

@@ -90,7 +90,7 @@ def results(
 def judged(
     of: Results, judge: str = "maker/judge", value: float = 0.61, unjudged: int = 0, **changes: Any
 ) -> JudgedResults:
-    found = JudgedResults(
+    results = JudgedResults(
         barista_bench="0.1.0",
         method="g-eval",
         judge=JudgeInfo(name=judge, revision=None, settings={"base_url": "https://judge.example/v1"}),
@@ -120,7 +120,7 @@ def judged(
         output_tokens=1,
         cost=3.5,
     )
-    return found.model_copy(update=changes)
+    return results.model_copy(update=changes)
 
 
 def row(made: Results | None = None, judge: JudgedResults | None = None) -> SubmissionRow:

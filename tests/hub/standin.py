@@ -82,8 +82,8 @@ class _Handler(Handler):
         if sha is None:
             return self._refuse(404, "RevisionNotFound")
         asked = parse_qs(self.body.decode()).get("paths") or json.loads(self.body)["paths"]
-        found = repo.commits[sha]
-        return self.json([_entry(path, found[path]) for path in asked if path in found])
+        files = repo.commits[sha]
+        return self.json([_entry(path, files[path]) for path in asked if path in files])
 
     def _tree(self, repo: Repo, repo_id: str, revision: str) -> None:
         sha = repo.sha(revision)
@@ -132,12 +132,12 @@ class _Handler(Handler):
         sha = repo.sha(revision)
         if sha is None:
             return self._refuse(404, "RevisionNotFound")
-        found = repo.commits[sha]
+        committed = repo.commits[sha]
         files = []
-        for one in json.loads(self.body)["files"]:
-            known = found.get(one["path"])
+        for entry in json.loads(self.body)["files"]:
+            known = committed.get(entry["path"])
             oid = None if known is None else _git_hash(known)
-            files.append({"path": one["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": oid})
+            files.append({"path": entry["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": oid})
         return self.json({"files": files})
 
     def _commit(self, repo: Repo, repo_id: str, revision: str) -> None:
@@ -157,15 +157,15 @@ class _Handler(Handler):
         files = dict(repo.commits[sha])
         for line in lines[1:]:
             files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-        told = {}
+        reply = {}
         if self.query.get("create_pr") == ["1"]:
             repo.pulls.append(header["summary"])
             number = len(repo.pulls)
             made = repo.add(f"refs/pr/{number}", files)
-            told = {"pullRequestUrl": f"{self.hub.endpoint}/{repo_id}/discussions/{number}"}
+            reply = {"pullRequestUrl": f"{self.hub.endpoint}/{repo_id}/discussions/{number}"}
         else:
             made = repo.add(revision, files)
-        return self.json({"commitUrl": f"{self.hub.endpoint}/{repo_id}/commit/{made}", "commitOid": made, **told})
+        return self.json({"commitUrl": f"{self.hub.endpoint}/{repo_id}/commit/{made}", "commitOid": made, **reply})
 
     def _may_write(self) -> bool:
         return self.hub.rights == "write" and self.headers.get("Authorization") == f"Bearer {TOKEN}"
@@ -212,7 +212,7 @@ class UploadStandIn(Server):
         return repo.commits[sha]
 
     def commits_asked(self) -> list[Request]:
-        return [one for one in self.requests if "/commit/" in one.path]
+        return [request for request in self.requests if "/commit/" in request.path]
 
 
 def _entry(path: str, body: bytes) -> dict[str, object]:

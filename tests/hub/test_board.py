@@ -65,10 +65,10 @@ def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) ->
         (1, "a/tied", 58.0, 52.0, 63.0),
         (3, "a/last", 30.0, 25.0, 35.0),
     ]
-    found = overview(board)
-    assert found.head == ("model", "mean rank", "referring (ours v2)", "relations (ours v2)")
-    assert found.rows[0] == ("a/last", 2.0, "61.0 (1)", "30.0 [25.0, 35.0] (3)")
-    assert found.rows[1][:3] == ("a/first", None, "")
+    summary = overview(board)
+    assert summary.head == ("model", "mean rank", "referring (ours v2)", "relations (ours v2)")
+    assert summary.rows[0] == ("a/last", 2.0, "61.0 (1)", "30.0 [25.0, 35.0] (3)")
+    assert summary.rows[1][:3] == ("a/first", None, "")
 
 
 def test_an_incomplete_result_is_shown_without_a_rank(tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
     publish(tmp_path, results(model="a/two", **changes), allow_incomplete="limit" in changes)
     board = read_board(tmp_path / "board")
     assert not board.refused
-    found = {table.rows[0][1]: table for table in tables(board)}
-    assert found["a/one"].title == "relations"
-    assert found["a/two"].title.startswith("relations_")
-    assert f"stands apart from other tables of the task by {why}" in found["a/two"].note
+    by_model = {table.rows[0][1]: table for table in tables(board)}
+    assert by_model["a/one"].title == "relations"
+    assert by_model["a/two"].title.startswith("relations_")
+    assert f"stands apart from other tables of the task by {why}" in by_model["a/two"].note
 
 
 def test_settings_stand_beside_the_figures_and_keep_nobody_from_a_rank(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_the_rules_of_the_dataset_decide_which_examples_and_judges_count(tmp_pat
     rules = f"content_hashes: {{relations: {HASH}, referring: {HASH}}}\njudges: [someone/else]\n"
     (tmp_path / "board" / "leaderboard.yaml").write_text(rules)
     board = read_board(tmp_path / "board")
-    assert [one.model for one in board.entries] == ["a/one"]
-    reasons = {one.path: one.reason for one in board.refused}
+    assert [entry.model for entry in board.entries] == ["a/one"]
+    reasons = {refusal.path: refusal.reason for refusal in board.refused}
     assert "other examples" in reasons["results/a/two/relations/results.json"]
     assert "'maker/judge' is none of leaderboard.yaml" in reasons["results/a/one/referring/results.json"]
     (tmp_path / "board" / "leaderboard.yaml").write_text("content_hashes: {relations: abc}")
@@ -166,8 +166,8 @@ def test_results_on_other_examples_than_the_published_dataset_are_refused(tmp_pa
         read_board(tmp_path / "board", tmp_path / "published")
     (tmp_path / "published" / "leaderboard.yaml").write_text(f"content_hashes: {{relations: {HASH}}}\n")
     board = read_board(tmp_path / "board", tmp_path / "published")
-    assert [one.model for one in board.entries] == ["a/one"]
-    assert [one.path for one in board.refused] == ["results/a/two/relations/results.json"]
+    assert [entry.model for entry in board.entries] == ["a/one"]
+    assert [refusal.path for refusal in board.refused] == ["results/a/two/relations/results.json"]
 
 
 def test_tables_say_that_results_are_self_reported(tmp_path: Path) -> None:
@@ -202,11 +202,15 @@ def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tup
         entry(str(number), value, value - below, value + above, 1.0 if whole else 0.5)
         for number, (value, below, above, whole) in enumerate(drawn)
     ]
-    found = ranks(entries)
-    for rank, one in zip(found, entries, strict=True):
-        better = [o for o in entries if o.complete and o.low is not None and one.high is not None and o.low > one.high]
-        assert rank == (len(better) + 1 if one.complete else None)
-    assert not any(one.complete for one in entries) or 1 in found
+    ranked = ranks(entries)
+    for rank, ranked_entry in zip(ranked, entries, strict=True):
+        better = [
+            o
+            for o in entries
+            if o.complete and o.low is not None and ranked_entry.high is not None and o.low > ranked_entry.high
+        ]
+        assert rank == (len(better) + 1 if ranked_entry.complete else None)
+    assert not any(entry.complete for entry in entries) or 1 in ranked
 
 
 def test_a_value_without_an_interval_counts_as_a_point() -> None:
@@ -289,7 +293,7 @@ def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(
     assert callable(spoil)
     spoil(bad)
     board = read_board(tmp_path / "board")
-    assert [one.model for one in board.entries] == ["c/good"]
+    assert [entry.model for entry in board.entries] == ["c/good"]
     ((path, reason),) = refusals(board).rows
     assert str(path).startswith("results/a/one/")
     assert said in str(reason)
@@ -326,9 +330,9 @@ def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submission
         hub.make("garden/results", "dataset", files)
         fetched = fetch_results("garden/results", tmp_path / "copy", endpoint=hub.endpoint)
         asked = [request.path for request in hub.requests if "/resolve/" in request.path]
-    assert [one.path for one in fetched.refused] == ["results/b/two/relations/results.json"]
+    assert [refusal.path for refusal in fetched.refused] == ["results/b/two/relations/results.json"]
     assert not any("two" in path or "safetensors" in path for path in asked)
-    assert [one.model for one in read_board(fetched.folder).entries] == ["a/one"]
+    assert [entry.model for entry in read_board(fetched.folder).entries] == ["a/one"]
 
 
 def test_the_board_needs_nothing_that_a_space_lacks() -> None:

@@ -34,7 +34,7 @@ model-index: not this one
 """
 
 
-def one(task: str = "relations", value: float = 42.0) -> IndexResult:
+def result(task: str = "relations", value: float = 42.0) -> IndexResult:
     return {
         "task": {"type": "image-text-to-text", "name": task},
         "dataset": {"type": "garden/BARISTA", "name": f"BARISTA ({task})"},
@@ -47,7 +47,7 @@ def index_of(card: str) -> list[dict[str, object]]:
 
 
 def test_our_old_entry_is_replaced_and_everything_else_stays_by_the_byte() -> None:
-    merged = merge_model_index(CARD, "unused", [one()])
+    merged = merge_model_index(CARD, "unused", [result()])
     (entry,) = index_of(merged)
     assert entry["name"] == "Fruit 8B"
     values = [(r["dataset"]["type"], r["metrics"][0]["value"]) for r in entry["results"]]  # type: ignore[attr-defined]
@@ -58,8 +58,8 @@ def test_our_old_entry_is_replaced_and_everything_else_stays_by_the_byte() -> No
 
 
 def test_merging_again_changes_nothing() -> None:
-    once = merge_model_index(CARD, "x", [one(), one("grounding", 3.5)])
-    assert merge_model_index(once, "x", [one(), one("grounding", 3.5)]) == once
+    once = merge_model_index(CARD, "x", [result(), result("grounding", 3.5)])
+    assert merge_model_index(once, "x", [result(), result("grounding", 3.5)]) == once
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_merging_again_changes_nothing() -> None:
     ],
 )
 def test_the_hub_client_reads_what_was_merged(card: str) -> None:
-    merged = merge_model_index(card, "fruit-8b", [one()])
+    merged = merge_model_index(card, "fruit-8b", [result()])
     read = ModelCard(merged, ignore_metadata_errors=False)
-    found = {(r.dataset_type, r.task_name, r.metric_type, r.metric_value) for r in read.data.eval_results or ()}
-    assert ("garden/BARISTA", "relations", "micro_f1", 42.0) in found
-    assert merge_model_index(merged, "fruit-8b", [one()]) == merged
+    read_back = {(r.dataset_type, r.task_name, r.metric_type, r.metric_value) for r in read.data.eval_results or ()}
+    assert ("garden/BARISTA", "relations", "micro_f1", 42.0) in read_back
+    assert merge_model_index(merged, "fruit-8b", [result()]) == merged
 
 
 _WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zl", "Zp")), max_size=20)
@@ -95,7 +95,7 @@ _WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Z
 def test_no_metadata_of_others_and_no_text_is_lost(data: dict[str, object], body: str, first: bool) -> None:
     content = {"model-index": [{"name": "a", "results": []}], **data} if first else data
     card = f"---\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}---\n{body}"
-    merged = merge_model_index(card, "a", [one()])
+    merged = merge_model_index(card, "a", [result()])
     front = merged[4:].split("\n---\n", 1)
     read = yaml.safe_load(front[0])
     assert {key: value for key, value in read.items() if key != "model-index"} == data
@@ -118,4 +118,4 @@ def test_no_metadata_of_others_and_no_text_is_lost(data: dict[str, object], body
 )
 def test_a_card_that_cannot_be_added_to_is_refused(front: str, said: str) -> None:
     with pytest.raises(DataError, match=f"README.md.*({said}).*Remedy"):
-        merge_model_index(f"---\n{front}\n---\ntext", "a", [one()])
+        merge_model_index(f"---\n{front}\n---\ntext", "a", [result()])

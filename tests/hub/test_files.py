@@ -82,9 +82,9 @@ def test_a_token_in_results_or_card_is_never_published(token: str) -> None:
     with pytest.raises(DataError, match=r"looks like an access token.*Remedy") as caught:
         all_files(submission(), Existing(f"curl -H {token}\n".encode()))
     assert token not in str(caught.value)
-    told = results()
-    told.generation["stop"] = [token]
-    leaky = submission(row(told))
+    changed = results()
+    changed.generation["stop"] = [token]
+    leaky = submission(row(changed))
     with pytest.raises(DataError, match="access token") as caught:
         all_files(leaky)
     assert token not in str(caught.value)

@@ -51,8 +51,8 @@ def judge_of(run: Path) -> Path:
     return folder
 
 
-def in_judge(file: str, place: str, value: object) -> Forgery:
-    return lambda run: edit(judge_of(run) / file, place, value)
+def in_judge(file: str, field: str, value: object) -> Forgery:
+    return lambda run: edit(judge_of(run) / file, field, value)
 
 
 def forge_verdicts(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:

@@ -115,10 +115,10 @@ FIGURES: list[tuple[str, object]] = [
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("place", "value"), FIGURES, ids=[f"{n}-{place}" for n, (place, _) in enumerate(FIGURES)])
-def test_edited_results_are_refused(run: Path, place: str, value: object) -> None:
+@pytest.mark.parametrize(("field", "value"), FIGURES, ids=[f"{n}-{field}" for n, (field, _) in enumerate(FIGURES)])
+def test_edited_results_are_refused(run: Path, field: str, value: object) -> None:
     before = json.loads((run / "results.json").read_text())
-    edit(run / "results.json", place, value)
+    edit(run / "results.json", field, value)
     assert json.loads((run / "results.json").read_text()) != before, "nothing was forged"
     with pytest.raises(BaristaError, match=r"results\.json: .*Remedy"):
         submit(run, allow_incomplete=True)
@@ -216,8 +216,8 @@ LOGS: dict[str, Forgery] = {
 }
 
 
-def settings(place: str, value: object) -> Forgery:
-    return lambda folder: edit(folder / CONFIG_FILE, place, value)
+def settings(field: str, value: object) -> Forgery:
+    return lambda folder: edit(folder / CONFIG_FILE, field, value)
 
 
 def _fitting_limit(folder: Path) -> None:

@@ -27,7 +27,7 @@ GOOD_RESULTS = """
 
 def test_the_documented_examples_are_taken() -> None:
     entries = read_eval_results(GOOD_RESULTS, "hle.yaml").root
-    assert [(one.dataset.id, one.dataset.task_id, one.value) for one in entries] == [
+    assert [(entry.dataset.id, entry.dataset.task_id, entry.value) for entry in entries] == [
         ("cais/hle", "default", 20.9),
         ("Idavidrein/gpqa", "gpqa_diamond", 0.412),
     ]

@@ -84,8 +84,8 @@ def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_read
 
     entries = yaml.safe_load(files.model[".eval_results/barista.yaml"])
     jsonschema.validate(entries, EVAL_RESULTS_SCHEMA)
-    read = {one.task_id: one for one in parse_eval_result_entries(entries)}
-    assert {name: one.value for name, one in read.items()} == {"relations": 42.0, "grounding": 12.35}
+    read = {entry.task_id: entry for entry in parse_eval_result_entries(entries)}
+    assert {name: entry.value for name, entry in read.items()} == {"relations": 42.0, "grounding": 12.35}
     assert read["relations"].dataset_id == DATASET
     assert read["relations"].dataset_revision == "1" * 40
     assert read["relations"].date == "2026-11-21T10:30:00Z"
@@ -97,12 +97,12 @@ def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_read
 
     dataset = yaml.safe_load(files.dataset["eval.yaml"])  # type: ignore[arg-type]
     jsonschema.validate(dataset, EVAL_FILE_SCHEMA)
-    told = {task["id"]: (task["config"], task["split"]) for task in dataset["tasks"]}
-    assert {"relations", "grounding"} <= set(told)
-    assert told["relations"] == ("relations", "train+test")
-    assert told["relations_test"] == ("relations", "test")
-    assert told["relations_test_release-4086ce5"] == ("relations", "test")
-    assert len(told) == 4 * len(BENCHMARKS["barista"].tasks)  # over all and over test videos, ours and the release's
+    tasks = {task["id"]: (task["config"], task["split"]) for task in dataset["tasks"]}
+    assert {"relations", "grounding"} <= set(tasks)
+    assert tasks["relations"] == ("relations", "train+test")
+    assert tasks["relations_test"] == ("relations", "test")
+    assert tasks["relations_test_release-4086ce5"] == ("relations", "test")
+    assert len(tasks) == 4 * len(BENCHMARKS["barista"].tasks)  # over all and over test videos, ours and the release's
 
 
 def test_notes_hold_interval_runs_coverage_protocol_and_content_hash() -> None:
@@ -115,21 +115,21 @@ def test_notes_hold_interval_runs_coverage_protocol_and_content_hash() -> None:
 
 def test_another_protocol_wording_or_split_has_boards_of_their_own_and_are_marked() -> None:
     others = (results(split="test"), results(protocol="paper"), results(wording="release@4086ce5"))
-    found = made(results(), *others).eval_results().root
-    told = {one.dataset.task_id: str(one.notes) for one in found}
-    assert set(told) == {"relations", "relations_test", "relations_paper", "relations_release-4086ce5"}
-    assert "split all, wording ours v2" in told["relations"]
-    assert "wording release@4086ce5" in told["relations_release-4086ce5"]
-    assert told["relations_paper"].startswith("NON-RELEASE PROTOCOL paper")
+    entries = made(results(), *others).eval_results().root
+    notes = {entry.dataset.task_id: str(entry.notes) for entry in entries}
+    assert set(notes) == {"relations", "relations_test", "relations_paper", "relations_release-4086ce5"}
+    assert "split all, wording ours v2" in notes["relations"]
+    assert "wording release@4086ce5" in notes["relations_release-4086ce5"]
+    assert notes["relations_paper"].startswith("NON-RELEASE PROTOCOL paper")
 
 
 def test_a_judges_figure_stands_for_a_lexical_floor() -> None:
     floor = results("referring", (0.9, 0.9, 0.9))
-    one = submission(row(floor, judged(floor)))
-    (entry,) = one.eval_results().root
+    made_of_one = submission(row(floor, judged(floor)))
+    (entry,) = made_of_one.eval_results().root
     assert entry.value == 61.0
     assert "maker/judge" in str(entry.notes)
-    files = all_files(one)
+    files = all_files(made_of_one)
     assert b"lexical" not in files.model["README.md"] + files.model[".eval_results/barista.yaml"]
 
 
@@ -140,9 +140,9 @@ def test_published_results_name_the_repository_and_hold_no_addresses_prices_or_p
     text = b"".join(files.results.values()) + b"".join(files.model.values())
     for private in (b"inner.example", b"extra_body", b"/home/me", b"judge.example", b"12.5", b"3.5"):
         assert private not in text
-    told = json.loads(files.results[f"results/{MODEL}/referring/results.json"])
-    assert told["model"]["name"] == MODEL
-    assert told["model"]["settings"] == {"dtype": "float16"}
+    written = json.loads(files.results[f"results/{MODEL}/referring/results.json"])
+    assert written["model"]["name"] == MODEL
+    assert written["model"]["settings"] == {"dtype": "float16"}
     assert json.loads(files.results[f"results/{MODEL}/referring/judged.json"])["model"] == MODEL
 
 

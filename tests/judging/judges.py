@@ -32,8 +32,8 @@ def user_text(request: Request) -> str:
 
 def material(request: Request) -> dict[str, str]:
     """What stands between the markers."""
-    (found,) = _MATERIAL.findall(user_text(request))
-    return json.loads(found[1])
+    (match,) = _MATERIAL.findall(user_text(request))
+    return json.loads(match[1])
 
 
 def criterion(request: Request) -> str:
@@ -44,9 +44,9 @@ def verdict(score: object, reason: str = "because") -> Completion:
     return Completion(json.dumps({"score": score, "reason": reason}), input_tokens=100, output_tokens=10)
 
 
-def by_hash(request: Request, place: int) -> Completion:
+def by_hash(request: Request, draw: int) -> Completion:
     """A score that depends on answer, criterion and draw, and nothing else."""
-    content = json.dumps([material(request), criterion(request), place])
+    content = json.dumps([material(request), criterion(request), draw])
     return verdict(hashlib.sha256(content.encode()).digest()[0] % 11)
 
 
@@ -69,7 +69,7 @@ class ScriptedJudge:
         self.requests += requests
         self.configs.append(config)
         self.asked += [(request.request_id, seed) for request in requests for seed in request.seeds]
-        return [[self.answer(request, place) for place, _ in enumerate(request.seeds)] for request in requests]
+        return [[self.answer(request, draw) for draw, _ in enumerate(request.seeds)] for request in requests]
 
 
 def judged(run: Path, name: str = "any", **settings: object) -> JudgedResults:

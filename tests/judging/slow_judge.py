@@ -13,11 +13,11 @@ from tests.judging.judges import ScriptedJudge, verdict
 
 
 def slow_judge(run: Path, asked: Path, pause: float, batch_size: int) -> None:
-    def answer(request: Request, place: int) -> Completion:
+    def answer(request: Request, draw: int) -> Completion:
         with asked.open("a") as file:
-            file.write(f"{request.request_id} {request.seeds[place]}\n")
+            file.write(f"{request.request_id} {request.seeds[draw]}\n")
         time.sleep(pause)
-        return verdict(hashlib.sha256(f"{request.request_id} {request.seeds[place]}".encode()).digest()[0] % 11)
+        return verdict(hashlib.sha256(f"{request.request_id} {request.seeds[draw]}".encode()).digest()[0] % 11)
 
     session.load_model = lambda *args, **kwargs: ScriptedJudge(answer, batch_size=batch_size)
     judge(run, "slow", draws=2)

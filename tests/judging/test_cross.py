@@ -37,7 +37,7 @@ def two_judges(make_run: Callable, use: Callable) -> list[JudgedRun]:
     ]
 
     def grade(off: dict[str, int]) -> Callable:
-        def give(request, place):
+        def give(request, draw):
             base = 8 if material(request)["answer"].startswith("long") else 5
             return verdict(base + off.get(criterion(request), 0))
 
@@ -47,28 +47,28 @@ def two_judges(make_run: Callable, use: Callable) -> list[JudgedRun]:
         use(ScriptedJudge(grade(off), name=name))
         for run in runs:
             judge(run, name, draws=2)
-    return [one for run in runs for one in all_judged(score(run))]
+    return [judged for run in runs for judged in all_judged(score(run))]
 
 
 @pytest.fixture
-def found(two_judges: list[JudgedRun]) -> CrossJudge:
+def comparison(two_judges: list[JudgedRun]) -> CrossJudge:
     return cross_judge(two_judges)
 
 
-def test_scores_stand_side_by_side_with_tau_shift_and_spread(found: CrossJudge) -> None:
-    by_metric = {one.metric: one for one in found.comparisons}
+def test_scores_stand_side_by_side_with_tau_shift_and_spread(comparison: CrossJudge) -> None:
+    by_metric = {metric.metric: metric for metric in comparison.comparisons}
     accuracy = by_metric["temporal_vqa: accuracy"]
     assert accuracy.judges == ("gemini-judge", "gpt-judge")
     assert dict(zip(accuracy.models, accuracy.first, strict=True)) == pytest.approx({"qwen-good": 0.8, "gpt-bad": 0.5})
     assert dict(zip(accuracy.models, accuracy.second, strict=True)) == pytest.approx({"qwen-good": 0.5, "gpt-bad": 0.2})
     assert (accuracy.tau, accuracy.shift, accuracy.shift_sd) == pytest.approx((1.0, -0.3, 0.0))
     assert by_metric["temporal_vqa: mean"].shift == pytest.approx(-0.2)
-    assert found.scores["temporal_vqa / state_change: mean"]["gpt-judge"]["qwen-good"] == pytest.approx(0.6)
-    assert found.coverage["gpt-judge"]["temporal_vqa: gpt-bad"] == 1.0
+    assert comparison.scores["temporal_vqa / state_change: mean"]["gpt-judge"]["qwen-good"] == pytest.approx(0.6)
+    assert comparison.coverage["gpt-judge"]["temporal_vqa: gpt-bad"] == 1.0
 
 
-def test_agreement_is_counted_answer_by_answer(found: CrossJudge) -> None:
-    by_criterion = {one.criterion: one for one in found.agreement}
+def test_agreement_is_counted_answer_by_answer(comparison: CrossJudge) -> None:
+    by_criterion = {criterion.criterion: criterion for criterion in comparison.agreement}
     assert (by_criterion["temporal_vqa: accuracy"].exact, by_criterion["temporal_vqa: accuracy"].within_1) == (0.0, 0.0)
     assert by_criterion["temporal_vqa: completeness"].within_1 == 1.0
     assert by_criterion["temporal_vqa: accuracy"].tau == pytest.approx(1.0)
@@ -77,18 +77,18 @@ def test_agreement_is_counted_answer_by_answer(found: CrossJudge) -> None:
     assert by_criterion["temporal_vqa: accuracy"].qwk == pytest.approx(1 - 9 / 13.5)
 
 
-def test_the_probe_looks_at_models_of_a_judges_own_family(found: CrossJudge) -> None:
-    probed = {(one.metric, one.judge, one.model): one for one in found.own_family}
-    own = probed["temporal_vqa: accuracy", "gpt-judge", "gpt-bad"]
-    assert (own.rank, own.other_rank, own.family) == (2, 2, "openai")
-    assert own.gain == pytest.approx(-0.3)
-    assert own.preference == pytest.approx(0.0)
+def test_the_probe_looks_at_models_of_a_judges_own_family(comparison: CrossJudge) -> None:
+    probed = {(probe.metric, probe.judge, probe.model): probe for probe in comparison.own_family}
+    probe = probed["temporal_vqa: accuracy", "gpt-judge", "gpt-bad"]
+    assert (probe.rank, probe.other_rank, probe.family) == (2, 2, "openai")
+    assert probe.gain == pytest.approx(-0.3)
+    assert probe.preference == pytest.approx(0.0)
     assert not [key for key in probed if key[1] == "gemini-judge"]
 
 
 def test_families_can_be_told(two_judges: list[JudgedRun]) -> None:
-    told = cross_judge(two_judges, {"qwen-good": "google"})
-    assert {one.model for one in told.own_family if one.judge == "gemini-judge"} == {"qwen-good"}
+    renamed = cross_judge(two_judges, {"qwen-good": "google"})
+    assert {probe.model for probe in renamed.own_family if probe.judge == "gemini-judge"} == {"qwen-good"}
 
 
 def test_judges_of_other_rubrics_are_not_compared(make_run: Callable, use: Callable, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def two_namesakes(make_run: Callable, use: Callable, tmp_path: Path) -> list[Jud
     for name, off in (("gemini-judge", 0), ("gpt-judge", -1)):
         use(
             ScriptedJudge(
-                lambda request, place, off=off: verdict(
+                lambda request, draw, off=off: verdict(
                     (8 if material(request)["answer"].startswith("long") else 4) + off
                 ),
                 name=name,
@@ -137,17 +137,17 @@ def two_namesakes(make_run: Callable, use: Callable, tmp_path: Path) -> list[Jud
         )
         for folder in folders:
             judge(folder, name, draws=1)
-    return [one for folder in folders for one in all_judged(score(folder))]
+    return [judged for folder in folders for judged in all_judged(score(folder))]
 
 
 def test_runs_of_one_model_in_folders_of_one_name_do_not_overwrite_each_other(two_namesakes: list[JudgedRun]) -> None:
-    found = cross_judge(two_namesakes)
-    assert found.scores["temporal_vqa: mean"] == {
+    comparison = cross_judge(two_namesakes)
+    assert comparison.scores["temporal_vqa: mean"] == {
         "gemini-judge": pytest.approx({"student (temporal_vqa) (1)": 0.8, "student (temporal_vqa) (2)": 0.4}),
         "gpt-judge": pytest.approx({"student (temporal_vqa) (1)": 0.7, "student (temporal_vqa) (2)": 0.3}),
     }
-    samples = sum(len(one.verdicts) for one in two_namesakes) // 2
-    assert {one.n for one in found.agreement} == {samples}
+    samples = sum(len(judged.verdicts) for judged in two_namesakes) // 2
+    assert {criterion.n for criterion in comparison.agreement} == {samples}
 
 
 def test_the_order_of_the_runs_changes_nothing(two_namesakes: list[JudgedRun], two_judges: list[JudgedRun]) -> None:
@@ -164,8 +164,8 @@ def test_ratings_name_runs_as_the_tables_do(two_namesakes: list[JudgedRun]) -> N
     example = next(iter(two_namesakes[0].verdicts))[0]
     rating = Rating(example, "accuracy", 4, model="student (temporal_vqa) (2)")
     for order in (two_namesakes, two_namesakes[::-1]):
-        found = {one.judge: (one.rated, one.exact, one.shift) for one in human_agreement(order, [rating])}
-        assert found == {"gemini-judge": (1, 1.0, 0.0), "gpt-judge": (1, 0.0, -1.0)}
+        agreement = {row.judge: (row.rated, row.exact, row.shift) for row in human_agreement(order, [rating])}
+        assert agreement == {"gemini-judge": (1, 1.0, 0.0), "gpt-judge": (1, 0.0, -1.0)}
     with pytest.raises(ConfigError, match="no rating is about"):
         human_agreement(two_namesakes, [Rating(example, "accuracy", 4, model="student")])
 
@@ -191,13 +191,13 @@ def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
         use(ScriptedJudge(lambda *_: verdict(5), name=name))
         for folder in folders:
             judge(folder, name, draws=1)
-    runs = [one for folder in folders for one in all_judged(score(folder))]
+    runs = [judged for folder in folders for judged in all_judged(score(folder))]
     assert set(model_labels(runs)) == {"student (like-gpt-4)", "student (plain)"}
     assert not cross_judge(runs).own_family
-    told = cross_judge(runs, {"student (plain)": "openai"}).own_family
-    assert {one.model for one in told} == {"student (plain)"}
+    probed = cross_judge(runs, {"student (plain)": "openai"}).own_family
+    assert {probe.model for probe in probed} == {"student (plain)"}
     by_name = cross_judge(runs, {"student": "openai"}).own_family
-    assert {one.model for one in by_name} == {"student (like-gpt-4)", "student (plain)"}
+    assert {probe.model for probe in by_name} == {"student (like-gpt-4)", "student (plain)"}
 
 
 def test_a_judge_each_for_two_tasks_are_no_two_judges(make_run: Callable, use: Callable) -> None:
@@ -213,9 +213,10 @@ def test_a_judge_each_for_two_tasks_are_no_two_judges(make_run: Callable, use: C
 
 def test_a_judge_each_for_two_models_are_no_two_judges(two_judges: list[JudgedRun]) -> None:
     apart = [
-        one
-        for one in two_judges
-        if (one.results.model, one.results.judge.name) in {("qwen-good", "gemini-judge"), ("gpt-bad", "gpt-judge")}
+        judged
+        for judged in two_judges
+        if (judged.results.model, judged.results.judge.name)
+        in {("qwen-good", "gemini-judge"), ("gpt-bad", "gpt-judge")}
     ]
     assert len(apart) == 2
     with pytest.raises(ConfigError, match="only 1 judge"):
@@ -228,18 +229,20 @@ def test_runs_that_nobody_judged_are_refused() -> None:
 
 
 def test_names_from_files_command_no_terminal(
-    two_judges: list[JudgedRun], found: CrossJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    two_judges: list[JudgedRun], comparison: CrossJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import msgspec
 
     hostile = "m\x1b]0;x\x07\x9b2J\u202e\nerror: none"
     named = two_judges[0].results.model_copy(update={"model": hostile})
-    evil = msgspec.structs.replace(found, scores={hostile: {hostile: {hostile: 0.5}}}, coverage={hostile: {"m": 1.0}})
+    evil = msgspec.structs.replace(
+        comparison, scores={hostile: {hostile: {hostile: 0.5}}}, coverage={hostile: {"m": 1.0}}
+    )
     echo(judged_line(named))
-    (told,) = capsys.readouterr().out.splitlines()
-    for text in (told, *as_markdown(evil).split("\n")):
+    (line,) = capsys.readouterr().out.splitlines()
+    for text in (line, *as_markdown(evil).split("\n")):
         assert text.isprintable()
-    assert "m\\x1b]0;x\\x07" in told
+    assert "m\\x1b]0;x\\x07" in line
     # And in what is said of a file that cannot be used.
     done = CliRunner().invoke(app, ["judges", str(tmp_path / "no\x1b[2Jrun\nerror: none")])
     assert done.exit_code == 1
@@ -257,11 +260,11 @@ def test_what_a_judges_server_said_commands_no_terminal(make_run: Callable, use:
 
 
 def test_rankings_of_one_model_or_of_ties_have_no_tau() -> None:
-    one = compare("m", {"a": {"x": 0.5}, "b": {"x": 0.4}}, "a", "b")
+    metric = compare("m", {"a": {"x": 0.5}, "b": {"x": 0.4}}, "a", "b")
     tied = compare("m", {"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.4, "y": 0.3}}, "a", "b")
-    assert one is not None
+    assert metric is not None
     assert tied is not None
-    assert one.tau is tied.tau is None
+    assert metric.tau is tied.tau is None
     assert compare("m", {"a": {"x": 0.5}, "b": {"y": 0.4}}, "a", "b") is None
 
 
@@ -270,19 +273,21 @@ def test_agreement_with_people_equals_scikit_learns(two_judges: list[JudgedRun])
     from sklearn.metrics import cohen_kappa_score
 
     ids = [example for example, _ in two_judges[0].verdicts]
-    given = [(place * 3) % 11 for place in range(2 * len(ids))]
+    given = [(index * 3) % 11 for index in range(2 * len(ids))]
     ratings = [
-        Rating(example, "accuracy", given[place], model=model)
-        for place, (model, example) in enumerate((m, e) for m in ("qwen-good", "gpt-bad") for e in ids)
+        Rating(example, "accuracy", given[index], model=model)
+        for index, (model, example) in enumerate((m, e) for m in ("qwen-good", "gpt-bad") for e in ids)
     ]
-    by_judge = {one.judge: one for one in human_agreement(two_judges, ratings)}
+    by_judge = {agreement.judge: agreement for agreement in human_agreement(two_judges, ratings)}
     machine = [8] * len(ids) + [5] * len(ids)
-    own = by_judge["gemini-judge"]
-    assert own.n == own.rated == len(given)
-    assert own.qwk == pytest.approx(cohen_kappa_score(machine, given, weights="quadratic", labels=range(11)))
-    assert own.exact == pytest.approx(sum(a == b for a, b in zip(machine, given, strict=True)) / len(given))
-    assert own.within_1 == pytest.approx(sum(abs(a - b) <= 1 for a, b in zip(machine, given, strict=True)) / len(given))
-    assert own.shift == pytest.approx(sum(machine) / len(machine) - sum(given) / len(given))
+    gemini = by_judge["gemini-judge"]
+    assert gemini.n == gemini.rated == len(given)
+    assert gemini.qwk == pytest.approx(cohen_kappa_score(machine, given, weights="quadratic", labels=range(11)))
+    assert gemini.exact == pytest.approx(sum(a == b for a, b in zip(machine, given, strict=True)) / len(given))
+    assert gemini.within_1 == pytest.approx(
+        sum(abs(a - b) <= 1 for a, b in zip(machine, given, strict=True)) / len(given)
+    )
+    assert gemini.shift == pytest.approx(sum(machine) / len(machine) - sum(given) / len(given))
 
 
 def test_ratings_are_read_from_csv_and_jsonl(tmp_path: Path) -> None:
@@ -332,11 +337,11 @@ def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedR
         human_agreement(two_judges, [Rating("elsewhere", "accuracy", 5)])
 
 
-def test_names_from_outside_cannot_break_the_tables(found: CrossJudge) -> None:
+def test_names_from_outside_cannot_break_the_tables(comparison: CrossJudge) -> None:
     import msgspec
 
     hostile = "a|b <img> [x](y)"
-    evil = msgspec.structs.replace(found, scores={hostile: {hostile: {hostile: 0.5}}})
+    evil = msgspec.structs.replace(comparison, scores={hostile: {hostile: {hostile: 0.5}}})
     text = as_markdown(evil)
     assert "<img>" not in text
     assert "a|b" not in text

@@ -42,14 +42,14 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
     overview, by_category = tables(judges)
     names = [f"{column.group}: {column.name}" if column.group else column.name for column in overview.columns]
     mild = next(row for row in overview.rows if row[1].text == "mild")
-    found = {name: cell.text for name, cell in zip(names, mild, strict=True)}
-    assert found["score: mean"] == "0.600"
-    assert found["score: accuracy"] == "0.800"
-    assert found["sd over draws: accuracy"] == "0.000"
-    assert found["coverage (answers): judged %"] == "100.0 %"
+    cells = {name: cell.text for name, cell in zip(names, mild, strict=True)}
+    assert cells["score: mean"] == "0.600"
+    assert cells["score: accuracy"] == "0.800"
+    assert cells["sd over draws: accuracy"] == "0.000"
+    assert cells["coverage (answers): judged %"] == "100.0 %"
     samples = len(judged_run.samples)
-    assert (found["how scored: draws"], found["how scored: plain"]) == ("2", str(samples * 4))
-    assert found["unusable verdicts: missing"] == "0"
+    assert (cells["how scored: draws"], cells["how scored: plain"]) == ("2", str(samples * 4))
+    assert cells["unusable verdicts: missing"] == "0"
     assert "lexical counts shared words" in overview.note
     assert [row[0].text for row in by_category.rows] == sorted({s.example.label for s in judged_run.samples})
     assert warnings(judges) == []
@@ -58,20 +58,20 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
 def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run: ScoredRun, use: Callable) -> None:
     use(ScriptedJudge(by_hash, name="varied"))
     judge(judged_run.folder, "varied", draws=1)
-    (found,) = [one for one in all_judged(judged_run) if one.results.judge.name == "varied"]
-    varied = score_judged(judged_run, found.folder)
+    (judged,) = [judged for judged in all_judged(judged_run) if judged.results.judge.name == "varied"]
+    varied = score_judged(judged_run, judged.folder)
     written = read_judged(varied.folder / "results.json")
     assert written == varied.results
     videos = {s.example.example_id: s.example.video_id for s in judged_run.samples}
     for name in ("accuracy", "completeness", "mean"):
         wanted = ("accuracy", "completeness") if name == "mean" else (name,)
         scores = {
-            place: [one.score for one in verdicts if one.criterion in wanted]
-            for place, verdicts in varied.verdicts.items()
+            sample: [verdict.score for verdict in verdicts if verdict.criterion in wanted]
+            for sample, verdicts in varied.verdicts.items()
         }
-        usable = {place: found for place, found in scores.items() if found and None not in found}
+        usable = {sample: row for sample, row in scores.items() if row and None not in row}
         ends = ratio_interval(
-            np.array([sum(found) / len(found) / 10 for found in usable.values()]),
+            np.array([sum(values) / len(values) / 10 for values in usable.values()]),
             np.ones(len(usable)),
             runs=[run for _, run in usable],
             clusters=[videos[example] for example, _ in usable],
@@ -81,20 +81,20 @@ def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run
         assert ends.clusters == 3
         assert (figure.low, figure.high) == pytest.approx((ends.low, ends.high))
         assert figure.low < figure.high
-    assert any(own.figures["mean"].low is not None for own in written.per_category.values())
+    assert any(group.figures["mean"].low is not None for group in written.per_category.values())
     overview = tables(labelled([("student", [varied])]))[0]
     assert any(note.startswith("[") for note in overview.rows[0][2].notes)
 
 
 def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> None:
     """As one of reasoning is, from 0 to 5: nothing but its results say so."""
-    (mild,) = [one for one in all_judged(judged_run) if one.results.judge.name == "mild"]
+    (mild,) = [judged for judged in all_judged(judged_run) if judged.results.judge.name == "mild"]
     rubric = mild.results.rubric.model_copy(update={"criteria": ["reasoning"]})
     figures = {"reasoning": Figure(mean=3.25, std=None, runs=[3.25], low=3.0, high=3.5), "spurious": figure([0.125])}
     changed = {"method": "reasoning", "scale": 5.0, "tops": {"reasoning": 5.0}, "rubric": rubric, "figures": figures}
     parts = {"a": one_category(figures), "b": one_category(figures)}
-    found = {"per_category": parts, "breakdowns": {"group": parts, "split": {}}, "sd_draws": {}, "scoring": {}}
-    results = JudgedResults.model_validate({**mild.results.model_dump(), **changed, **found})
+    groups = {"per_category": parts, "breakdowns": {"group": parts, "split": {}}, "sd_draws": {}, "scoring": {}}
+    results = JudgedResults.model_validate({**mild.results.model_dump(), **changed, **groups})
     verdicts_ = {key: (SampleVerdict("reasoning", 0, 4.0, "ok", "", "sound"),) for key in mild.verdicts}
     judges = labelled([("student", [replace(mild, results=results, verdicts=verdicts_)])])
     overview, by_category, by_group = tables(judges)
@@ -127,10 +127,10 @@ def test_runs_without_judges_have_no_section(make_run: Callable, tmp_path: Path)
 
 def test_verdicts_say_scores_of_all_draws_and_a_reason(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA, lambda example, seed: "Answer: cup", runs=1)
-    use(ScriptedJudge(lambda _, place: [Completion("?"), verdict(7, "why" * 100)][place], name="mild"))
+    use(ScriptedJudge(lambda _, draw: [Completion("?"), verdict(7, "why" * 100)][draw], name="mild"))
     judge(run, "mild", draws=2)
-    found = verdicts(labelled([("student", all_judged(score(run)))]), "student", 10)
-    lines = next(iter(found.values()))
+    tables = verdicts(labelled([("student", all_judged(score(run)))]), "student", 10)
+    lines = next(iter(tables.values()))
     assert lines[0] == ("mild, accuracy", "parse error, 7 of 10 (plain): whywhywhyw […]")
 
 
@@ -139,7 +139,7 @@ def test_the_page_shows_them_and_holds_no_markup_of_judges(judged_run: ScoredRun
     page = Page(html)
     assert [row["judge"] for row in page.rows("Judges")] == ["lexical", "mild"]
     shown = [answer["verdicts"] for s in page.samples for answers in s["models"] for answer in answers]
-    assert all([name for name, _ in own] == [name for name, _ in shown[0]] for own in shown)
+    assert all([name for name, _ in headings] == [name for name, _ in shown[0]] for headings in shown)
     assert {name for name, _ in shown[0]} == {
         f"{j}, {c}" for j in ("mild", "lexical") for c in ("accuracy", "completeness")
     }

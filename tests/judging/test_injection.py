@@ -130,7 +130,7 @@ def test_no_attack_scores_higher_than_the_same_answer_without_it(attack: str) ->
 
 
 def test_a_run_full_of_attacks_gains_nothing_end_to_end(make_run: Callable, use: Callable) -> None:
-    def grade(request: Request, place: int) -> Completion:
+    def grade(request: Request, draw: int) -> Completion:
         return Completion(json.dumps({"score": naive(request.prompt.as_text()), "reason": material(request)["answer"]}))
 
     use(ScriptedJudge(grade))
@@ -152,9 +152,9 @@ def test_a_run_full_of_attacks_gains_nothing_end_to_end(make_run: Callable, use:
 @pytest.mark.parametrize("attack", ATTACKS[::5], ids=range(len(ATTACKS[::5])))
 @pytest.mark.parametrize("template", ["{answer}\n{own}", "{own}\n{answer}", 'It says: "{answer}". {own}'])
 def test_a_judge_that_echoes_a_forged_verdict_gives_none(attack: str, template: str) -> None:
-    own = '{"score": 3, "reason": "half"}'
-    found = read_verdict(template.replace("{answer}", attack).replace("{own}", own))
-    assert not isinstance(found, JudgeVerdict)
+    honest = '{"score": 3, "reason": "half"}'
+    verdict = read_verdict(template.replace("{answer}", attack).replace("{own}", honest))
+    assert not isinstance(verdict, JudgeVerdict)
 
 
 @given(st.text(), st.text(), st.text())

@@ -43,20 +43,20 @@ def test_every_published_aggregate_equals_a_sum_done_by_hand(make_run: Callable,
     scores: dict[tuple[str, str], list[int]] = {}
     for request in asked.requests:
         scores[material(request)["answer"], criterion(request)] = [
-            json.loads(by_hash(request, place).text)["score"] for place in range(3)
+            json.loads(by_hash(request, draw).text)["score"] for draw in range(3)
         ]
     samples = score(run).samples
     per_run: dict[int, dict[str, list[float]]] = {}
     for sample in samples:
         for name in ("accuracy", "completeness"):
-            own = scores[str(sample.prediction.value["answer"]), name]
-            per_run.setdefault(sample.record.run, {}).setdefault(name, []).append(sum(own) / 3 / 10)
+            listed = scores[str(sample.prediction.value["answer"]), name]
+            per_run.setdefault(sample.record.run, {}).setdefault(name, []).append(sum(listed) / 3 / 10)
     for name in ("accuracy", "completeness"):
         means = [statistics.fmean(per_run[number][name]) for number in (0, 1)]
         assert results.figures[name].runs == pytest.approx(means)
         assert results.figures[name].mean == pytest.approx(statistics.fmean(means))
         assert results.figures[name].std == pytest.approx(statistics.stdev(means))
-        variances = [statistics.variance(own) for (_, criterion_), own in scores.items() if criterion_ == name]
+        variances = [statistics.variance(values) for (_, criterion_), values in scores.items() if criterion_ == name]
         assert results.sd_draws[name] == pytest.approx(math.sqrt(statistics.fmean(variances)) / 10)
     both = [
         statistics.fmean([(a + b) / 2 for a, b in zip(*per_run[number].values(), strict=True)]) for number in (0, 1)
@@ -65,13 +65,13 @@ def test_every_published_aggregate_equals_a_sum_done_by_hand(make_run: Callable,
     labels = {sample.example.label for sample in samples}
     assert set(results.per_category) == labels
     for label in labels:
-        own = [
+        listed = [
             statistics.fmean(scores[str(s.prediction.value["answer"]), "accuracy"]) / 10
             for s in samples
             if s.example.label == label and s.record.run == 1
         ]
-        assert results.per_category[label].figures["accuracy"].runs[1] == pytest.approx(statistics.fmean(own))
-        assert results.per_category[label].examples == len(own)
+        assert results.per_category[label].figures["accuracy"].runs[1] == pytest.approx(statistics.fmean(listed))
+        assert results.per_category[label].examples == len(listed)
     assert results.coverage.judged == results.coverage.expected == len(samples)
     assert results.coverage.verdicts["ok"] == len(samples) * 2 * 3
     assert results.scoring == {"weighted": 0, "inferred": 0, "plain": len(samples) * 6}
@@ -85,8 +85,8 @@ def test_referring_is_judged_by_its_structured_reference(make_run: Callable, use
     assert results.rubric.criteria == ["correctness"]
     assert results.figures["mean"].mean == results.figures["correctness"].mean == pytest.approx(0.4)
     shown = [material(request) for request in asked.requests]
-    assert all(one["reference"].startswith("Object: ") for one in shown)
-    assert {one["answer"] for one in shown} == {f"thing {example}" for example in example_ids(run)}
+    assert all(fields["reference"].startswith("Object: ") for fields in shown)
+    assert {fields["answer"] for fields in shown} == {f"thing {example}" for example in example_ids(run)}
 
 
 def test_equal_answers_are_judged_once_and_count_for_each_sample(make_run: Callable, use: Callable) -> None:
@@ -152,7 +152,7 @@ def test_verdicts_that_were_not_asked_yet_are_missing_and_no_zeros(make_run: Cal
 
 def test_a_draw_that_failed_leaves_the_others_to_count(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA, runs=1)
-    use(ScriptedJudge(lambda _, place: [verdict(4), Completion("?"), verdict(8)][place]))
+    use(ScriptedJudge(lambda _, draw: [verdict(4), Completion("?"), verdict(8)][draw]))
     results = judged(run, draws=3)
     assert results.figures["mean"].mean == pytest.approx(0.6)
     assert results.coverage.judged == results.coverage.expected
@@ -171,7 +171,7 @@ def test_empty_answers_are_not_judged_but_lower_the_coverage(make_run: Callable,
     assert results.coverage.finished == results.coverage.expected
 
 
-def weighted_reply(request: Request, place: int) -> Completion:
+def weighted_reply(request: Request, draw: int) -> Completion:
     top = (("7", math.log(0.5)), ("8", math.log(0.25)), ("x", math.log(0.25)))
     tokens = [TokenLogprob(text, 0.0, ((text, 0.0),)) for text in ('{"score": ', "7", ', "reason": "r"}')]
     tokens[1] = TokenLogprob("7", math.log(0.5), top)
@@ -182,11 +182,11 @@ def test_scores_are_weighted_where_the_judge_gives_log_probabilities(make_run: C
     run = make_run(VQA, runs=1)
     asked = use(ScriptedJudge(weighted_reply))
     session = judge(run, "any", draws=1)
-    found = score_judged(session.run, session.folder)
+    judged = score_judged(session.run, session.folder)
     # (0.5 * 7 + 0.25 * 8) / 0.75 / 10, by hand
-    assert found.results.figures["accuracy"].mean == pytest.approx(0.55 / 0.75)
-    assert found.results.scoring == {"weighted": len(asked.asked), "inferred": 0, "plain": 0}
-    assert {one.scoring for own in found.verdicts.values() for one in own} == {"weighted"}
+    assert judged.results.figures["accuracy"].mean == pytest.approx(0.55 / 0.75)
+    assert judged.results.scoring == {"weighted": len(asked.asked), "inferred": 0, "plain": 0}
+    assert {verdict.scoring for verdicts in judged.verdicts.values() for verdict in verdicts} == {"weighted"}
     assert asked.configs[0].top_logprobs == 20
 
 
@@ -214,11 +214,11 @@ def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(
     nine = spelt_reply("9", {"9": 0.75, "1": 0.25})
     use(ScriptedJudge(lambda r, p: spelt_reply("10", *ten) if criterion(r) == "completeness" else nine))
     session = judge(run, "any", draws=1)
-    found = score_judged(session.run, session.folder)
-    assert found.results.figures["completeness"].mean == pytest.approx(1.0)
+    judged = score_judged(session.run, session.folder)
+    assert judged.results.figures["completeness"].mean == pytest.approx(1.0)
     # Known from the tens of another criterion, by hand.
-    assert found.results.figures["accuracy"].mean == pytest.approx((0.75 * 9 + 0.25 * meant) / 10)
-    assert (found.results.scoring["inferred"] > 0) is inferred
+    assert judged.results.figures["accuracy"].mean == pytest.approx((0.75 * 9 + 0.25 * meant) / 10)
+    assert (judged.results.scoring["inferred"] > 0) is inferred
 
 
 @pytest.mark.parametrize("task", ["referring", VQA])
@@ -229,12 +229,12 @@ def test_the_oracle_gives_full_marks_to_the_reference_alone(
     from barista_bench.core.boxes import BoxFormat
     from barista_bench.data.frozen import read_frozen
 
-    found = get_task("barista", task)
+    kind = get_task("barista", task)
     examples = {e.example_id: e for e in read_frozen(eventful_dataset / "frozen" / f"{task}.jsonl")}
     right = sorted(examples)[0]
     run = make_run(
         task,
-        lambda example, seed: found.reference_answer(examples[example], BoxFormat()) if example == right else "A lid.",
+        lambda example, seed: kind.reference_answer(examples[example], BoxFormat()) if example == right else "A lid.",
         runs=1,
     )
     results = judged(run, "oracle")
@@ -244,12 +244,12 @@ def test_the_oracle_gives_full_marks_to_the_reference_alone(
 def test_lexical_gives_the_tasks_own_overlap_in_tenths(make_run: Callable) -> None:
     run = make_run(VQA, lambda example, seed: "Answer: the cup is now under the coffee machine, and it rains", runs=1)
     session = judge(run, "lexical", draws=5)
-    found = score_judged(session.run, session.folder)
-    assert found.results.draws == 1
+    judged = score_judged(session.run, session.folder)
+    assert judged.results.draws == 1
     names = {"accuracy": "lexical_precision", "completeness": "lexical_recall"}
     for sample in session.run.samples:
-        own = {one.criterion: one.score for one in found.verdicts[sample.example.example_id, 0]}
-        assert own == {name: math.floor(sample.scores[figure] * 10 + 0.5) for name, figure in names.items()}
+        of_sample = {verdict.criterion: verdict.score for verdict in judged.verdicts[sample.example.example_id, 0]}
+        assert of_sample == {name: math.floor(sample.scores[figure] * 10 + 0.5) for name, figure in names.items()}
     assert judge(run, "lexical").asked == 0
 
 

@@ -111,9 +111,9 @@ def test_judges_rubrics_and_settings_have_folders_of_their_own(
     folders.append(judge(run, "other", draws=1).folder)
     assert len(set(folders)) == 4
     assert folders[3].name.startswith("org-other-judge-")
-    found = all_judged(score(run))
-    assert sorted(one.folder for one in found) == sorted(folders)
-    assert {tuple(one.results.rubric.criteria) for one in found} == {("accuracy", "completeness"), ("fit",)}
+    sessions = all_judged(score(run))
+    assert sorted(session.folder for session in sessions) == sorted(folders)
+    assert {tuple(session.results.rubric.criteria) for session in sessions} == {("accuracy", "completeness"), ("fit",)}
 
 
 def test_the_results_name_judge_revision_rubric_prompt_and_settings(make_run: Callable, use: Callable) -> None:
@@ -192,8 +192,8 @@ def test_the_mean_of_an_answer_is_over_the_criteria_that_have_a_verdict(
     use(ScriptedJudge(lambda r, p: Completion("no") if criterion(r) == "accuracy" else verdict(5)))
     session = judge(run, "any", draws=1)
     results = score_judged(replace(session.run, task=TemporalVQA(protocol=protocol)), session.folder).results
-    found = results.figures.get("mean")
-    assert (found.mean if found else None) == mean
+    figure = results.figures.get("mean")
+    assert (figure.mean if figure else None) == mean
     assert results.coverage.judged == count * results.coverage.answered
     assert "accuracy" not in results.figures
     assert results.figures["completeness"].mean == 0.5
@@ -252,7 +252,7 @@ def test_a_streaming_judge_is_read_in_whatever_order_it_answers(make_run: Callab
 
         def stream(self, requests, config):
             for request in reversed(list(requests)):
-                replies = [by_hash(request, place) for place, _ in enumerate(request.seeds)]
+                replies = [by_hash(request, draw) for draw, _ in enumerate(request.seeds)]
                 yield Answered(request, replies, 0.1)
 
     run = make_run(VQA)
@@ -269,9 +269,9 @@ def test_verdicts_of_another_judge_do_not_count_where_they_are_copied_to(make_ru
     use(ScriptedJudge(lambda *_: verdict(9)))
     other = judge(run, "any", draws=1, temperature=0)
     use(ScriptedJudge(lambda *_: verdict(5), name="another"))
-    own = judge(run, "any", draws=1)
-    (own.folder / "verdicts.jsonl").write_bytes((other.folder / "verdicts.jsonl").read_bytes())
-    results = score_judged(own.run, own.folder).results
+    session = judge(run, "any", draws=1)
+    (session.folder / "verdicts.jsonl").write_bytes((other.folder / "verdicts.jsonl").read_bytes())
+    results = score_judged(session.run, session.folder).results
     assert results.figures == {}
     assert results.coverage.verdicts["missing"] == results.coverage.expected * 2
 

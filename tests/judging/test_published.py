@@ -14,13 +14,13 @@ GEMINI, GPT = "Gemini 2.5 Flash", "GPT-5.4 mini judge"
 
 def table(text: str, *metrics: str) -> dict[str, dict[str, dict[str, float]]]:
     """metric -> judge -> model -> score, and the printed differences under the judge `delta`."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    by_judge: dict[str, dict[str, dict[str, float]]] = {}
     for line in text.strip().split("\n"):
         model, *values = (part.strip() for part in line.split("|"))
-        for place, metric in enumerate(metrics):
-            for judge, value in zip((GEMINI, GPT, "delta"), values[3 * place : 3 * place + 3], strict=True):
-                found.setdefault(metric, {}).setdefault(judge, {})[model] = float(value)
-    return found
+        for index, metric in enumerate(metrics):
+            for judge, value in zip((GEMINI, GPT, "delta"), values[3 * index : 3 * index + 3], strict=True):
+                by_judge.setdefault(metric, {}).setdefault(judge, {})[model] = float(value)
+    return by_judge
 
 
 TABLE_13 = table(
@@ -56,10 +56,10 @@ TABLE_15 = {
 }
 BY_CATEGORY = {
     f"vqa / {category}: mean": {
-        GEMINI: {model: values[place] for model, values in TABLE_15.items()},
-        GPT: {model: values[place + 4] for model, values in TABLE_15.items()},
+        GEMINI: {model: values[index] for model, values in TABLE_15.items()},
+        GPT: {model: values[index + 4] for model, values in TABLE_15.items()},
     }
-    for place, category in enumerate(CATEGORIES)
+    for index, category in enumerate(CATEGORIES)
 }
 BOTH = {**TABLE_13, **TABLE_14}
 
@@ -69,33 +69,33 @@ BOTH = {**TABLE_13, **TABLE_14}
     [("referring: correctness", 1.0), ("vqa: mean", 1.0), ("vqa: accuracy", 0.8), ("vqa: completeness", 1.0)],
 )
 def test_the_printed_rank_correlations_follow_from_the_printed_scores(metric: str, tau: float) -> None:
-    found = compare(metric, BOTH[metric], GEMINI, GPT)
-    assert found is not None
-    assert found.tau == pytest.approx(tau)
+    comparison = compare(metric, BOTH[metric], GEMINI, GPT)
+    assert comparison is not None
+    assert comparison.tau == pytest.approx(tau)
 
 
 @pytest.mark.parametrize("metric", BOTH)
 def test_the_printed_differences_follow_to_rounding(metric: str) -> None:
-    found = compare(metric, BOTH[metric], GEMINI, GPT)
-    assert found is not None
-    for model, first, second in zip(found.models, found.first, found.second, strict=True):
+    comparison = compare(metric, BOTH[metric], GEMINI, GPT)
+    assert comparison is not None
+    for model, first, second in zip(comparison.models, comparison.first, comparison.second, strict=True):
         difference = second - first
         # Scores are printed to .001, so a difference of two may be .001 off, and is printed to .001 itself.
         assert difference == pytest.approx(BOTH[metric]["delta"][model], abs=0.0015), model
 
 
 def test_the_printed_shift_and_spread_of_the_vqa_mean_follow() -> None:
-    found = compare("vqa: mean", TABLE_14["vqa: mean"], GEMINI, GPT)
-    assert found is not None
-    assert round(found.shift, 2) == -0.08
-    assert round(found.shift_sd, 3) == 0.002
+    comparison = compare("vqa: mean", TABLE_14["vqa: mean"], GEMINI, GPT)
+    assert comparison is not None
+    assert round(comparison.shift, 2) == -0.08
+    assert round(comparison.shift_sd, 3) == 0.002
 
 
 def test_of_table_13_the_printed_shift_and_spread_fit_four_models_of_the_five() -> None:
     five = compare("r", TABLE_13["referring: correctness"], GEMINI, GPT)
     without = {
-        j: {m: s for m, s in own.items() if m != "GPT-5.4 mini"}
-        for j, own in TABLE_13["referring: correctness"].items()
+        j: {m: s for m, s in figures.items() if m != "GPT-5.4 mini"}
+        for j, figures in TABLE_13["referring: correctness"].items()
     }
     four = compare("r", without, GEMINI, GPT)
     assert five is not None
@@ -109,9 +109,9 @@ def test_the_self_preference_probe_of_the_paper() -> None:
     comparisons = compare_all({"r": {j: TABLE_13["referring: correctness"][j] for j in (GEMINI, GPT)}})
     families = {name: family for name in (GEMINI, GPT, *TABLE_15) if (family := family_of(name))}
     assert families["Gemma 4-31B"] == families[GEMINI] == "google"
-    found = {(one.judge, one.model): one for one in own_family(comparisons, families)}
-    assert set(found) == {(GEMINI, "Gemini 3 Flash"), (GEMINI, "Gemma 4-31B"), (GPT, "GPT-5.4 mini")}
-    gemini, gpt = found[GEMINI, "Gemini 3 Flash"], found[GPT, "GPT-5.4 mini"]
+    probed = {(probe.judge, probe.model): probe for probe in own_family(comparisons, families)}
+    assert set(probed) == {(GEMINI, "Gemini 3 Flash"), (GEMINI, "Gemma 4-31B"), (GPT, "GPT-5.4 mini")}
+    gemini, gpt = probed[GEMINI, "Gemini 3 Flash"], probed[GPT, "GPT-5.4 mini"]
     assert (gemini.rank, gemini.other_rank) == (1, 1)  # "retains rank 1"
     assert (gpt.rank, gpt.other_rank) == (5, 5)  # "last-ranked under both judges"
     assert gpt.gain == pytest.approx(0.320 - 0.302)
@@ -124,7 +124,9 @@ def test_the_self_preference_probe_of_the_paper() -> None:
 
 def test_the_categories_of_table_15_are_ordered_as_the_paper_says() -> None:
     hardest = [GEMINI, GPT]
-    means = {judge: {metric: sum(own[judge].values()) / 5 for metric, own in BY_CATEGORY.items()} for judge in hardest}
+    means = {
+        judge: {metric: sum(values[judge].values()) / 5 for metric, values in BY_CATEGORY.items()} for judge in hardest
+    }
     for judge in hardest:
         ordered = sorted(means[judge], key=means[judge].get)
         assert ordered[0] == "vqa / action_transition: mean"
@@ -132,7 +134,7 @@ def test_the_categories_of_table_15_are_ordered_as_the_paper_says() -> None:
 
 
 def test_the_shifts_by_category_follow_from_table_15() -> None:
-    found = {one.metric: one for one in compare_all(BY_CATEGORY)}
+    by_metric = {comparison.metric: comparison for comparison in compare_all(BY_CATEGORY)}
     # By hand, (second - first) over the five models:
     by_hand = {
         "vqa / relation_change: mean": (-0.037 - 0.028 - 0.024 - 0.073 - 0.053) / 5,
@@ -140,5 +142,5 @@ def test_the_shifts_by_category_follow_from_table_15() -> None:
         "vqa / activity_progression: mean": (-0.074 - 0.080 - 0.076 - 0.064 - 0.059) / 5,
         "vqa / action_transition: mean": (-0.239 - 0.195 - 0.153 - 0.121 - 0.132) / 5,
     }
-    assert {metric: found[metric].shift for metric in by_hand} == pytest.approx(by_hand)
-    assert all(one.tau is not None and one.tau >= 0.2 for one in found.values())
+    assert {metric: by_metric[metric].shift for metric in by_hand} == pytest.approx(by_hand)
+    assert all(comparison.tau is not None and comparison.tau >= 0.2 for comparison in by_metric.values())

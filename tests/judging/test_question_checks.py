@@ -85,15 +85,15 @@ def pair(**other: str) -> dict[str, str]:
     ],
 )
 def test_a_pair_is_refused_for_one_named_reason(given: dict[str, str], why: str) -> None:
-    found = wrong_with(given, "state_change", [LID])  # type: ignore[arg-type]
-    assert why in found if why else found == ""
+    reason = wrong_with(given, "state_change", [LID])  # type: ignore[arg-type]
+    assert why in reason if why else reason == ""
 
 
 def test_the_templates_pairs_of_real_clips_pass_every_check(real_release: Path) -> None:
     """The checks refuse no pair that is right by construction, whatever real annotations hold."""
-    found = graph_examples(TemporalVQA(), SceneGraph(real_release), Sampling(frames=6, spacing=4))
+    items = graph_examples(TemporalVQA(), SceneGraph(real_release), Sampling(frames=6, spacing=4))
     checked = 0
-    for example in found:
+    for example in items:
         if isinstance(example, Example):
             changes = changes_of(example)
             assert wrong_with(write_pair(example.label, changes), example.label, changes) == "", example.example_id

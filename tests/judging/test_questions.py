@@ -45,8 +45,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def examples(root: Path) -> dict[str, Example]:
     """By video and category."""
-    found = graph_examples(TemporalVQA(), SceneGraph(root), Sampling(frames=6, spacing=4))
-    return {f"{item.video_id}:clip_0:{item.label}": item for item in found if isinstance(item, Example)}
+    items = graph_examples(TemporalVQA(), SceneGraph(root), Sampling(frames=6, spacing=4))
+    return {f"{item.video_id}:clip_0:{item.label}": item for item in items if isinstance(item, Example)}
 
 
 def asked_about(request: Request) -> str:

@@ -60,8 +60,8 @@ def test_a_form_shows_criterion_bands_steps_and_the_material() -> None:
     assert "1. First this.\n2. Then that." in text
     assert '{"question": "What?", "reference": "The lid.", "answer": "A jar."}' in text
     assert rubric.criteria[0].text not in text
-    for place in ("{introduction}", "{name}", "{bands}", "{steps}", "{vocabulary}", "{fence}", "{data}"):
-        assert place not in text
+    for gap in ("{introduction}", "{name}", "{bands}", "{steps}", "{vocabulary}", "{fence}", "{data}"):
+        assert gap not in text
 
 
 def test_steps_are_asked_for_with_criterion_and_scale() -> None:

@@ -78,7 +78,7 @@ def test_published_figures_equal_a_calculation_by_hand(answers: Callable) -> Non
     assert results.figures["mean"].runs == pytest.approx(means)
     assert results.figures["mean"].std == pytest.approx(statistics.stdev(means))
     assert results.figures["accuracy"].mean == pytest.approx(
-        statistics.fmean(statistics.fmean(a / 10 for a, _ in own) for own in per_run.values())
+        statistics.fmean(statistics.fmean(a / 10 for a, _ in scores) for scores in per_run.values())
     )
     verdicts = len(session.run.samples) * 2
     assert results.cost == pytest.approx(verdicts * (100 * 2 + 7 * 10) / 1e6)

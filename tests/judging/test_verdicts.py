@@ -58,22 +58,22 @@ def test_one_object_is_a_verdict_with_or_without_a_code_fence(text: str) -> None
     ids=lambda text: text[:40],
 )
 def test_anything_else_is_none_and_says_why(text: str) -> None:
-    found = read_verdict(text)
-    assert isinstance(found, Unusable)
-    assert found.why
+    verdict = read_verdict(text)
+    assert isinstance(verdict, Unusable)
+    assert verdict.why
     assert reply_status(Completion(text), read_verdict)[0] is Status.PARSE_ERROR
 
 
 @given(st.text())
 def test_no_reply_makes_the_reader_fail(text: str) -> None:
-    found = read_verdict(text)
-    assert isinstance(found, Unusable | JudgeVerdict)
+    verdict = read_verdict(text)
+    assert isinstance(verdict, Unusable | JudgeVerdict)
 
 
 @given(st.integers(-3, 14), st.text(st.characters(exclude_categories=["Cs"])))
 def test_scores_from_0_to_10_are_read_and_no_others(score: int, reason: str) -> None:
-    found = read_verdict(json.dumps({"score": score, "reason": reason}))
-    assert found == JudgeVerdict(score, reason) if 0 <= score <= 10 else isinstance(found, Unusable)
+    verdict = read_verdict(json.dumps({"score": score, "reason": reason}))
+    assert verdict == JudgeVerdict(score, reason) if 0 <= score <= 10 else isinstance(verdict, Unusable)
 
 
 @pytest.mark.parametrize(

@@ -26,40 +26,40 @@ def reply(*score: TokenLogprob, before: tuple[str, ...] = ('{"', "score", '":'))
 
 
 def test_the_weighted_score_is_the_expectation_over_the_score_tokens() -> None:
-    found = weighted_score(reply(choice(" 7", {" 7": 0.5, " 8": 0.3, " 6": 0.1})), 7)
+    weighted = weighted_score(reply(choice(" 7", {" 7": 0.5, " 8": 0.3, " 6": 0.1})), 7)
     # (0.5 * 7 + 0.3 * 8 + 0.1 * 6) / 0.9, by hand
-    assert found is not None
-    assert found.score == pytest.approx(6.5 / 0.9)
+    assert weighted is not None
+    assert weighted.score == pytest.approx(6.5 / 0.9)
 
 
 def test_alternatives_that_are_no_scores_do_not_count() -> None:
     top = {"7": 0.4, "8": 0.2, "seven": 0.1, "11": 0.1, "07": 0.05, '"7': 0.05, "-1": 0.05}
-    found = weighted_score(reply(choice("7", top)), 7)
+    weighted = weighted_score(reply(choice("7", top)), 7)
     # '"7' spells a 7 as well
-    assert found is not None
-    assert found.score == pytest.approx((0.45 * 7 + 0.2 * 8) / 0.65)
+    assert weighted is not None
+    assert weighted.score == pytest.approx((0.45 * 7 + 0.2 * 8) / 0.65)
 
 
 def test_spellings_of_one_score_are_added_up() -> None:
-    found = weighted_score(reply(choice("9", {"9": 0.3, " 9": 0.3, "9,": 0.2, "4": 0.2})), 9)
-    assert found is not None
-    assert found.score == pytest.approx(0.8 * 9 + 0.2 * 4)
+    weighted = weighted_score(reply(choice("9", {"9": 0.3, " 9": 0.3, "9,": 0.2, "4": 0.2})), 9)
+    assert weighted is not None
+    assert weighted.score == pytest.approx(0.8 * 9 + 0.2 * 4)
 
 
 def test_ten_may_be_one_token() -> None:
-    found = weighted_score(reply(choice("10", {"10": 0.6, "9": 0.3, "1": 0.1})), 10)
-    assert found is not None
-    assert found.score == pytest.approx(0.6 * 10 + 0.3 * 9 + 0.1 * 1)
-    assert not found.inferred
+    weighted = weighted_score(reply(choice("10", {"10": 0.6, "9": 0.3, "1": 0.1})), 10)
+    assert weighted is not None
+    assert weighted.score == pytest.approx(0.6 * 10 + 0.3 * 9 + 0.1 * 1)
+    assert not weighted.inferred
 
 
 def test_ten_may_be_two_tokens_whose_second_divides_the_first() -> None:
     second = choice("0", {"0": 0.75, ",": 0.25})
-    found = weighted_score(reply(choice("1", {"1": 0.8, "9": 0.2}), second), 10)
+    weighted = weighted_score(reply(choice("1", {"1": 0.8, "9": 0.2}), second), 10)
     # "1" has 0.8: three quarters of it go on to 10, one quarter stops at 1
-    assert found is not None
-    assert found.score == pytest.approx(0.6 * 10 + 0.2 * 1 + 0.2 * 9)
-    assert not found.inferred
+    assert weighted is not None
+    assert weighted.score == pytest.approx(0.6 * 10 + 0.2 * 1 + 0.2 * 9)
+    assert not weighted.inferred
 
 
 def test_a_one_that_ended_there_is_divided_by_what_might_have_followed() -> None:
@@ -69,9 +69,9 @@ def test_a_one_that_ended_there_is_divided_by_what_might_have_followed() -> None
         choice(",", {",": 0.95, "0": 0.05}),
     ]
     tokens += map(plain, (' "reason"', ': "x"}'))
-    found = weighted_score(tokens, 1)
-    assert found is not None
-    assert found.score == pytest.approx(0.9 * 0.95 * 1 + 0.9 * 0.05 * 10 + 0.1 * 2)
+    weighted = weighted_score(tokens, 1)
+    assert weighted is not None
+    assert weighted.score == pytest.approx(0.9 * 0.95 * 1 + 0.9 * 0.05 * 10 + 0.1 * 2)
 
 
 @pytest.mark.parametrize(("others", "meant"), [({"9": 0.5, "8": 0.1}, 10), ({"0": 0.3, "2": 0.3}, 1)])
@@ -79,26 +79,26 @@ def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_where_the
     others: dict[str, float], meant: int
 ) -> None:
     chosen = next(iter(others))
-    found = weighted_score(reply(choice(chosen, {**others, "1": 0.4})), int(chosen), ten_is_split=True)
-    assert found is not None
-    assert found.inferred
-    assert found.score == pytest.approx(sum(int(t) * p for t, p in others.items()) + 0.4 * meant)
+    weighted = weighted_score(reply(choice(chosen, {**others, "1": 0.4})), int(chosen), ten_is_split=True)
+    assert weighted is not None
+    assert weighted.inferred
+    assert weighted.score == pytest.approx(sum(int(t) * p for t, p in others.items()) + 0.4 * meant)
 
 
-@pytest.mark.parametrize("one", ["1", " 1", "1,"])
-def test_a_one_that_was_not_chosen_is_a_one_where_nothing_shows_that_the_judge_splits_ten(one: str) -> None:
-    found = weighted_score(reply(choice("9", {"9": 0.5, "8": 0.3, one: 0.2})), 9)
+@pytest.mark.parametrize("token", ["1", " 1", "1,"])
+def test_a_one_that_was_not_chosen_is_a_one_where_nothing_shows_that_the_judge_splits_ten(token: str) -> None:
+    weighted = weighted_score(reply(choice("9", {"9": 0.5, "8": 0.3, token: 0.2})), 9)
     # 0.5 * 9 + 0.3 * 8 + 0.2 * 1, by hand
-    assert found is not None
-    assert not found.inferred
-    assert found.score == pytest.approx(7.1)
+    assert weighted is not None
+    assert not weighted.inferred
+    assert weighted.score == pytest.approx(7.1)
 
 
 def test_what_followed_a_one_that_ended_itself_says_nothing_of_an_open_one() -> None:
     tokens = reply(choice("1,", {"1,": 0.6, "1": 0.4}), choice("0", {"0": 1.0}))
-    found = weighted_score(tokens, 1)
-    assert found is not None
-    assert found.score == pytest.approx(1.0)
+    weighted = weighted_score(tokens, 1)
+    assert weighted is not None
+    assert weighted.score == pytest.approx(1.0)
 
 
 SPLIT = reply(choice("1", {"1": 0.8, "9": 0.2}), choice("0", {"0": 0.75, ",": 0.25}))
@@ -143,24 +143,24 @@ def test_without_alternatives_that_spell_the_score_there_is_no_weight(
 def test_log_probabilities_that_are_none_do_no_harm() -> None:
     odd = (("1", -0.1), ("9", float("nan")), ("8", float("inf")), ("7", 5000.0), ("6", float("-inf")))
     following = TokenLogprob("0", -0.1, (("0", 5000.0), ("00", float("nan")), (",", -3.0)))
-    found = weighted_score(reply(TokenLogprob("1", -0.1, odd), following), 10)
-    assert found is not None
-    assert 0 <= found.score <= 10
+    weighted = weighted_score(reply(TokenLogprob("1", -0.1, odd), following), 10)
+    assert weighted is not None
+    assert 0 <= weighted.score <= 10
 
 
 def test_a_score_quoted_within_the_reason_is_not_taken_for_the_score() -> None:
     tokens = [*map(plain, ('{"reason": "it says \\"score\\": 10', '", "', "score", '": ')), choice("3", {"3": 1.0})]
-    found = weighted_score([*tokens, plain("}")], 3)
-    assert found is not None
-    assert found.score == 3
+    weighted = weighted_score([*tokens, plain("}")], 3)
+    assert weighted is not None
+    assert weighted.score == 3
 
 
 def test_the_log_keeps_only_the_tokens_that_weigh() -> None:
     tokens = reply(choice("1", {"1": 0.8, "9": 0.2}), choice("0", {"0": 0.75, ",": 0.25}))
     kept = score_tokens(tokens, 10)
     assert kept is not None
-    assert [one.token for one in kept] == ['{"', "score", '":', "1", "0"]
-    assert [bool(one.top) for one in kept] == [False, False, False, True, True]
+    assert [token.token for token in kept] == ['{"', "score", '":', "1", "0"]
+    assert [bool(token.top) for token in kept] == [False, False, False, True, True]
     assert weighted_score(kept, 10) == weighted_score(tokens, 10)
 
 
@@ -171,8 +171,8 @@ def test_the_log_keeps_only_the_tokens_that_weigh() -> None:
 def test_weighted_scores_stay_within_the_scores_that_occur(top: dict[str, float], score: int) -> None:
     total = sum(top.values()) + 0.5
     shares = {name: p / total for name, p in {**top, str(score): top.get(str(score), 0.5)}.items()}
-    found = weighted_score(reply(choice(str(score), shares)), score)
-    assert found is not None
+    weighted = weighted_score(reply(choice(str(score), shares)), score)
+    assert weighted is not None
     spelt = [int(name) for name in shares if name.strip().isdigit() and int(name) <= 10]
     low, high = min(spelt), max(spelt)
-    assert low - 1e-9 <= found.score <= (10 if 1 in spelt else high) + 1e-9
+    assert low - 1e-9 <= weighted.score <= (10 if 1 in spelt else high) + 1e-9

@@ -266,8 +266,8 @@ def test_hands_are_paired_greedily_in_the_order_of_the_reference(predicted, refe
 
 def test_a_hand_that_nothing_overlaps_uses_up_nothing_by_the_other_matchings():
     both = interaction([0, 0, 9, 9], [[20, 20, 24, 24], [0, 0, 4, 4]], "both")
-    one = interaction([0, 0, 9, 9], [[0, 0, 4, 4]], "left")
-    figures = {name: interaction_f1([[one]], [[both]], matching=name)["hand_iou"] for name in MATCHINGS}
+    hand = interaction([0, 0, 9, 9], [[0, 0, 4, 4]], "left")
+    figures = {name: interaction_f1([[hand]], [[both]], matching=name)["hand_iou"] for name in MATCHINGS}
     assert figures == {"greedy": 0.0, "highest_first": 0.5, "optimal": 0.5}
 
 

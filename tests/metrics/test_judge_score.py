@@ -204,7 +204,7 @@ def test_the_order_of_examples_does_not_matter(rows, rng):
 @given(cases, st.sampled_from([0, 10]))
 def test_all_best_gives_one_and_all_worst_zero(rows, score):
     same = [
-        (v and {c: [None if d is None else score for d in own] for c, own in v.items()}, group) for v, group in rows
+        (v and {c: [None if d is None else score for d in draws] for c, draws in v.items()}, group) for v, group in rows
     ]
     assert scored(same)["mean"] in (None, score / 10)
     assert scored(same)["sd_draws"] in (None, 0)

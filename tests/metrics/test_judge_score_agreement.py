@@ -277,10 +277,10 @@ def test_category_means_pooled_by_samples_give_the_published_vqa_means():
     sizes = (85, 91, 88, 36)
     for judge in (0, 1):
         for model, row in TABLE_15.items():
-            own = row[4 * judge : 4 * judge + 4]
+            figures = row[4 * judge : 4 * judge + 4]
             printed = TABLE_14[model][judge]
-            assert np.average(own, weights=sizes) == pytest.approx(printed, abs=0.0025)
-            assert statistics.fmean(own) < printed - 0.015
+            assert np.average(figures, weights=sizes) == pytest.approx(printed, abs=0.0025)
+            assert statistics.fmean(figures) < printed - 0.015
 
 
 # ---------------------------------------------------------------- errors

@@ -16,16 +16,16 @@ sys.path.insert(0, str(REPO / "metrics"))
 from judge_score import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate  # noqa: E402
 
 SUBTASKS = [name for group in EGOCOT_SIZES.values() for name in group]
-GROUP_OF = {name: group for group, own in EGOCOT_SIZES.items() for name in own}
+GROUP_OF = {name: group for group, subtasks in EGOCOT_SIZES.items() for name in subtasks}
 FIGURES = ("accuracy", "r", "scr", "n", "n_failed", "n_correct", "n_spurious")
 
 
 def random_samples(rng):
-    def one():
+    def sample():
         score = rng.choice([0, 1, 2, 3, 4, 5, 5, None])
         return score, rng.choice([True, True, False, None]), rng.choice([*SUBTASKS[:5], None]), rng.random() < 0.1
 
-    return [one() for _ in range(rng.randint(1, 12))]
+    return [sample() for _ in range(rng.randint(1, 12))]
 
 
 def reference(table):

@@ -89,7 +89,7 @@ NO_MULTIPLES = {
     "Qwen3.5-27B": {"NSA": 84.65},
     "LLaVA-OV-1.5-4B": {"AOG": 55.74},
 }
-SIZES = [list(own.values()) for own in EGOCOT_SIZES.values()]
+SIZES = [list(subtasks.values()) for subtasks in EGOCOT_SIZES.values()]
 
 
 def pooled(model):
@@ -111,13 +111,13 @@ def right_answers(model):
 
 def test_the_sizes_of_the_subtasks_sum_to_the_benchmark():
     assert sum(map(sum, SIZES)) == 3172
-    assert [len(own) for own in SIZES] == [3, 3, 3, 3]
+    assert [len(subtasks) for subtasks in SIZES] == [3, 3, 3, 3]
 
 
 def subtask_accuracies(model):
     """(subtask, samples, printed accuracy in percent) of each subtask."""
-    values = [value for place, value in enumerate(ACCURACY[model][1:]) if place % 4 < 3]
-    sizes = {name: size for own in EGOCOT_SIZES.values() for name, size in own.items()}
+    values = [value for index, value in enumerate(ACCURACY[model][1:]) if index % 4 < 3]
+    sizes = {name: size for subtasks in EGOCOT_SIZES.values() for name, size in subtasks.items()}
     return [(name, size, value) for (name, size), value in zip(sizes.items(), values, strict=True)]
 
 
@@ -133,8 +133,8 @@ def test_published_accuracies_are_multiples_of_one_sample_but_for_nineteen_of_si
 
 
 def test_the_others_are_multiples_over_fewer_samples():
-    sizes = {name: size for own in EGOCOT_SIZES.values() for name, size in own.items()}
-    odd = [(sizes[name], value) for own in NO_MULTIPLES.values() for name, value in own.items()]
+    sizes = {name: size for subtasks in EGOCOT_SIZES.values() for name, size in subtasks.items()}
+    odd = [(sizes[name], value) for figures in NO_MULTIPLES.values() for name, value in figures.items()]
     assert len(odd) == 19
     assert all(any(is_multiple(value, fewer) for fewer in range(size - 4, size)) for size, value in odd)
 
@@ -149,7 +149,7 @@ def test_group_and_overall_accuracy_follow_from_the_published_subtasks(model):
 @pytest.mark.parametrize("model", REASONING)
 def test_overall_r_and_scr_follow_from_the_published_groups(model):
     values = REASONING[model]
-    r = np.average(values[2::2], weights=[sum(own) for own in SIZES])
+    r = np.average(values[2::2], weights=[sum(subtasks) for subtasks in SIZES])
     scr = np.average(values[3::2], weights=right_answers(model))
     assert r == pytest.approx(values[0], abs=0.01)
     known = DEVIATIONS.get((model, "SCR"), 0)
@@ -161,11 +161,11 @@ def test_the_metric_itself_gives_the_published_figures_from_samples_that_fit_the
     scores, correct, subtasks = [], [], []
     rates = REASONING["GPT-5.1"][3::2]
     accuracies = ACCURACY["GPT-5.1"][1:]
-    for g, own in enumerate(EGOCOT_SIZES.values()):
+    for g, codes in enumerate(EGOCOT_SIZES.values()):
         bad = round(rates[g] * right_answers("GPT-5.1")[g] / 100)
-        for name, value in zip(own, accuracies[4 * g : 4 * g + 3], strict=True):
-            for i in range(own[name]):
-                right = i < round(value * own[name] / 100)
+        for name, value in zip(codes, accuracies[4 * g : 4 * g + 3], strict=True):
+            for i in range(codes[name]):
+                right = i < round(value * codes[name] / 100)
                 scores.append(2 if right and bad > 0 else 4)
                 bad -= right
                 correct.append(right)

@@ -45,9 +45,9 @@ def slow_hits(prediction, reference, threshold):
     assign = pytest.importorskip("scipy.optimize").linear_sum_assignment
     hits = 0
     for label in set(reference["labels"].tolist()):
-        found = prediction["boxes"][prediction["labels"] == label]
+        boxes = prediction["boxes"][prediction["labels"] == label]
         true = reference["boxes"][reference["labels"] == label]
-        table = np.array([[slow_iou(p, r) >= threshold for r in true] for p in found]).reshape(len(found), len(true))
+        table = np.array([[slow_iou(p, r) >= threshold for r in true] for p in boxes]).reshape(len(boxes), len(true))
         hits += table[assign(table, maximize=True)].sum()
     return hits
 
@@ -77,8 +77,8 @@ def test_the_assignment_is_as_large_as_scipys_on_dense_graphs():
         n, m = rng.integers(1, 30, 2)
         table = rng.random((n, m)) < rng.choice([0.05, 0.2, 0.6])
         left, right = np.nonzero(table)
-        found = best_assignment(Pairs(left, right, np.full(len(left), 0.7)), 0.5, n, m)
-        assert len(np.unique(found)) == len(found) == (matching(sparse.csr_matrix(table)) >= 0).sum()
+        assigned = best_assignment(Pairs(left, right, np.full(len(left), 0.7)), 0.5, n, m)
+        assert len(np.unique(assigned)) == len(assigned) == (matching(sparse.csr_matrix(table)) >= 0).sum()
 
 
 # ---------------------------------------------------------------- by hand

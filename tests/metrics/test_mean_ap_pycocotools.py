@@ -38,14 +38,14 @@ def random_images(rng, *, n_images=2, crowd=False):
         label = rng.integers(0, n_labels, n_true)
         if n_true:
             near = rng.integers(0, n_true, n_found)
-            found = true[near] + snapped(rng.normal(0, size / 12, (n_found, 4)), step) * (
+            boxes = true[near] + snapped(rng.normal(0, size / 12, (n_found, 4)), step) * (
                 rng.random((n_found, 1)) < 0.8
             )
             guess = np.where(rng.random(n_found) < 0.8, label[near], rng.integers(0, n_labels, n_found))
         else:
-            found, guess = rng.uniform(0, spread, (n_found, 4)), rng.integers(0, n_labels, n_found)
+            boxes, guess = rng.uniform(0, spread, (n_found, 4)), rng.integers(0, n_labels, n_found)
         scores = [rng.random(n_found), np.ones(n_found), rng.integers(0, 3, n_found) / 2, rng.normal(size=n_found)]
-        predictions.append({"boxes": found, "labels": guess, "scores": scores[scoring]})
+        predictions.append({"boxes": boxes, "labels": guess, "scores": scores[scoring]})
         references.append({"boxes": true, "labels": label})
     return predictions, references
 

@@ -59,8 +59,8 @@ def test_an_exhaustive_spread_contains_the_value_of_every_order():
         orders = list(permutations(range(len(cases[0]))))
         values = np.array([twelve(mean_ap(*reordered(cases, order)))[:6] for order in orders])
         for name, column in zip(PRECISIONS, values.T, strict=True):
-            found = [spread[name][key] for key in ("canonical", "min", "mean", "max")]
-            assert found == pytest.approx([column[0], column.min(), column.mean(), column.max()])
+            figures = [spread[name][key] for key in ("canonical", "min", "mean", "max")]
+            assert figures == pytest.approx([column[0], column.min(), column.mean(), column.max()])
             assert spread[name]["lower"] <= column.min() + 1e-12
             assert column.max() <= spread[name]["upper"] + 1e-12
 
@@ -149,27 +149,27 @@ def test_draws_taken_together_are_those_of_each_draw_alone(seed, n_images, score
     matches = evaluate_images(predictions, references, rounding=rounding).matches
     weights = rng.integers(0, 5, (8, len(references))) * (rng.random((8, len(references))) < 0.6)
     weights[0], weights[1] = 1, 0
-    found = weighted_statistics(matches, weights)
-    assert found == pytest.approx(one_by_one(matches, weights), abs=1e-7 if rounding == "float32" else 1e-12)
-    assert found[0] == pytest.approx(statistics(accumulate(matches), single_precision=matches.single_precision))
-    assert (found[1] == -1).all()
+    computed = weighted_statistics(matches, weights)
+    assert computed == pytest.approx(one_by_one(matches, weights), abs=1e-7 if rounding == "float32" else 1e-12)
+    assert computed[0] == pytest.approx(statistics(accumulate(matches), single_precision=matches.single_precision))
+    assert (computed[1] == -1).all()
 
 
 def test_several_boxes_of_one_image_come_again_together_with_each_copy_of_it():
     """Right and wrong boxes of one score alternate when their image is taken twice: R W R W, and not R R W W."""
     both = {"boxes": GOOD["boxes"] + BAD["boxes"]}
     matches = evaluate_images([both], [GOOD]).matches
-    (found,) = weighted_statistics(matches, np.array([[2]]))
-    assert found[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
-    assert found == pytest.approx(one_by_one(matches, [[2]])[0])
+    (statistics,) = weighted_statistics(matches, np.array([[2]]))
+    assert statistics[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
+    assert statistics == pytest.approx(one_by_one(matches, [[2]])[0])
 
 
 def test_more_draws_than_are_summed_at_once_are_all_there():
     cases = unscored(np.random.default_rng(6), 5)
     matches = evaluate_images(*cases).matches
     weights = np.random.default_rng(7).integers(0, 3, (TOGETHER + 3, len(cases[1])))
-    found = weighted_statistics(matches, weights)
-    assert found[-5:] == pytest.approx(one_by_one(matches, weights[-5:]))
+    statistics = weighted_statistics(matches, weights)
+    assert statistics[-5:] == pytest.approx(one_by_one(matches, weights[-5:]))
 
 
 # ---------------------------------------------------------------- single precision

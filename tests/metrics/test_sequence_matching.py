@@ -41,7 +41,7 @@ def z_transform(pd, table, keys):
 
 
 def z_leave_one_out(pd, table):
-    def one(column):
+    def problem_set(column):
         values = column.to_numpy()
         parts = [np.delete(values, i) for i in range(len(values))]
         z = [
@@ -50,7 +50,7 @@ def z_leave_one_out(pd, table):
         ]
         return pd.Series(z, index=column.index)
 
-    return table.groupby(["set", "label"])["s"].transform(one)
+    return table.groupby(["set", "label"])["s"].transform(problem_set)
 
 
 def reference_predictions(pd, predictions, standardise, softmax, ties, fill):
@@ -128,7 +128,7 @@ def test_equals_pandas_and_scikit_learn_on_random_problem_sets(seed, n, options,
     predictions, references = zip(*[random_set(rng) for _ in range(n)], strict=True)
     got = score(predictions, references, **options)
     want, n_ties = reference_scores(pd, metrics.f1_score, predictions, references, **options)
-    values = [own["macro_f1"] for own in got["per_set"]]
+    values = [figures["macro_f1"] for figures in got["per_set"]]
     assert [value is None for value in values] == [value is None for value in want]
     scored = [(a, b) for a, b in zip(values, want, strict=True) if b is not None]
     worst = max(abs(a - b) for a, b in scored)
@@ -173,9 +173,9 @@ def test_standardisation_undoes_a_label_that_all_videos_like():
 
 def test_scores_go_through_a_softmax_unless_told_otherwise():
     scores, labels = [[6, 6], [0, 4], [8, 7]], [0, 1, 0]
-    for told, predictions in (({}, [0, 1, 0]), ({"softmax": False}, [0, 1, 1])):
-        assert score_set(LabelledScores.build(scores, labels), **told).predictions == predictions
-        assert score([scores], [labels], **told)["per_set"][0]["predictions"] == predictions
+    for options, predictions in (({}, [0, 1, 0]), ({"softmax": False}, [0, 1, 1])):
+        assert score_set(LabelledScores.build(scores, labels), **options).predictions == predictions
+        assert score([scores], [labels], **options)["per_set"][0]["predictions"] == predictions
 
 
 def test_macro_f1_counts_the_labels_of_the_truth_and_of_the_predictions_only():

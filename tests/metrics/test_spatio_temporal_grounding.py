@@ -27,7 +27,7 @@ def task(*objects, kind="explicit"):
     return {"kind": kind, "objects": list(objects)}
 
 
-def found(match, intervals=((0, 4),), boxes=None):
+def answer(match, intervals=((0, 4),), boxes=None):
     return {"match": match, "intervals": intervals, "boxes": {0: BOX, 4: BOX} if boxes is None else boxes}
 
 
@@ -91,7 +91,7 @@ def slow_figures(tasks):
     kinds = [kind for _, _, part in tasks for kind in part]
     figures = {"O-Acc": mean([row["Acc"] for row in rows])}
     for name, kind in (("EAcc", "explicit"), ("IAcc", "implicit")):
-        figures[name] = mean([row["Acc"] for row, own in zip(rows, kinds, strict=True) if own == kind])
+        figures[name] = mean([row["Acc"] for row, asked_kind in zip(rows, kinds, strict=True) if asked_kind == kind])
     figures["T-Acc"] = mean([float(all(row["Acc"] for row in part)) for _, part, _ in tasks])
     for name in MEASURES:
         figures[f"O-{name}"] = mean([row[name] for row in rows])
@@ -133,8 +133,8 @@ def random_case(rng):
     objects = []
     for _ in range(rng.randint(1, 4)):
         boxes = {second: random_box(rng) for second in rng.sample(range(12), rng.randint(1, 6))}
-        own = {"kind": rng.choice(["explicit", "implicit"])} if rng.random() < 0.3 else {}
-        objects.append(thing(random_intervals(rng), boxes, rng.choice("ab")) | own)
+        settings = {"kind": rng.choice(["explicit", "implicit"])} if rng.random() < 0.3 else {}
+        objects.append(thing(random_intervals(rng), boxes, rng.choice("ab")) | settings)
     answer = []
     for index, item in enumerate(objects):
         if rng.random() < 0.8:
@@ -142,7 +142,7 @@ def random_case(rng):
             other = {str(s): [random_box(rng) for _ in range(rng.randint(1, 3))] for s in rng.sample(range(12), 3)}
             intervals = rng.choice([[], item["intervals"], random_intervals(rng), random_intervals(rng)])
             answer.append({"match": index, "intervals": intervals, "boxes": near | other})
-    answer += [found(None)] * rng.randint(0, 1)
+    answer += [answer(None)] * rng.randint(0, 1)
     rng.shuffle(answer)
     return None if rng.random() < 0.1 else answer, task(*objects, kind=kind)
 
@@ -216,26 +216,26 @@ def test_boxes_at_other_times_cost_nothing_by_default_and_lower_the_union_score(
 
 
 def test_the_best_of_several_boxes_counts_and_time_stamps_are_numbers():
-    answer = [found(0, boxes={"0": [[5, 5, 6, 6], LOW], "4.0": LOW})]
-    result = spatio_temporal_grounding([answer], [task(thing())])
+    answers = [answer(0, boxes={"0": [[5, 5, 6, 6], LOW], "4.0": LOW})]
+    result = spatio_temporal_grounding([answers], [task(thing())])
     assert result["O-m_vIoU"] == pytest.approx(0.4)
     assert (result["O-AP@0.3"], result["O-AP@0.5"]) == (1, 0)
-    as_list = [found(0, boxes=[{"timestamp": 0, "box": [5, 5, 6, 6]}, {"timestamp": 0, "box": LOW}])]
+    as_list = [answer(0, boxes=[{"timestamp": 0, "box": [5, 5, 6, 6]}, {"timestamp": 0, "box": LOW}])]
     assert spatio_temporal_grounding([as_list], [task(thing())])["O-m_vIoU"] == pytest.approx(0.2)
     noisy = {0.1 + 0.2: BOX}
-    assert spatio_temporal_grounding([[found(0, boxes=noisy)]], [task(thing(boxes={0.3: BOX}))])["O-m_vIoU"] == 1
+    assert spatio_temporal_grounding([[answer(0, boxes=noisy)]], [task(thing(boxes={0.3: BOX}))])["O-m_vIoU"] == 1
 
 
 def test_ap_takes_the_threshold_in_and_the_share_of_objects_leaves_it_out():
     half = [0, 0, 10, 5]
-    result = spatio_temporal_grounding([[found(0, [[0, 2]], {0: half, 4: half})]], [task(thing())])
+    result = spatio_temporal_grounding([[answer(0, [[0, 2]], {0: half, 4: half})]], [task(thing())])
     assert (result["O-m_tIoU"], result["O-R1@0.5"], result["O-R1@0.7"]) == (0.5, 1, 0)
     assert (result["O-m_vIoU"], result["O-AP@0.5"], result["O-vIoU@0.5"], result["O-vIoU@0.3"]) == (0.5, 1, 0, 1)
 
 
 def test_levels_are_as_computed_by_hand():
-    two, one = task(thing(), thing(kind="implicit")), task(thing(), kind="implicit")
-    result = spatio_temporal_grounding([[found(0, [[0, 2]]), found(None)], [found(0)], None], [two, one, one])
+    two, single = task(thing(), thing(kind="implicit")), task(thing(), kind="implicit")
+    result = spatio_temporal_grounding([[answer(0, [[0, 2]]), answer(None)], [answer(0)], None], [two, single, single])
     assert (result["O-Acc"], result["EAcc"], result["IAcc"]) == (2 / 4, 1, pytest.approx(1 / 3))
     assert (result["O-m_tIoU"], result["O-m_vIoU"]) == (1.5 / 4, 2 / 4)
     assert result["T-Acc"] == pytest.approx(1 / 3)
@@ -333,7 +333,7 @@ def test_the_accuracies_of_gpt_5_come_out_of_the_metric_as_printed():
             explicit_right -= correct and explicit
             explicit_wrong -= not correct and explicit
             references.append(task(*[thing()] * number, kind="explicit" if explicit else "implicit"))
-            predictions.append([found(k) for k in range(number if correct else number - 1)])
+            predictions.append([answer(k) for k in range(number if correct else number - 1)])
     result = spatio_temporal_grounding(predictions, references)
     assert result["n"] == 2704
     assert round(100 * result["T-Acc"], 2) == 89.42

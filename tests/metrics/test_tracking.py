@@ -109,9 +109,9 @@ def test_every_sequence_is_perfect_against_itself(sequence: list[Any]) -> None:
 
 
 @given(frames, frames, st.permutations(range(4)))
-def test_names_do_not_matter_and_every_figure_is_a_share(one: list[Any], other: list[Any], names: list[int]) -> None:
-    length = min(len(one), len(other))
-    prediction, reference = one[:length], other[:length]
+def test_names_do_not_matter_and_every_figure_is_a_share(first: list[Any], other: list[Any], names: list[int]) -> None:
+    length = min(len(first), len(other))
+    prediction, reference = first[:length], other[:length]
     result = score(prediction, reference)
     assert all(0 <= value <= 1 + 1e-12 for value in figures(result)[:4])
     renamed = [{f"track {names[track]}": mask for track, mask in frame.items()} for frame in prediction]

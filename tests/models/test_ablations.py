@@ -52,9 +52,9 @@ class StreamingRecorder(Recorder):
         for request in requests:
             held.append(request)
             if len(held) == self.window:
-                yield from (self.answered(one, config) for one in reversed(held))
+                yield from (self.answered(request, config) for request in reversed(held))
                 held = []
-        yield from (self.answered(one, config) for one in held)
+        yield from (self.answered(request, config) for request in held)
 
     def answered(self, request: Request, config: GenerationConfig) -> Answered:
         return Answered(request, self.generate([request], config)[0], 0.5)
@@ -62,7 +62,7 @@ class StreamingRecorder(Recorder):
 
 def shown(request: Request) -> str:
     places = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
-    return ",".join(str(request.images[place].getpixel((0, 0))) for place in places)
+    return ",".join(str(request.images[index].getpixel((0, 0))) for index in places)
 
 
 def request(count: int, name: str = "a", seeds: tuple[int, ...] = (7,)) -> Request:
@@ -211,8 +211,8 @@ def test_a_real_model_behind_text_only_cannot_tell_images_apart(tmp_path: Path) 
     asked = [Request(f"r{n}", prompt, (picture.convert("RGB"),)) for n, picture in enumerate(pictures)]
     seeing = [row[0] for row in model.generate(asked, greedy)]
     blind = [row[0] for row in ablated(model, "text_only").generate(asked, greedy)]
-    assert all(isinstance(one, Completion) for one in (*seeing, *blind))
-    assert [getattr(one, "text", None) for one in blind] == [getattr(blind[0], "text", None)] * 2
+    assert all(isinstance(answer, Completion) for answer in (*seeing, *blind))
+    assert [getattr(answer, "text", None) for answer in blind] == [getattr(blind[0], "text", None)] * 2
     assert getattr(seeing[0], "text", None) != getattr(seeing[1], "text", None)
 
 

@@ -84,9 +84,9 @@ def clip(encoders: dict[str, Path]) -> DualEncoder:
 
 def scores(answer: Completion | Failure, choices: dict[str, str] = CHOICES) -> dict[str, float]:
     assert isinstance(answer, Completion), answer
-    found = read_scores(answer.text, list(choices))
-    assert found is not None
-    return found
+    read = read_scores(answer.text, list(choices))
+    assert read is not None
+    return read
 
 
 def ask(encoder: DualEncoder, *requests: Request) -> list[Completion | Failure]:
@@ -174,9 +174,9 @@ def test_an_answer_does_not_depend_on_what_is_asked_beside_it(encoders: dict[str
     together = ask(DualEncoder.load(str(encoders[family])), *requests)
     narrow = DualEncoder.load(str(encoders[family]))
     narrow.images_at_once = 3
-    alone = [ask(narrow, one)[0] for one in reversed(requests)][::-1]
-    for one, other in zip(together, alone, strict=True):
-        np.testing.assert_allclose(list(scores(one).values()), list(scores(other).values()), atol=2e-6)
+    alone = [ask(narrow, request)[0] for request in reversed(requests)][::-1]
+    for batched, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(list(scores(batched).values()), list(scores(other).values()), atol=2e-6)
 
 
 def test_every_seed_has_the_same_answer_and_order_is_kept(encoder: DualEncoder) -> None:
@@ -251,8 +251,8 @@ def test_out_of_memory_halves_the_batch(
     clip._cache = LRUCache(2**20, getsizeof=lambda embedding: embedding.nbytes)
     frames = Counting(clip, "embed", monkeypatch, fits=2)
     with caplog.at_level(logging.WARNING):
-        found = ask(clip, request("a", range(9)))
-    np.testing.assert_allclose(list(scores(found[0]).values()), list(scores(expected[0]).values()), atol=2e-6)
+        answers = ask(clip, request("a", range(9)))
+    np.testing.assert_allclose(list(scores(answers[0]).values()), list(scores(expected[0]).values()), atol=2e-6)
     assert frames.sizes == [9, 4, 2, 2, 2, 2, 1]
     assert clip.images_at_once == 2
     assert "out of memory: 4 images or texts at once" in caplog.text
@@ -302,8 +302,8 @@ def test_a_text_past_the_limit_is_cut_there_and_said_once(clip: DualEncoder, cap
     with caplog.at_level(logging.WARNING):
         (answer,) = ask(clip, request("a", [0], long))
         ask(clip, request("b", [1], long))
-    found = scores(answer, long)
-    assert found["A"] == found["B"] != found["C"]
+    read = scores(answer, long)
+    assert read["A"] == read["B"] != read["C"]
     assert caplog.text.count(f"only the first {TEXT_TOKENS} tokens are read of") == 2
     assert clip.identity.settings["text_tokens"] == TEXT_TOKENS
 
@@ -312,7 +312,7 @@ def test_a_text_past_the_limit_is_cut_there_and_said_once(clip: DualEncoder, cap
 def test_a_video_model_spreads_what_it_takes_over_the_given_frames(encoders: dict[str, Path], count: int) -> None:
     encoder = DualEncoder.load(str(encoders["xclip"]))
     assert encoder.identity.settings["frames"] == VIDEO_FRAMES
-    taken = [list(range(count))[place] for place in spread(count, VIDEO_FRAMES)]
+    taken = [list(range(count))[index] for index in spread(count, VIDEO_FRAMES)]
     whole, part = ask(encoder, request("a", range(count)), request("b", taken))
     assert scores(whole) == scores(part)
 
@@ -330,8 +330,8 @@ def test_the_identity_names_what_changes_scores(encoders: dict[str, Path]) -> No
 
 def test_half_precision_is_near_to_single(encoders: dict[str, Path]) -> None:
     single, half = (DualEncoder.load(str(encoders["clip"]), dtype=dtype) for dtype in ("auto", "bfloat16"))
-    (one,), (other,) = (ask(encoder, request("a", range(4))) for encoder in (single, half))
-    np.testing.assert_allclose(list(scores(one).values()), list(scores(other).values()), atol=0.05)
+    (whole,), (other,) = (ask(encoder, request("a", range(4))) for encoder in (single, half))
+    np.testing.assert_allclose(list(scores(whole).values()), list(scores(other).values()), atol=0.05)
 
 
 def test_a_model_without_two_towers_is_refused(one_thread: None, tmp_path: Path) -> None:

@@ -45,12 +45,12 @@ def request(name: str, phrase: object = "cup", images: int = 1, seeds: tuple[int
 
 
 class StandIn:
-    """Model and processor in one: `found` says by phrase which instances there are."""
+    """Model and processor in one: `instances` says by phrase which instances there are."""
 
     device, dtype = torch.device("cpu"), torch.float32
 
-    def __init__(self, found: dict[str, Sequence[Instance]], fits: int = 100) -> None:
-        self.found, self.fits = found, fits
+    def __init__(self, instances: dict[str, Sequence[Instance]], fits: int = 100) -> None:
+        self.instances, self.fits = instances, fits
         self.batches: list[list[str]] = []
 
     def grounder(self, **options: Any) -> Sam3Grounder:
@@ -65,11 +65,11 @@ class StandIn:
         self.batches.append(phrases)
         if len(phrases) > self.fits:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        queries = max(len(instances) for instances in self.found.values())
+        queries = max(len(instances) for instances in self.instances.values())
         scores = torch.zeros(len(phrases), queries)
         masks = torch.zeros(len(phrases), queries, SIZE, SIZE)
         for row, phrase in enumerate(phrases):
-            for query, (score, (x0, y0, x1, y1)) in enumerate(self.found[phrase]):
+            for query, (score, (x0, y0, x1, y1)) in enumerate(self.instances[phrase]):
                 scores[row, query] = score
                 masks[row, query, y0:y1, x0:x1] = 1
         return SimpleNamespace(pred_logits=scores, pred_masks=masks, pred_boxes=scores, presence_logits=None)
@@ -258,7 +258,7 @@ def small_checkpoint(folder: Path, side: int = 56, width: int = 32) -> Path:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         Sam3Model(config).save_pretrained(folder)
-    tokenizer = CLIPTokenizer(vocab={word: place for place, word in enumerate(words)}, merges=[])
+    tokenizer = CLIPTokenizer(vocab={word: index for index, word in enumerate(words)}, merges=[])
     square = {"height": side, "width": side}
     Sam3Processor(Sam3ImageProcessor(size=square), tokenizer).save_pretrained(folder)
     return folder
@@ -279,10 +279,10 @@ def test_a_real_sam3_is_loaded_and_answers_alike_in_any_batch(checkpoint: Path) 
     load = lambda size: Sam3Grounder.load(str(checkpoint), device="cpu", threshold=0.0, batch_size=size)  # noqa: E731
     requests = [noise("a", 64, 48, "cup"), noise("bb", 40, 80, "white lid"), noise("ccc", 64, 48, "hand")]
     alone, together = load(1).generate(requests, CONFIG), load(3).generate(requests, CONFIG)
-    for asked, (one,), (two,) in zip(requests, alone, together, strict=True):
-        assert isinstance(one, Completion)
+    for asked, (lone,), (two,) in zip(requests, alone, together, strict=True):
+        assert isinstance(lone, Completion)
         assert isinstance(two, Completion)
-        first, second = json.loads(one.text), json.loads(two.text)
+        first, second = json.loads(lone.text), json.loads(two.text)
         assert first["scores"] == sorted(first["scores"], reverse=True)
         assert all(0 <= score <= 1 for score in first["scores"])
         assert np.allclose(first["scores"], second["scores"], atol=1e-5)
@@ -309,9 +309,9 @@ def test_a_real_sam3_agrees_with_its_own_post_processing(checkpoint: Path) -> No
     for mask in expected["masks"].numpy().astype(np.uint8):
         x, y, w, h = coco_mask.toBbox(coco_mask.encode(np.asfortranarray(mask))).tolist()
         boxes += [[x, y, x + w, y + h]] if mask.any() else []
-    found = json.loads(answer.text)
-    assert sorted(found["bboxes"]) == sorted(boxes)
-    assert len(found["bboxes"]) >= 1
+    answer_read = json.loads(answer.text)
+    assert sorted(answer_read["bboxes"]) == sorted(boxes)
+    assert len(answer_read["bboxes"]) >= 1
 
 
 def test_a_real_sam3_is_identified_by_its_content(checkpoint: Path) -> None:

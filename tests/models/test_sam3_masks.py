@@ -54,9 +54,9 @@ def masks_in(answer: Completion | Failure) -> dict[int, np.ndarray]:
 def test_all_instances_of_all_phrases_are_one_region() -> None:
     ((answer, again),) = StandIn(FOUND).grounder().generate([request("a", ["cup", "lid", "cup"])], CONFIG)
     assert answer == again
-    found = masks_in(answer)
-    assert list(found) == [0]
-    np.testing.assert_array_equal(found[0], rectangles((1, 2, 4, 5), (3, 4, 6, 6), (0, 0, 2, 2)))
+    masks = masks_in(answer)
+    assert list(masks) == [0]
+    np.testing.assert_array_equal(masks[0], rectangles((1, 2, 4, 5), (3, 4, 6, 6), (0, 0, 2, 2)))
 
 
 def test_run_lengths_have_the_size_of_the_image() -> None:
@@ -174,12 +174,12 @@ class Clip:
 
     def postprocess_outputs(self, session: SimpleNamespace, output: SimpleNamespace) -> dict[str, Any]:
         masks = [rectangles((output.frame_idx, row, output.frame_idx + 2, row + 2)) for row in (0, 4)]
-        found = np.stack(masks[: len(session.phrases)]) if session.phrases != ["none"] else np.zeros((0, SIZE, SIZE))
-        return {"masks": torch.from_numpy(found.astype(bool))}
+        stacked = np.stack(masks[: len(session.phrases)]) if session.phrases != ["none"] else np.zeros((0, SIZE, SIZE))
+        return {"masks": torch.from_numpy(stacked.astype(bool))}
 
 
-def follower(clip: Clip, found: dict[str, Sequence[Any]] = FOUND) -> Sam3Grounder:
-    return StandIn(found).grounder(open_video=lambda: Sam3Video(clip, clip))
+def follower(clip: Clip, instances: dict[str, Sequence[Any]] = FOUND) -> Sam3Grounder:
+    return StandIn(instances).grounder(open_video=lambda: Sam3Video(clip, clip))
 
 
 def test_a_clip_is_seen_in_one_pass_and_answered_where_wanted() -> None:
@@ -187,9 +187,9 @@ def test_a_clip_is_seen_in_one_pass_and_answered_where_wanted() -> None:
     asked = request("a", ["cup", "lid"], images=4, frames=[3, 1], mode="sequential")
     ((answer, _),) = follower(clip).generate([asked], CONFIG)
     assert clip.seen == [(4, ["cup", "lid"])]
-    found = masks_in(answer)
-    assert list(found) == [1, 3]
-    np.testing.assert_array_equal(found[3], rectangles((3, 0, 5, 2), (3, 4, 5, 6)))
+    masks = masks_in(answer)
+    assert list(masks) == [1, 3]
+    np.testing.assert_array_equal(masks[3], rectangles((3, 0, 5, 2), (3, 4, 5, 6)))
 
 
 def test_a_clip_in_which_nothing_is_found_has_no_masks() -> None:
@@ -354,7 +354,7 @@ def test_a_real_sam3_follows_a_clip_as_its_own_post_processing(one_thread: None,
             masks = processor.postprocess_outputs(session, output)["masks"]
             expected[output.frame_idx] = masks.any(dim=0).numpy() if len(masks) else np.zeros((48, 64), bool)
     assert any(mask.any() for mask in expected.values())
-    found = Sam3Video.load(str(video_checkpoint), device="cpu").segment(images, ["cup"], [0, 2])
-    assert sorted(found) == [0, 2]
-    for place, mask in found.items():
-        np.testing.assert_array_equal(mask, expected[place])
+    segmented = Sam3Video.load(str(video_checkpoint), device="cpu").segment(images, ["cup"], [0, 2])
+    assert sorted(segmented) == [0, 2]
+    for frame, mask in segmented.items():
+        np.testing.assert_array_equal(mask, expected[frame])

@@ -109,7 +109,7 @@ def test_the_gate_lets_no_more_through_than_allowed_and_wakes_those_who_wait():
     limit = AdaptiveLimit(3)
     most = 0
 
-    async def one(gate: Gate) -> None:
+    async def asked(gate: Gate) -> None:
         nonlocal most
         async with gate.slot() as began:
             most = max(most, gate.in_flight)
@@ -121,7 +121,7 @@ def test_the_gate_lets_no_more_through_than_allowed_and_wakes_those_who_wait():
         with anyio.fail_after(5):
             async with anyio.create_task_group() as tasks:
                 for _ in range(30):
-                    tasks.start_soon(one, gate)
+                    tasks.start_soon(asked, gate)
         assert gate.in_flight == 0
 
     anyio.run(all_of_them)

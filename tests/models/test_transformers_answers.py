@@ -82,7 +82,7 @@ def test_special_tokens_without_a_role_are_no_text_of_an_answer(any_model):
     assert "<|im_end|>" in reader.tokenizer.decode(row.tokens)
     assert not set(tokens_of(reader, "<|im_start|><|im_end|>")) & set(reader.tokenizer.all_special_ids)
     answer = reader.read(row, ())
-    assert answer.text == "the cup and the jug" == "".join(one.token for one in answer.logprobs)
+    assert answer.text == "the cup and the jug" == "".join(token.token for token in answer.logprobs)
 
 
 def test_no_answer_holds_a_mark_of_the_chat_template_that_the_model_wrote(model, monkeypatch):
@@ -90,7 +90,7 @@ def test_no_answer_holds_a_mark_of_the_chat_template_that_the_model_wrote(model,
     answers = model.generate(many_requests(seeds=range(16)), GenerationConfig(temperature=50.0, max_new_tokens=24))
     [mark] = tokens_of(model._engine.reader, "<|im_end|>")
     assert any(mark in row for row in rows)
-    assert not any("<|im_end|>" in one.text for each in answers for one in each)
+    assert not any("<|im_end|>" in completion.text for each in answers for completion in each)
 
 
 def test_stop_texts_end_the_answer_and_are_no_part_of_it(model):
@@ -122,17 +122,19 @@ def test_stops_and_budgets_give_the_same_answers_at_every_batch_size(thinker, co
         thinker.batch_size = size
         answers[size] = alike(thinker.generate(many_requests(seeds=(1, 2)), config))
     assert answers[1] == answers[2] == answers[8]
-    given = [one for each in answers[8] for one in each]
-    assert not any(letter in one.text for one in given for letter in letters)
-    assert {one.finish_reason for one in given} == {"stop", "length"}
-    assert any(letter in one.reasoning for one in given for letter in letters)  # a stop text ends answers alone
+    given = [completion for each in answers[8] for completion in each]
+    assert not any(letter in completion.text for completion in given for letter in letters)
+    assert {completion.finish_reason for completion in given} == {"stop", "length"}
+    assert any(
+        letter in completion.reasoning for completion in given for letter in letters
+    )  # a stop text ends answers alone
 
 
 def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
     rows, closing = written_tokens(monkeypatch), thinker._engine.encoder.tokenizer("</think>\n")["input_ids"]
     requests = many_requests()
     free = alike(thinker.generate(requests, GREEDY))
-    assert {(one.text, one.finish_reason) for [one] in free} == {("", "length")}
+    assert {(completion.text, completion.finish_reason) for [completion] in free} == {("", "length")}
     longest_first = rows[:8]
     for budget in (0, 1, 6):
         rows.clear()
@@ -141,7 +143,7 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
             assert row[:budget] == unlimited[:budget]
             assert row[budget : budget + len(closing)] == closing
             assert "</think>" not in thinker._engine.encoder.tokenizer.decode(row[budget + len(closing) :])
-        assert all(one.text for [one] in answers)
+        assert all(completion.text for [completion] in answers)
 
 
 def test_a_model_that_knows_no_thinking_refuses_a_budget(model):
@@ -198,16 +200,16 @@ def test_thinking_that_never_closed_is_a_truncation_even_after_an_end_token(read
 def test_log_probabilities_are_of_the_tokens_of_the_answer_alone(reader, text):
     row = generated(reader, text)
     answer = reader.read(row, ())
-    assert "".join(one.token for one in answer.logprobs).strip() == answer.text or "\ufffd" in str(answer.logprobs)
-    steps = [-int(one.logprob) for one in answer.logprobs]
+    assert "".join(token.token for token in answer.logprobs).strip() == answer.text or "\ufffd" in str(answer.logprobs)
+    steps = [-int(token.logprob) for token in answer.logprobs]
     assert steps == list(range(steps[0], len(tokens_of(reader, text))))
-    assert all(one.top[0][1] == one.logprob for one in answer.logprobs)
+    assert all(token.top[0][1] == token.logprob for token in answer.logprobs)
 
 
 def test_log_probabilities_end_where_a_stop_text_begins(reader):
     answer = reader.read(generated(reader, "the cup; the jug"), (";",))
     assert (answer.text, answer.finish_reason) == ("the cup", "stop")
-    assert "".join(one.token for one in answer.logprobs) == "the cup"
+    assert "".join(token.token for token in answer.logprobs) == "the cup"
 
 
 def test_an_answer_that_was_never_written_has_no_log_probabilities(reader):

@@ -51,7 +51,7 @@ def test_batch_sizes_one_two_and_eight_give_the_same_answers(any_model, config):
     for size in (1, 2, 8):
         any_model.batch_size = size
         answers[size] = any_model.generate(requests, config)
-        assert {one.batch_size for each in answers[size] for one in each} <= set(range(1, 2 * size + 1))
+        assert {completion.batch_size for each in answers[size] for completion in each} <= set(range(1, 2 * size + 1))
     assert alike(answers[1]) == alike(answers[2]) == alike(answers[8])
     assert len({text for each in texts(answers[8]) for text in each}) > len(requests) // 2
 
@@ -61,15 +61,15 @@ def test_log_probabilities_do_not_depend_on_the_batch(any_model):
     together = any_model.generate(mixed_requests(), config)
     for request, [answer] in zip(mixed_requests(), together, strict=True):
         [[alone]] = any_model.generate([request], config)
-        assert [one.token for one in answer.logprobs] == [one.token for one in alone.logprobs]
-        assert [one.logprob for one in answer.logprobs] == pytest.approx(
-            [one.logprob for one in alone.logprobs], abs=1e-3
+        assert [token.token for token in answer.logprobs] == [token.token for token in alone.logprobs]
+        assert [token.logprob for token in answer.logprobs] == pytest.approx(
+            [token.logprob for token in alone.logprobs], abs=1e-3
         )
 
 
 def test_the_size_of_its_batch_stands_in_an_answer(model):
-    [[one, two]] = model.generate([request_of(0, 1, "cup", seeds=(1, 2))], SAMPLED)
-    assert (one.batch_size, two.batch_size) == (2, 2)
+    [[first, two]] = model.generate([request_of(0, 1, "cup", seeds=(1, 2))], SAMPLED)
+    assert (first.batch_size, two.batch_size) == (2, 2)
     assert {answer.batch_size for [answer] in model.generate(mixed_requests(), GREEDY)} == {4}
 
 
@@ -117,7 +117,7 @@ def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
 
 def test_a_request_without_seeds_wants_nothing(model):
     answers = model.generate([request_of(0, 1, "cup", seeds=()), request_of(1, 1, "jug")], SAMPLED)
-    assert [len(one) for one in answers] == [0, 1]
+    assert [len(completions) for completions in answers] == [0, 1]
 
 
 @pytest.mark.parametrize("error", [CPU_OUT_OF_MEMORY, GPU_OUT_OF_MEMORY, MemoryError()])
@@ -140,7 +140,7 @@ def test_one_long_prompt_does_not_shrink_the_batches_of_short_ones(model, monkey
     failing = fail_above(300, model._engine.model.generate, CPU_OUT_OF_MEMORY, calls, tokens=True)
     monkeypatch.setattr(model._engine.model, "generate", failing)
     answers = model.generate(long, GREEDY)
-    assert not any(isinstance(one, Failure) for each in answers for one in each)
+    assert not any(isinstance(completion, Failure) for each in answers for completion in each)
     assert max(calls) == calls[0] > calls[-1]
     calls.clear()
     model.generate(short, GREEDY)
@@ -213,7 +213,7 @@ def test_a_request_that_the_processor_refuses_fails_alone(model):
     good = mixed_requests()
     answers = model.generate([good[0], bad, good[1]], GREEDY)
     assert len(answers[1]) == 2
-    assert all(isinstance(one, Failure) and "request bad" in one.error for one in answers[1])
+    assert all(isinstance(completion, Failure) and "request bad" in completion.error for completion in answers[1])
     assert [answers[0], answers[2]] == model.generate(good[:2], GREEDY)
 
 

@@ -23,7 +23,7 @@ def test_tokens_are_counted_without_padding(any_model):
     requests = mixed_requests()
     alone = [any_model._engine.encoder.encode(request).prompt_tokens for request in requests]
     answers = any_model.generate(requests, GREEDY)
-    assert [one.input_tokens for [one] in answers] == alone
+    assert [completion.input_tokens for [completion] in answers] == alone
     assert len(set(alone)) == 4
 
 
@@ -38,7 +38,7 @@ def test_a_batch_put_together_equals_one_from_the_processor(any_model):
     """Requests are processed one by one, so that a bad one fails alone."""
     encoder = any_model._engine.encoder
     encoded = [encoder.encode(request) for request in mixed_requests()[:3]]
-    batch, whole = encoder.batch(encoded), encoder._apply([one.messages for one in encoded])
+    batch, whole = encoder.batch(encoded), encoder._apply([item.messages for item in encoded])
     assert batch.keys() == whole.keys()
     assert all(torch.equal(batch[name], whole[name]) for name in batch)
 
@@ -89,16 +89,19 @@ def test_the_encoder_measures_each_size_of_image_once(loaded, monkeypatch):
     calls = []
     made = PromptEncoder._apply
     monkeypatch.setattr(PromptEncoder, "_apply", lambda self, c: (calls.append(1), made(self, c))[1])
-    one, three = request_of(0, 1, "cup"), request_of(0, 3, "cup")
-    assert encoder.tokens(three) > encoder.tokens(one)
-    encoder.tokens(one)
+    single, three = request_of(0, 1, "cup"), request_of(0, 3, "cup")
+    assert encoder.tokens(three) > encoder.tokens(single)
+    encoder.tokens(single)
     assert len(calls) == len({(-(-w // 32), -(-h // 32)) for w, h in (i.size for i in three.images)})
 
 
 def test_longer_requests_are_measured_as_longer(any_model):
     encoder = any_model._engine.encoder
     requests = mixed_requests()
-    measured, real = [encoder.tokens(one) for one in requests], [encoder.encode(one).prompt_tokens for one in requests]
+    measured, real = (
+        [encoder.tokens(request) for request in requests],
+        [encoder.encode(request).prompt_tokens for request in requests],
+    )
     assert sorted(range(4), key=measured.__getitem__) == sorted(range(4), key=real.__getitem__)
 
 
@@ -121,7 +124,7 @@ def test_encoding_in_a_thread_beside_counting_and_reading_gives_the_same_tensors
         encoder.batch([encoder.encode(request) for request in requests[:2]])
     thread.join()
     assert errors == []
-    assert all(torch.equal(one, expected[n % 4]) for n, one in enumerate(made))
+    assert all(torch.equal(mask, expected[n % 4]) for n, mask in enumerate(made))
     assert len(made) == 24
 
 

@@ -204,8 +204,8 @@ def test_pixel_limits_of_a_processor_that_has_none_are_refused(folders):
 
 
 def test_quantisation_without_bitsandbytes_is_refused(folders, monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == "bitsandbytes" else found(name))
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == "bitsandbytes" else find_spec(name))
     with pytest.raises(ModelError, match=r"4bit quantisation needs bitsandbytes\. Remedy: .*\[quantization\]"):
         TransformersModel.load(str(folders["gemma3"]), quantization="4bit")
 

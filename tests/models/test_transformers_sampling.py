@@ -87,7 +87,7 @@ def test_rounding_of_the_scores_hardly_ever_changes_a_sample():
     changed = int((draw(300, scores) != draw(300, rounded)).sum())
     uniform = torch.rand(300, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     looked_up, again = (
-        torch.searchsorted(torch.softmax(one.double(), dim=0).cumsum(0), uniform) for one in (scores, rounded)
+        torch.searchsorted(torch.softmax(row.double(), dim=0).cumsum(0), uniform) for row in (scores, rounded)
     )
     assert changed <= 6
     assert int((looked_up != again).sum()) > 10 * changed
@@ -173,13 +173,13 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass_before_any_warping(
         logits = any_model._engine.model(**whole).logits[0, inputs["input_ids"].shape[1] - 1 : -1]
     expected = torch.log_softmax(logits.float(), dim=-1)
     assert len(answer.logprobs) == len(rows[-1]) == 8
-    for step, (token, told) in enumerate(zip(rows[-1], answer.logprobs, strict=True)):
-        assert told.token == encoder.tokenizer.decode([token])
-        assert told.logprob == pytest.approx(float(expected[step, token]), abs=1e-3)
+    for step, (token, logged) in enumerate(zip(rows[-1], answer.logprobs, strict=True)):
+        assert logged.token == encoder.tokenizer.decode([token])
+        assert logged.logprob == pytest.approx(float(expected[step, token]), abs=1e-3)
         likeliest = expected[step].topk(4).values.tolist()
-        assert [value for _, value in told.top][:4] == pytest.approx(likeliest, abs=1e-3)
-        assert (told.token, told.logprob) in told.top
-        assert len(told.top) in (4, 5)
+        assert [value for _, value in logged.top][:4] == pytest.approx(likeliest, abs=1e-3)
+        assert (logged.token, logged.logprob) in logged.top
+        assert len(logged.top) in (4, 5)
 
 
 def test_log_probabilities_come_only_when_they_are_asked_for(model):
@@ -202,7 +202,7 @@ def test_settings_of_the_checkpoint_do_not_break_shared_samples(folders, tmp_pat
     assert batches == [4]
     for request, answers in zip(requests, together, strict=True):
         alone = [Request("x", request.prompt, request.images, (seed,)) for seed in request.seeds]
-        assert alike([[one for [one] in model.generate(alone, SAMPLED)]]) == alike([answers])
+        assert alike([[completion for [completion] in model.generate(alone, SAMPLED)]]) == alike([answers])
     plain = TransformersModel.load(str(folders["llava"]))
     assert texts(plain.generate(requests, SAMPLED)) != texts(together)
     assert texts(plain.generate(requests, replace(SAMPLED, repetition_penalty=1.3))) == texts(together)

@@ -26,11 +26,15 @@ def test_a_stream_answers_every_request_once_as_generate_does(any_model, config)
     requests = many_requests(seeds=(1, 2))
     any_model.batch_size = 3
     answered = list(any_model.stream(iter(requests), config))
-    assert sorted(one.request.request_id for one in answered) == sorted(one.request_id for one in requests)
-    expected = dict(zip([one.request_id for one in requests], any_model.generate(requests, config), strict=True))
-    for one in answered:
-        assert alike([one.completions]) == alike([expected[one.request.request_id]])
-        assert one.seconds > 0
+    assert sorted(answer.request.request_id for answer in answered) == sorted(
+        request.request_id for request in requests
+    )
+    expected = dict(
+        zip([request.request_id for request in requests], any_model.generate(requests, config), strict=True)
+    )
+    for answer in answered:
+        assert alike([answer.completions]) == alike([expected[answer.request.request_id]])
+        assert answer.seconds > 0
 
 
 def test_finished_answers_are_handed_back_before_more_requests_are_taken(model):
@@ -117,7 +121,7 @@ def test_an_error_of_the_source_comes_through_after_what_was_done(model):
         answered.extend(model.stream(source(), GREEDY))
     stream = model.stream(source(), GREEDY)
     answered = [next(stream), next(stream)]
-    assert {one.request.request_id for one in answered} == {"example-0", "example-1"}
+    assert {answer.request.request_id for answer in answered} == {"example-0", "example-1"}
     with pytest.raises(OSError, match="the disk is gone"):
         next(stream)
 
@@ -132,16 +136,18 @@ def test_a_stream_that_is_left_early_leaves_no_thread(model):
 
 
 def test_requests_without_seeds_are_answered_with_nothing(model):
-    [one] = model.stream([request_of(0, 1, "cup", seeds=())], GREEDY)
-    assert (one.completions, one.seconds) == ([], 0.0)
+    [answer] = model.stream([request_of(0, 1, "cup", seeds=())], GREEDY)
+    assert (answer.completions, answer.seconds) == ([], 0.0)
 
 
 def test_out_of_memory_in_a_stream_loses_nothing(model, monkeypatch):
     requests = many_requests(seeds=(1, 2))
-    expected = dict(zip([one.request_id for one in requests], alike(model.generate(requests, SAMPLED)), strict=True))
+    expected = dict(
+        zip([request.request_id for request in requests], alike(model.generate(requests, SAMPLED)), strict=True)
+    )
     error, calls = RuntimeError("DefaultCPUAllocator: can't allocate memory"), []
     monkeypatch.setattr(model._engine.model, "generate", fail_above(3, model._engine.model.generate, error, calls))
-    answers = {one.request.request_id: alike([one.completions])[0] for one in model.stream(requests, SAMPLED)}
+    answers = {answer.request.request_id: alike([answer.completions])[0] for answer in model.stream(requests, SAMPLED)}
     assert answers == expected
     assert max(calls) > 3
 
@@ -161,5 +167,5 @@ def test_the_seconds_of_all_requests_add_up_to_those_of_generation(model, monkey
 
     monkeypatch.setattr(model._engine.model, "generate", timed)
     model.batch_size = 2
-    total = sum(one.seconds for one in model.stream(many_requests(seeds=(1, 2)), SAMPLED))
+    total = sum(answer.seconds for answer in model.stream(many_requests(seeds=(1, 2)), SAMPLED))
     assert sum(spent) <= total <= 3 * sum(spent)

@@ -43,12 +43,18 @@ def many_requests(seeds=(0,)) -> list[Request]:
 
 
 def texts(answers) -> list[list[str]]:
-    return [[completion.text for completion in one] for one in answers]
+    return [[completion.text for completion in completions] for completions in answers]
 
 
 def alike(answers: list[list[Completion | Failure]]) -> list[list[Completion | Failure]]:
     """Answers without the size of their batch, which is the one thing in them that batches may change."""
-    return [[replace(one, batch_size=None) if isinstance(one, Completion) else one for one in each] for each in answers]
+    return [
+        [
+            replace(completion, batch_size=None) if isinstance(completion, Completion) else completion
+            for completion in each
+        ]
+        for each in answers
+    ]
 
 
 def fail_above(limit: int, generate: Callable, error: Exception, calls: list[int], *, tokens: bool = False) -> Callable:

@@ -88,7 +88,9 @@ class Fruit(Task):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         truth, said = _words(example, prediction)
         groups = (("hit", truth & said), ("miss", truth - said), ("wrong", said - truth))
-        return Explanation(tuple(ExplanationRow(cast("Any", v), word) for v, found in groups for word in sorted(found)))
+        return Explanation(
+            tuple(ExplanationRow(cast("Any", v), word) for v, values in groups for word in sorted(values))
+        )
 
 
 def _words(example: Example, prediction: Prediction | None) -> tuple[set[str], set[str]]:

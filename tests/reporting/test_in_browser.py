@@ -287,10 +287,10 @@ def test_a_sample_leads_to_all_others_on_its_frame(chromium: Browser, tmp_path: 
     other.examples = tuple(
         replace(e, example_id=f"other:{n}", frames=examples.examples[n].frames) for n, e in enumerate(other.examples)
     )
-    one, two = made_run(examples), made_run(other, folder="b")
+    first, two = made_run(examples), made_run(other, folder="b")
     dataset = two.results.dataset.model_copy(update={"content_hash": "f" * 64})
     two = replace(two, results=two.results.model_copy(update={"dataset": dataset}))
-    written = write_report([one, two], tmp_path, compare=False)[0]
+    written = write_report([first, two], tmp_path, compare=False)[0]
     with opened(chromium, f"{written.as_uri()}#garden_fruit_examples_0123456789ab/fruit%3Avideo%3A2") as watched:
         watched.page.locator(".related a").click()
         expect(watched.page.locator("main h2")).to_have_text("other:2")

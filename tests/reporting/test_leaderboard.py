@@ -87,9 +87,9 @@ def test_a_finding_names_the_weakest_group_of_several_examples() -> None:
 
 def test_a_breakdown_is_shown_once_and_not_with_one_example_a_row() -> None:
     run = answering("one", "apple")
-    found = key_groups(["one"], [run], [analyse([run], compare=False).breakdowns[run.folder]])
+    all_groups = key_groups(["one"], [run], [analyse([run], compare=False).breakdowns[run.folder]])
     # `activities` cut the examples as `preparation` does.
-    assert [groups.key for groups in found] == ["preparation"]
+    assert [groups.key for groups in all_groups] == ["preparation"]
     few = answering("one", "apple", MadeExamples(2))
     assert key_groups(["one"], [few], [analyse([few], compare=False).breakdowns[few.folder]]) == []
 

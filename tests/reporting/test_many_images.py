@@ -31,7 +31,8 @@ class Clips(MadeExamples):
     def __init__(self, count: int) -> None:
         super().__init__(count, size=(640, 360))
         self.examples = tuple(
-            replace(one, frames=tuple(FrameRef(one.video_id, 30 * n) for n in range(32))) for one in self.examples
+            replace(sample, frames=tuple(FrameRef(sample.video_id, 30 * n) for n in range(32)))
+            for sample in self.examples
         )
 
     def __getitem__(self, index: int) -> MadeItem:
@@ -84,15 +85,15 @@ def test_endless_earlier_answers_are_cut(tmp_path: Path) -> None:
     page = page_of([run], tmp_path)
     earlier = page.samples[0]["models"][0][0]["earlier"]
     assert len(earlier) == 20
-    assert all("more characters are left out" in one for one in earlier)
+    assert all("more characters are left out" in error for error in earlier)
 
 
 def test_long_lists_of_options_are_in_the_prompt_and_are_no_filter(tmp_path: Path) -> None:
     examples = MadeExamples(3)
     options = [f"option {number} {HOSTILE}" for number in range(250)]
     examples.examples = tuple(
-        replace(one, inputs={"hint": "\n".join(options)}, metadata={**one.metadata, "options": options})
-        for one in examples.examples
+        replace(example, inputs={"hint": "\n".join(options)}, metadata={**example.metadata, "options": options})
+        for example in examples.examples
     )
     page = page_of([made_run(examples, statuses=[Status.OK])], tmp_path)
     assert options[0] in page.samples[0]["prompt"]

@@ -47,9 +47,9 @@ BARS = PaperChart(
 )
 
 
-def makes(found: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+def makes(models: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
     """One row a model: how many samples each run has, and what is odd in a table."""
-    rows = tuple((one.model, len(one.runs), next(map(len, one.runs)), Ranged(0.5, 0.25, 1)) for one in found)
+    rows = tuple((model.model, len(model.runs), next(map(len, model.runs)), Ranged(0.5, 0.25, 1)) for model in models)
     odd = ((HOSTILE, None, float("inf"), 3),)
     return [PaperTable("Table 1: samples", ("model", "runs", "samples", "score"), rows + odd, "a note"), LINES, BARS]
 
@@ -89,16 +89,16 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
         (name, 1): (SampleVerdict("fit", 0, None, "refused", "", ""),),
     }
     results = JudgedResults.model_construct(judge=type("J", (), {"name": "strict"})())
-    found = model_samples("called", runs[0], [JudgedRun(Path("x/strict-12"), runs[0], results, verdicts)])
-    assert found.model == "called"
-    assert found.judged == {"strict": {sample_name(name, 0): 3.5}}
+    samples = model_samples("called", runs[0], [JudgedRun(Path("x/strict-12"), runs[0], results, verdicts)])
+    assert samples.model == "called"
+    assert samples.judged == {"strict": {sample_name(name, 0): 3.5}}
     lost = sum(s.record.status is Status.INFRA_ERROR for s in runs[0].samples)
     assert lost
-    assert sum(map(len, found.runs)) == len(runs[0].samples) - lost
+    assert sum(map(len, samples.runs)) == len(runs[0].samples) - lost
 
 
 def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[ScoredRun]) -> None:
-    def fails(found: object) -> list[PaperTable]:
+    def fails(models: object) -> list[PaperTable]:
         raise DataError("no run of the second task. Remedy: run it")
 
     part = paper_part(benchmark("garden", fails), "Garden", [("one", runs[0])], {})
@@ -132,9 +132,9 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
 
 
 def test_breakdowns_over_tasks_keep_benchmarks_apart(written: tuple[Path, Path]) -> None:
-    found = Page(written[0].read_text(encoding="utf-8")).tables()
-    assert {"All tasks of garden by preparation", "All tasks of meadow by preparation"} <= set(found)
-    assert "meadow" not in str(found["All tasks of garden by preparation"])
+    tables = Page(written[0].read_text(encoding="utf-8")).tables()
+    assert {"All tasks of garden by preparation", "All tasks of meadow by preparation"} <= set(tables)
+    assert "meadow" not in str(tables["All tasks of garden by preparation"])
 
 
 def test_two_sets_of_examples_of_one_task_are_two_parts(

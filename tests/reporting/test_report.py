@@ -73,9 +73,9 @@ class Page(HTMLParser):
     def tables(self) -> dict[str, dict[str, Any]]:
         """Every table of the page by its title."""
         names = [name for name in self.raw if name.startswith(("task-", "across", "paper-"))]
-        found = [tab["board"]["table"] for tab in self.index["tabs"]]
-        found += [table for name in names for table in _tables_in(self.block(name))]
-        return {table["title"]: table for table in found}
+        every = [tab["board"]["table"] for tab in self.index["tabs"]]
+        every += [table for name in names for table in _tables_in(self.block(name))]
+        return {table["title"]: table for table in every}
 
     def rows(self, title: str) -> list[dict[str, str]]:
         """The texts of a table's rows by the names of its columns; `*` ends what asks for attention."""
@@ -289,10 +289,10 @@ def test_a_second_report_leaves_no_table_of_the_first_and_stops_at_files_of_othe
 
 
 def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> None:
-    one, other = made_run(MadeExamples(3)), made_run(MadeExamples(4), folder="b")
+    first, other = made_run(MadeExamples(3)), made_run(MadeExamples(4), folder="b")
     dataset = other.results.dataset.model_copy(update={"content_hash": "f" * 64})
     object.__setattr__(other, "results", other.results.model_copy(update={"dataset": dataset}))
-    page = Page(write_report([one, other], tmp_path, compare=False)[0].read_text(encoding="utf-8"))
+    page = Page(write_report([first, other], tmp_path, compare=False)[0].read_text(encoding="utf-8"))
     assert [task["heading"] for task in page.index["tasks"]] == [
         "garden / fruit (examples 0123456789ab)",
         "garden / fruit (examples ffffffffffff)",
@@ -302,19 +302,19 @@ def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "heading"),
     [
         ({"changed_options": {"matcher": "exact"}}, ("option matcher the default", "option matcher 'exact'")),
         ({"protocol": "paper"}, ("protocol 'release'", "protocol 'paper'")),
     ],
 )
 def test_runs_that_are_not_comparable_stand_apart_with_the_reason(
-    tmp_path: Path, changes: dict[str, Any], told: tuple[str, str]
+    tmp_path: Path, changes: dict[str, Any], heading: tuple[str, str]
 ) -> None:
-    one, other = made_run(MadeExamples(3)), made_run(MadeExamples(3), folder="b")
+    first, other = made_run(MadeExamples(3)), made_run(MadeExamples(3), folder="b")
     object.__setattr__(other, "results", other.results.model_copy(update=changes))
-    page = Page(write_report([one, other], tmp_path)[0].read_text(encoding="utf-8"))
-    assert [task["heading"] for task in page.index["tasks"]] == [f"garden / fruit ({words})" for words in told]
+    page = Page(write_report([first, other], tmp_path)[0].read_text(encoding="utf-8"))
+    assert [task["heading"] for task in page.index["tasks"]] == [f"garden / fruit ({words})" for words in heading]
 
 
 def test_lone_surrogates_and_odd_numbers_do_no_harm(tmp_path: Path) -> None:

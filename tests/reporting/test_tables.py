@@ -87,11 +87,11 @@ def test_what_the_order_decides_is_read_from_the_metric() -> None:
 
 def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[summary.TaskRuns]) -> None:
     (table,) = summary.by_group(tasks)
-    found = {(row[0].text, row[1].text): row[2] for row in table.rows}
+    cells = {(row[0].text, row[1].text): row[2] for row in table.rows}
     for label, run in tasks[0][1].items():
         expected = group_scores(run, "moka")
-        assert found["moka", label].text == f"{sum(expected) / len(expected):.3f}"
-        assert found["moka", label].notes == (f"{len(expected)} samples",)
+        assert cells["moka", label].text == f"{sum(expected) / len(expected):.3f}"
+        assert cells["moka", label].notes == (f"{len(expected)} samples",)
 
 
 def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() -> None:
@@ -164,15 +164,15 @@ def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:
     bad = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="b")
     again = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="c")
     chance = made_run(examples, name="chance", statuses=[Status.OK], answer="apple", folder="d")
-    found = analyse([bad, again, chance, good], draws=50)
-    assert [(folder.name, c.first, c.second) for folder, c in found.comparisons.items()] == [
+    analysis = analyse([bad, again, chance, good], draws=50)
+    assert [(folder.name, c.first, c.second) for folder, c in analysis.comparisons.items()] == [
         ("a", "good", "bad (b)"),
         ("b", "bad (b)", "bad (c)"),
     ]
-    assert [c.difference for c in found.comparisons.values()] == [1.0, 0.0]
-    assert [c.wins for c in found.comparisons.values()] == [10, 0]
-    assert [(gap.model, gap.kind) for gap in found.gaps] == [(m, "chance") for m in ("bad (b)", "bad (c)", "good")]
-    assert found.failures[Path("b")]
+    assert [c.difference for c in analysis.comparisons.values()] == [1.0, 0.0]
+    assert [c.wins for c in analysis.comparisons.values()] == [10, 0]
+    assert [(gap.model, gap.kind) for gap in analysis.gaps] == [(m, "chance") for m in ("bad (b)", "bad (c)", "good")]
+    assert analysis.failures[Path("b")]
     assert not analyse([good, bad], compare=False).comparisons
     fewer = made_run(MadeExamples(4), name="bad", folder="d")
     dataset = fewer.results.dataset.model_copy(update={"content_hash": "f" * 64})

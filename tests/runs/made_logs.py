@@ -73,21 +73,21 @@ def reference_winners(logs: dict[str, list[SampleRecord]]) -> list[SampleRecord]
     """The first finished record of each sample, else its last, in the order of the lines."""
     everything = [record for name in NAMES for record in logs.get(name, [])]
     counting = {}
-    for place, record in enumerate(everything):
+    for index, record in enumerate(everything):
         sample = sample_of(record)
         known = counting.get(sample)
         if known is None or not everything[known].finished:
-            counting[sample] = place
-    return [everything[place] for place in sorted(counting.values())]
+            counting[sample] = index
+    return [everything[index] for index in sorted(counting.values())]
 
 
 def change_lines(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Change records on purpose: their checksums are right."""
     fields = [change(json.loads(line)) for line in path.read_bytes().splitlines()]
-    path.write_bytes(b"".join(seal(content_of(one)) for one in fields))
+    path.write_bytes(b"".join(seal(content_of(record)) for record in fields))
 
 
 def content_of(fields: dict[str, Any]) -> bytes:
     """A record's own JSON, without what the log says of it."""
-    own = {name: value for name, value in fields.items() if name not in ("log", "checksum")}
-    return json.dumps(own, ensure_ascii=False).encode()
+    content = {name: value for name, value in fields.items() if name not in ("log", "checksum")}
+    return json.dumps(content, ensure_ascii=False).encode()

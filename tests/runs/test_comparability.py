@@ -34,13 +34,13 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "name"), OTHERS, ids=[name for _, name in OTHERS])
 def test_whatever_of_the_record_differs_sets_figures_apart_and_is_named(changes: dict[str, Any], name: str) -> None:
-    one, other = results().comparability, results(**changes).comparability
-    assert one != other
-    assert name in differences(one, other)
+    first, other = results().comparability, results(**changes).comparability
+    assert first != other
+    assert name in differences(first, other)
     assert hash(other) == hash(results(**changes).comparability)
     if name != "task":
-        assert all(name in words for words in told_apart([one, other]))
-    assert differences(one, one) == {}
+        assert all(name in words for words in told_apart([first, other]))
+    assert differences(first, first) == {}
 
 
 @pytest.mark.parametrize(

@@ -73,14 +73,14 @@ def test_every_field_is_a_flag_with_a_help_text() -> None:
 def test_a_keyword_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text("runs: 1\nlimit: 1\nmodel: chance\n")
-    found = resolve(
+    config = resolve(
         RunConfig,
         {**NEEDED, "runs": 3},
         file=file,
         environment={f"{ENVIRONMENT_PREFIX}RUNS": "2", f"{ENVIRONMENT_PREFIX}LIMIT": "2"},
         defaults={"model": "prior", "split": "train"},
     )
-    assert (found.runs, found.limit, found.model, found.split) == (3, 2, "chance", "train")
+    assert (config.runs, config.limit, config.model, config.split) == (3, 2, "chance", "train")
 
 
 @pytest.mark.parametrize("where", ["keyword", "file", "environment"])
@@ -175,9 +175,9 @@ SECRET = "sk-not-to-be-seen"
     ],
 )
 def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="Remedy") as told:
+    with pytest.raises(ConfigError, match="Remedy") as error:
         checked(RunConfig, NEEDED | setting)
-    whole = "".join(traceback.format_exception(told.value))
+    whole = "".join(traceback.format_exception(error.value))
     assert "pydantic" in whole, "the cause is told too"
     # Source lines stand in tracebacks, values do not: the secret is spelt in this file's parameters alone.
     assert SECRET not in whole
@@ -197,9 +197,9 @@ def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None
     ],
 )
 def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="Remedy") as told:
+    with pytest.raises(ConfigError, match="Remedy") as error:
         checked(RunConfig, NEEDED | setting)
-    assert len(str(told.value)) < 1000
+    assert len(str(error.value)) < 1000
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5000 + "}", "{"])
@@ -219,6 +219,6 @@ def test_generation_settings_reach_the_model_whole() -> None:
 
 @given(st.sampled_from(["xyxy", "yxyx"]), st.sampled_from(["1000", "1", "pixels"]))
 def test_box_formats_are_read_as_they_are_written(order: str, scale: str) -> None:
-    found = BoxFormat.parse(f"{order}/{scale}")
-    assert found.order == order
-    assert str(found.scale or "pixels") == scale
+    boxes = BoxFormat.parse(f"{order}/{scale}")
+    assert boxes.order == order
+    assert str(boxes.scale or "pixels") == scale

@@ -42,8 +42,8 @@ def test_paths_are_stored_relative_to_the_run_folder(project: Path) -> None:
 
 
 def test_a_run_is_read_from_any_working_directory(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, name in ((project, "runs/one"), (project / "runs/one", "."), (Path("/"), project / "runs/one")):
-        monkeypatch.chdir(place)
+    for folder, name in ((project, "runs/one"), (project / "runs/one", "."), (Path("/"), project / "runs/one")):
+        monkeypatch.chdir(folder)
         assert score(name).results.coverage.complete
 
 

@@ -93,29 +93,34 @@ def changed(position: int, **values: Any) -> list[SampleRecord]:
     asked = {name: value for name, value in values.items() if name in ASKED}
     old = SAMPLES[position]
     return [
-        sample(one.example_id, one.run, **(values if one is old else asked))
-        if one.example_id == old.example_id
-        else one
-        for one in SAMPLES
+        sample(record.example_id, record.run, **(values if record is old else asked))
+        if record.example_id == old.example_id
+        else record
+        for record in SAMPLES
     ]
 
 
-def counted(found: Any) -> dict[str, int]:
-    return {kind: count for kind, count in found.counts.items() if count}
+def counted(difference: Any) -> dict[str, int]:
+    return {kind: count for kind, count in difference.counts.items() if count}
 
 
 def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) -> None:
     shuffled = list(SAMPLES)
     random.Random(0).shuffle(shuffled)
-    found = diff(make(tmp_path / "a"), make(tmp_path / "b", shuffled))
-    assert found.same
-    assert (found.samples, found.common, found.left_out, found.settings) == ((24, 24), 24, (0, 0), ())
-    assert "Samples: 24 and 24, 24 in both, all the same" in as_text(found)
-    assert "Settings: all the same" in as_text(found)
+    difference = diff(make(tmp_path / "a"), make(tmp_path / "b", shuffled))
+    assert difference.same
+    assert (difference.samples, difference.common, difference.left_out, difference.settings) == (
+        (24, 24),
+        24,
+        (0, 0),
+        (),
+    )
+    assert "Samples: 24 and 24, 24 in both, all the same" in as_text(difference)
+    assert "Settings: all the same" in as_text(difference)
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "name"),
+    ("field", "value", "name"),
     [
         ("identity content_hash", "d" * 64, "identity.content_hash"),
         ("identity task_version", 2, "identity.task_version"),
@@ -129,8 +134,8 @@ def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) ->
         ("protocol", "paper", "protocol"),
     ],
 )
-def test_a_setting_that_differs_is_named_with_both_values(tmp_path: Path, place: str, value: Any, name: str) -> None:
-    *outer, last = place.split()
+def test_a_setting_that_differs_is_named_with_both_values(tmp_path: Path, field: str, value: Any, name: str) -> None:
+    *outer, last = field.split()
 
     def change(described: dict[str, Any]) -> None:
         for part in outer:
@@ -138,13 +143,13 @@ def test_a_setting_that_differs_is_named_with_both_values(tmp_path: Path, place:
         described[last] = value
 
     old = DESCRIBED
-    for part in place.split():
+    for part in field.split():
         old = old[part]
-    found = diff(make(tmp_path / "a"), make(tmp_path / "b", change=change))
-    assert found.settings == (SettingChange(name, json.dumps(old), json.dumps(value)),)
-    assert counted(found) == {}
-    assert not found.same
-    assert f"{name}: " in as_text(found)
+    difference = diff(make(tmp_path / "a"), make(tmp_path / "b", change=change))
+    assert difference.settings == (SettingChange(name, json.dumps(old), json.dumps(value)),)
+    assert counted(difference) == {}
+    assert not difference.same
+    assert f"{name}: " in as_text(difference)
 
 
 def test_absent_settings_and_values_of_other_types_differ(tmp_path: Path) -> None:
@@ -155,13 +160,13 @@ def test_absent_settings_and_values_of_other_types_differ(tmp_path: Path) -> Non
     def change_back(described: dict[str, Any]) -> None:
         described["identity"]["model"]["settings"] = {"a": {"b": 1}}
 
-    found = diff(make(tmp_path / "a", change=change), make(tmp_path / "b", change=change_back))
-    assert found.settings == (
+    difference = diff(make(tmp_path / "a", change=change), make(tmp_path / "b", change=change_back))
+    assert difference.settings == (
         SettingChange("identity.model.settings.a.b", None, "1"),
         SettingChange("identity.model.settings.a.b", "true", None),
         SettingChange("versions.torch", None, '"2.11"'),
     )
-    assert "versions.torch: (nothing) -> " in as_text(found)
+    assert "versions.torch: (nothing) -> " in as_text(difference)
 
 
 @pytest.mark.parametrize(
@@ -184,16 +189,16 @@ def test_a_sample_that_differs_is_counted_by_what_differs(
     tmp_path: Path, values: dict[str, Any], kinds: dict[str, int]
 ) -> None:
     a, b = make(tmp_path / "a"), make(tmp_path / "b", changed(5, **values))
-    for found in (diff(a, b), diff(b, a)):
-        assert counted(found) == kinds
+    for difference in (diff(a, b), diff(b, a)):
+        assert counted(difference) == kinds
         for kind, count in kinds.items():
             places = [("e01", run) for run in range(3 - count, 3)]
-            assert [(s.example_id, s.run) for s in found.shown[kind]] == places  # type: ignore[index]
-    assert found.same is not bool(kinds)
+            assert [(s.example_id, s.run) for s in difference.shown[kind]] == places  # type: ignore[index]
+    assert difference.same is not bool(kinds)
 
 
 def test_records_that_do_not_tell_prompt_and_media_but_have_the_same_fingerprints_do_not_differ(tmp_path: Path) -> None:
-    old = [msgspec.structs.replace(one, prompt="", media="") for one in SAMPLES]
+    old = [msgspec.structs.replace(record, prompt="", media="") for record in SAMPLES]
     assert diff(make(tmp_path / "a"), make(tmp_path / "b", old)).same
 
 
@@ -201,19 +206,19 @@ def test_answers_are_compared_although_the_settings_differ(tmp_path: Path) -> No
     def greedy(described: dict[str, Any]) -> None:
         described["identity"]["generation"]["temperature"] = 0.0
 
-    found = diff(make(tmp_path / "a"), make(tmp_path / "b", changed(5, text="no"), greedy))
-    assert counted(found) == {"answer": 1}
-    assert found.shown["answer"] == (SampleChange("e01", 2, None, None),)
-    assert (found.shown["answer"][0].first, found.shown["answer"][0].second) == ("yes", "no")
-    assert [one.name for one in found.settings] == ["identity.generation.temperature"]
+    difference = diff(make(tmp_path / "a"), make(tmp_path / "b", changed(5, text="no"), greedy))
+    assert counted(difference) == {"answer": 1}
+    assert difference.shown["answer"] == (SampleChange("e01", 2, None, None),)
+    assert (difference.shown["answer"][0].first, difference.shown["answer"][0].second) == ("yes", "no")
+    assert [setting.name for setting in difference.settings] == ["identity.generation.temperature"]
 
 
 def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
-    found = diff(make(tmp_path / "a", SAMPLES[:20]), make(tmp_path / "b", [*SAMPLES[2:], sample("new")]))
-    assert (found.samples, found.common) == ((20, 23), 18)
-    assert counted(found) == {"only_first": 2, "only_second": 5}
-    assert [(s.example_id, s.run) for s in found.shown["only_first"]] == [("e00", 0), ("e00", 1)]
-    assert [(s.example_id, s.run) for s in found.shown["only_second"]] == [
+    difference = diff(make(tmp_path / "a", SAMPLES[:20]), make(tmp_path / "b", [*SAMPLES[2:], sample("new")]))
+    assert (difference.samples, difference.common) == ((20, 23), 18)
+    assert counted(difference) == {"only_first": 2, "only_second": 5}
+    assert [(s.example_id, s.run) for s in difference.shown["only_first"]] == [("e00", 0), ("e00", 1)]
+    assert [(s.example_id, s.run) for s in difference.shown["only_second"]] == [
         ("e06", 2),
         ("e07", 0),
         ("e07", 1),
@@ -225,16 +230,16 @@ def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
 def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
     first = [sample(f"e{n}", status=status) for n, status in enumerate([Status.OK, Status.OK, Status.REFUSED])]
     second = [sample(f"e{n}", status=status) for n, status in enumerate([Status.TRUNCATED] * 2 + [Status.OK])]
-    found = diff(make(tmp_path / "a", first), make(tmp_path / "b", second))
-    assert found.statuses == {("ok", "truncated"): 2, ("refused", "ok"): 1}
-    assert "ok -> truncated: 2" in as_text(found)
+    difference = diff(make(tmp_path / "a", first), make(tmp_path / "b", second))
+    assert difference.statuses == {("ok", "truncated"): 2, ("refused", "ok"): 1}
+    assert "ok -> truncated: 2" in as_text(difference)
 
 
 def test_records_of_another_run_are_left_out_and_counted(tmp_path: Path) -> None:
     strange = [msgspec.structs.replace(sample("e00"), key="of another model"), sample("e01", run=3), sample("e01")]
-    found = diff(make(tmp_path / "a", strange), make(tmp_path / "b", [sample("e01")]))
-    assert (found.samples, found.left_out, found.common) == ((1, 1), (2, 0), 1)
-    assert "left out" in as_text(found)
+    difference = diff(make(tmp_path / "a", strange), make(tmp_path / "b", [sample("e01")]))
+    assert (difference.samples, difference.left_out, difference.common) == ((1, 1), (2, 0), 1)
+    assert "left out" in as_text(difference)
 
 
 def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_path: Path) -> None:
@@ -242,13 +247,13 @@ def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_
     shuffled = list(samples)
     random.Random(1).shuffle(shuffled)
     yes = make(tmp_path / "yes", [sample(f"e{number:02}") for number in range(30)])
-    found = diff(yes, make(tmp_path / "b", samples), shown=3)
+    difference = diff(yes, make(tmp_path / "b", samples), shown=3)
     again = diff(yes, make(tmp_path / "c", shuffled), shown=3)
-    assert found.counts["answer"] == 30
-    assert [one.example_id for one in found.shown["answer"]] == ["e00", "e01", "e02"]
-    assert found.shown == again.shown
-    assert "and 27 more" in as_text(found)
-    assert as_text(found).replace("/b", "/c") == as_text(again)
+    assert difference.counts["answer"] == 30
+    assert [record.example_id for record in difference.shown["answer"]] == ["e00", "e01", "e02"]
+    assert difference.shown == again.shown
+    assert "and 27 more" in as_text(difference)
+    assert as_text(difference).replace("/b", "/c") == as_text(again)
     assert diff(yes, tmp_path / "b", shown=0).shown["answer"] == ()
     with pytest.raises(ConfigError, match="shown is -1"):
         diff(yes, yes, shown=-1)
@@ -261,24 +266,24 @@ def test_figures_that_changed_are_counted_with_both_means(tmp_path: Path) -> Non
     second = scored(
         {("e2", 0): {"f1": 1, "x": 2}, ("e1", 0): {"f1": 9}, ("e0", 1): {"f1": 0.1}, ("e0", 0): {"f1": 1.0, "n": 1}}
     )
-    found = diff(make(tmp_path / "a", scores=first), make(tmp_path / "b", scores=second))
-    assert found.scores == (
+    difference = diff(make(tmp_path / "a", scores=first), make(tmp_path / "b", scores=second))
+    assert difference.scores == (
         ScoreChange("f1", 2, 1, 0.3, 0.55),
         ScoreChange("n", 1, 0, 1.0, 1.0),
         ScoreChange("x", 1, 1, 1.0, 2.0),
     )
-    assert counted(found) == {"score": 2}
-    assert [(s.example_id, s.first, s.second) for s in found.shown["score"]] == [
+    assert counted(difference) == {"score": 2}
+    assert [(s.example_id, s.first, s.second) for s in difference.shown["score"]] == [
         ("e0", "f1 0.5", "f1 1"),
         ("e2", "x 1", "x 2"),
     ]
-    assert "f1: 1 of 2 changed, mean 0.3 -> 0.55" in as_text(found)
+    assert "f1: 1 of 2 changed, mean 0.3 -> 0.55" in as_text(difference)
 
 
 def test_scores_of_only_one_run_are_not_compared(tmp_path: Path) -> None:
-    found = diff(make(tmp_path / "a", scores=scored({("e0", 0): {"f1": 1.0}})), make(tmp_path / "b"))
-    assert found.scores is None
-    assert "not both runs are scored" in as_text(found)
+    difference = diff(make(tmp_path / "a", scores=scored({("e0", 0): {"f1": 1.0}})), make(tmp_path / "b"))
+    assert difference.scores is None
+    assert "not both runs are scored" in as_text(difference)
 
 
 @pytest.mark.parametrize("line", ["{", '{"example_id": "e"}', '{"example_id": "e", "run": 0, "scores": {"f": "1"}}'])
@@ -315,8 +320,8 @@ def test_a_description_of_another_form_is_an_error(tmp_path: Path, change: Calla
 
 
 def test_a_run_without_any_sample_can_be_compared(tmp_path: Path) -> None:
-    found = diff(make(tmp_path / "a", []), make(tmp_path / "b"))
-    assert (found.samples, counted(found)) == ((0, 24), {"only_second": 24})
+    difference = diff(make(tmp_path / "a", []), make(tmp_path / "b"))
+    assert (difference.samples, counted(difference)) == ((0, 24), {"only_second": 24})
 
 
 def test_what_models_wrote_reaches_no_terminal_as_a_command(tmp_path: Path) -> None:
@@ -354,7 +359,7 @@ def sides(draw: st.DrawFn) -> dict[tuple[str, int], dict[str, Any]]:
     """What was asked and answered, by example and run; of an example all runs ask the same."""
     asked = {name: draw(QUESTIONS) for name in EXAMPLES}
     answers = draw(st.dictionaries(st.tuples(st.sampled_from(EXAMPLES), st.integers(0, 2)), ANSWERS))
-    return {place: answer | asked[place[0]] for place, answer in answers.items()}
+    return {key: answer | asked[key[0]] for key, answer in answers.items()}
 
 
 @settings(deadline=None)
@@ -364,7 +369,7 @@ def test_every_count_is_what_a_plain_comparison_gives(
 ) -> None:
     folder = tmp_path_factory.mktemp("diff")
     made = [
-        make(folder / name, [sample(*place, **values) for place, values in side.items()])
+        make(folder / name, [sample(*key, **values) for key, values in side.items()])
         for name, side in (("a", first), ("b", second))
     ]
     expected = dict.fromkeys(KINDS, 0)
@@ -372,8 +377,8 @@ def test_every_count_is_what_a_plain_comparison_gives(
         len(first.keys() - second.keys()),
         len(second.keys() - first.keys()),
     )
-    for place in first.keys() & second.keys():
-        a, b = first[place], second[place]
+    for key in first.keys() & second.keys():
+        a, b = first[key], second[key]
         prompt = a["prompt"] != b["prompt"] and "" not in (a["prompt"], b["prompt"])
         media = a["media"] != b["media"] and "" not in (a["media"], b["media"])
         asked = (a["prompt"], a["media"]) != (b["prompt"], b["media"])
@@ -383,27 +388,27 @@ def test_every_count_is_what_a_plain_comparison_gives(
         expected["status"] += a["status"] != b["status"]
         finished = Status.INFRA_ERROR not in (a["status"], b["status"])
         expected["answer"] += finished and not asked and a["text"] != b["text"]
-    found = diff(*made)
-    assert found.counts == expected
-    assert found.common == len(first.keys() & second.keys())
-    assert sum(found.statuses.values()) == expected["status"]
+    difference = diff(*made)
+    assert difference.counts == expected
+    assert difference.common == len(first.keys() & second.keys())
+    assert sum(difference.statuses.values()) == expected["status"]
 
 
 def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path, tmp_path: Path) -> None:
-    for name, own in (("oracle", {}), ("chance", {"model": "chance"}), ("two", {"runs": 2})):
-        run(dataset, tmp_path / name, **{"model": "oracle", **own})
+    for name, changes in (("oracle", {}), ("chance", {"model": "chance"}), ("two", {"runs": 2})):
+        run(dataset, tmp_path / name, **{"model": "oracle", **changes})
         score(tmp_path / name)
     assert diff(tmp_path / "oracle", tmp_path / "oracle").same
-    found = diff(tmp_path / "oracle", tmp_path / "chance")
-    assert [one.name for one in found.settings] == ["identity.model.name"]
-    assert (found.samples, found.common, found.left_out) == ((72, 72), 72, (0, 0))
-    assert {kind for kind, count in found.counts.items() if count} <= {"answer", "status", "score"}
-    assert found.counts["answer"] > 50
-    assert found.counts["score"] > 50
-    assert found.scores is not None
-    assert all(one.samples == 72 for one in found.scores)
+    difference = diff(tmp_path / "oracle", tmp_path / "chance")
+    assert [setting.name for setting in difference.settings] == ["identity.model.name"]
+    assert (difference.samples, difference.common, difference.left_out) == ((72, 72), 72, (0, 0))
+    assert {kind for kind, count in difference.counts.items() if count} <= {"answer", "status", "score"}
+    assert difference.counts["answer"] > 50
+    assert difference.counts["score"] > 50
+    assert difference.scores is not None
+    assert all(score.samples == 72 for score in difference.scores)
     fewer = diff(tmp_path / "oracle", tmp_path / "two")
-    assert [one.name for one in fewer.settings] == ["runs"]
+    assert [setting.name for setting in fewer.settings] == ["runs"]
     assert counted(fewer) == {"only_first": 24}
 
 
@@ -412,9 +417,9 @@ def test_runs_of_other_prompts_are_told_apart(dataset: Path, tmp_path: Path) -> 
     prompts.write_text("version: 9\nsystem: ''\nuser: 'Say which objects relate.'\n")
     run(dataset, tmp_path / "a", model="oracle", runs=1)
     run(dataset, tmp_path / "b", model="oracle", runs=1, prompts=prompts)
-    found = diff(tmp_path / "a", tmp_path / "b")
-    assert counted(found) == {"prompt": 24}
+    difference = diff(tmp_path / "a", tmp_path / "b")
+    assert counted(difference) == {"prompt": 24}
     assert {"prompts.user", "prompts.version", "prompts.sha256", "identity.prompts_hash"} <= {
-        one.name for one in found.settings
+        setting.name for setting in difference.settings
     }
-    assert "another prompt: 24" in as_text(found)
+    assert "another prompt: 24" in as_text(difference)

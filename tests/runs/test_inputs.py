@@ -94,7 +94,7 @@ def test_an_undamaged_file_is_claimed_without_a_word(tmp_path: Path, caplog: pyt
 
 def test_what_was_asked_is_what_a_run_goes_on_with_while_media_cannot_be_read(tmp_path: Path) -> None:
     claim(tmp_path, a="1", b="2")
-    assert [one.fingerprint for one in claim(tmp_path, a=None, b="2")] == ["1", "2"]
+    assert [claimed.fingerprint for claimed in claim(tmp_path, a=None, b="2")] == ["1", "2"]
 
 
 def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(

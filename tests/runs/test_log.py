@@ -132,26 +132,26 @@ def test_bytes_overwritten_anywhere_cost_their_lines_and_never_change_a_record(
     hit = [start < end and start + len(over) > begin for begin, end in zip(begins, ends, strict=True)]
     whole[start : start + len(over)] = over
     (folder / "samples.jsonl").write_bytes(whole)
-    found = list(read_folder(folder))
-    assert all(one in written for one in found)
-    assert {one.key for one in found} >= {r.key for r, touched in zip(written, hit, strict=True) if not touched}
-    assert len(found) == 3 - (0 if same[0] else sum(one not in found for one in written))
+    records = list(read_folder(folder))
+    assert all(record in written for record in records)
+    assert {record.key for record in records} >= {r.key for r, touched in zip(written, hit, strict=True) if not touched}
+    assert len(records) == 3 - (0 if same[0] else sum(record not in records for record in written))
     finished = finished_samples(folder)
-    assert [digest_of(one.key) in finished for one in written] == [one in found for one in written]
+    assert [digest_of(record.key) in finished for record in written] == [record in records for record in written]
 
 
 @pytest.mark.parametrize("lost", ["checksum", "log"])
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("position", [0, 1])
 def test_a_line_without_its_checksum_or_version_is_damaged_and_its_sample_named(
-    tmp_path: Path, lost: str, place: int, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, lost: str, position: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "samples.jsonl"
     lines = write_lines(path, [record("a"), record("b")])
-    lines[place] = re.sub(rb'"%s":("[^"]*"|2),?' % lost.encode(), b"", lines[place]).replace(b",}", b"}")
-    assert lost not in json.loads(lines[place])
+    lines[position] = re.sub(rb'"%s":("[^"]*"|2),?' % lost.encode(), b"", lines[position]).replace(b",}", b"}")
+    assert lost not in json.loads(lines[position])
     path.write_bytes(b"".join(lines))
-    assert names(read_folder(tmp_path)) == ["ab"[1 - place]]
-    assert f"line {place + 1} is damaged (of e run 0, as it says)" in caplog.text
+    assert names(read_folder(tmp_path)) == ["ab"[1 - position]]
+    assert f"line {position + 1} is damaged (of e run 0, as it says)" in caplog.text
 
 
 @pytest.mark.parametrize("byte", [b" ", b"\0", b"}", b"\xff", b'"'])
@@ -225,8 +225,8 @@ def test_log_probabilities_are_logged_as_arrays_and_come_back(tmp_path: Path) ->
     write(path, msgspec.structs.replace(record("a"), logprobs=logged_logprobs(tokens)))
     [line] = path.read_text().splitlines()
     assert json.loads(line)["logprobs"] == [["A", -0.25, [["A", -0.25], ["B", None]]], ["\n", None, []]]
-    [found] = read_records(path)
-    assert found.logprobs == (LoggedToken("A", -0.25, (("A", -0.25), ("B", None))), LoggedToken("\n", None))
+    [read] = read_records(path)
+    assert read.logprobs == (LoggedToken("A", -0.25, (("A", -0.25), ("B", None))), LoggedToken("\n", None))
     assert logged_logprobs(None) is None
 
 
@@ -292,10 +292,10 @@ def test_a_log_whose_lock_is_held_and_that_says_no_launch_is_anothers(tmp_path: 
 
 
 def look(folder: str, go_on: object, answers: object) -> None:
-    found = []
-    while not found or go_on.is_set():  # type: ignore[attr-defined]
-        found.append(tuple(running_elsewhere(folder)))
-    answers.put(set(found))  # type: ignore[attr-defined]
+    looked_up = []
+    while not looked_up or go_on.is_set():  # type: ignore[attr-defined]
+        looked_up.append(tuple(running_elsewhere(folder)))
+    answers.put(set(looked_up))  # type: ignore[attr-defined]
 
 
 def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path: Path) -> None:
@@ -311,11 +311,11 @@ def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path:
         write(tmp_path / "samples-0.jsonl")
         time.sleep(0.005)
     go_on.clear()
-    found = set().union(*(answers.get(timeout=60) for _ in lookers))
+    looked_up = set().union(*(answers.get(timeout=60) for _ in lookers))
     for looker in lookers:
         looker.join(60)
-    assert () in found
-    assert all("samples-1.jsonl" not in names for names in found)
+    assert () in looked_up
+    assert all("samples-1.jsonl" not in names for names in looked_up)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")

@@ -39,16 +39,16 @@ def make(folder: Path) -> Path:
 
 
 def content(folder: Path) -> list[tuple[str, str | None]]:
-    return [(found.key, found.text) for found in read_folder(folder)]
+    return [(record.key, record.text) for record in read_folder(folder)]
 
 
 def test_all_logs_become_one_that_reads_the_same(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in log_files(make(tmp_path)))
     assert content(tmp_path) == COUNTING
-    found = compact(tmp_path)
+    counts = compact(tmp_path)
     assert [path.name for path in log_files(tmp_path)] == ["samples.jsonl"]
     assert content(tmp_path) == COUNTING
-    assert found == Compacted(10, 7, size - (tmp_path / "samples.jsonl").stat().st_size)
+    assert counts == Compacted(10, 7, size - (tmp_path / "samples.jsonl").stat().st_size)
     assert not list(tmp_path.glob("*.partial"))
 
 
@@ -76,9 +76,9 @@ def test_any_folder_reads_exactly_as_before(
     for name, records in logs.items():
         write_lines(folder / name, records)
     before = list(read_folder(folder))
-    found = compact(folder)
+    counts = compact(folder)
     assert list(read_folder(folder)) == before == reference_winners(logs)
-    assert (found.before, found.after) == (sum(map(len, logs.values())), len(before))
+    assert (counts.before, counts.after) == (sum(map(len, logs.values())), len(before))
     assert (folder / "samples.jsonl").read_bytes().count(b"\n") == len(before)
 
 
@@ -176,7 +176,7 @@ def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: P
         with SampleLog(folder / "samples-1.jsonl") as log:  # the run goes on all the same
             log.append(record("g", text="retried"))
         compact(folder)
-        expected = [one for one in COUNTING if one[0] != "g"] + [("g", "retried")]
+        expected = [entry for entry in COUNTING if entry[0] != "g"] + [("g", "retried")]
         assert sorted(content(folder)) == sorted(expected)
         assert [path.name for path in log_files(folder)] == ["samples.jsonl"]
         assert not list(folder.glob("*.partial"))

@@ -52,9 +52,9 @@ def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
         write_lines(tmp_path / name, [record(name)])
     (tmp_path / "samples-3.jsonl").mkdir()
     (tmp_path / "samples-4.jsonl").symlink_to(tmp_path / "nowhere")
-    own = ["samples.jsonl", "samples-0.jsonl", "samples-2.jsonl", "samples-10.jsonl"]
-    assert [path.name for path in log_files(tmp_path)] == own
-    assert names(read_folder(tmp_path)) == own
+    log_names = ["samples.jsonl", "samples-0.jsonl", "samples-2.jsonl", "samples-10.jsonl"]
+    assert [path.name for path in log_files(tmp_path)] == log_names
+    assert names(read_folder(tmp_path)) == log_names
     assert log_files(tmp_path / "missing") == []
 
 
@@ -118,10 +118,10 @@ def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
         os.truncate(folder / name, cut)
         whole = sum(sum(map(len, lines[: number + 1])) <= cut for number in range(len(lines)))
         kept[name] = records[:whole]
-    found = list(read_folder(folder))
-    assert found == reference_winners(kept)
+    read = list(read_folder(folder))
+    assert read == reference_winners(kept)
     written = {r.key for records in logs.values() for r in records if r.finished}
-    assert {r.key for r in found if r.finished} <= written
+    assert {r.key for r in read if r.finished} <= written
 
 
 def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: Path) -> None:

@@ -377,7 +377,7 @@ def asked_of(folder: Path) -> list[Asked]:
     """What a run over all tasks asks, by video and frame."""
     sets = {task: open_examples(folder, "barista", task) for task in TASKS}
     asked = [Asked(task, examples, index) for task, examples in sets.items() for index in range(len(examples))]
-    return sorted(asked, key=lambda one: (one.frames[0].video_id, one.frames[0].frame_index))
+    return sorted(asked, key=lambda request: (request.frames[0].video_id, request.frames[0].frame_index))
 
 
 @pytest.mark.parametrize("mode", ["frozen", "linked"])
@@ -387,21 +387,21 @@ def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
 ) -> None:
     asked = asked_of(both_folders[mode])
     tasks = {name: get_task("barista", name) for name in TASKS}
-    plain = [[image.tobytes() for image in one.item.images(tasks[one.task])] for one in asked]
+    plain = [[image.tobytes() for image in request.item.images(tasks[request.task])] for request in asked]
     clock = StageClock()
     store = FrameStore(clock=clock)
-    store.plan(frame for one in asked for frame in one.frames)
+    store.plan(frame for request in asked for frame in request.frames)
     ready = decode_ahead(
         asked,
-        lambda one: one.item.images(tasks[one.task], store, clock),
+        lambda request: request.item.images(tasks[request.task], store, clock),
         workers=workers,
         max_items=8,
         max_bytes=10**9,
         size_of=size_of_images,
-        group_of=lambda one: one.frames[0].video_id,
+        group_of=lambda request: request.frames[0].video_id,
     )
     assert [[image.tobytes() for image in images] for _, images in ready] == plain
-    frames = Counter(frame for one in asked for frame in one.frames)
+    frames = Counter(frame for request in asked for frame in request.frames)
     assert max(frames.values()) > 1, "tasks share frames here, or this test shows nothing"
     assert store.cache.made < sum(frames.values())
     if mode == "linked":

@@ -36,7 +36,7 @@ def vista(made_once: MadeOnce) -> Path:
 
 def names(data: Path, **settings: object) -> list[str]:
     config = RunConfig(data=str(data), out=Path("runs"), model="oracle", **settings)
-    return [f"{one.task.benchmark}/{one.task.name}" for one in open_tasks(config)]
+    return [f"{opened.task.benchmark}/{opened.task.name}" for opened in open_tasks(config)]
 
 
 def test_a_folder_says_whose_it_is(vista: Path) -> None:
@@ -76,9 +76,9 @@ def test_a_model_that_is_nearly_one_of_ours_or_a_file_is_not_looked_for_on_the_h
 @pytest.fixture
 def prompts(tmp_path: Path):
     def write(user: str) -> Path:
-        own = get_task("barista", "relations").prompts
+        wording = get_task("barista", "relations").prompts
         path = tmp_path / "prompts.yaml"
-        path.write_text(yaml.safe_dump({"version": 1, "system": own.system, "user": user}))
+        path.write_text(yaml.safe_dump({"version": 1, "system": wording.system, "user": user}))
         return path
 
     return write

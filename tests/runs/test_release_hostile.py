@@ -104,9 +104,11 @@ def test_no_byte_depends_on_the_number_of_processes(release: Path, tmp_path: Pat
         build(release, tmp_path / f"{count}" / "words", benchmark="words", cache=False, num_proc=count).folder
         for count in (1, 2)
     ]
-    told = [{path.relative_to(one): path.read_bytes() for path in one.rglob("*") if path.is_file()} for one in made]
-    assert len(told[0]) == 5
-    assert told[0] == told[1]
+    contents = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()} for folder in made
+    ]
+    assert len(contents[0]) == 5
+    assert contents[0] == contents[1]
 
 
 def test_a_wording_that_lacks_a_later_question_costs_no_answer(
@@ -134,9 +136,9 @@ def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: 
 
 
 def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:  # noqa: F811
-    found = estimate(RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), runs=2))
-    assert (found.samples, found.images, found.asks_on) == (10, 10, ("choose",))
-    assert "choose: questions that depend on answers are not counted" in as_text(found)
+    estimated = estimate(RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), runs=2))
+    assert (estimated.samples, estimated.images, estimated.asks_on) == (10, 10, ("choose",))
+    assert "choose: questions that depend on answers are not counted" in as_text(estimated)
 
 
 def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
@@ -185,15 +187,15 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
 
     monkeypatch.setattr(scoring, "score", scored)
     flags = ["--benchmark", "all", "--runs", "1", "--out", str(tmp_path / "runs"), "--no-progress"]
-    told = CliRunner().invoke(app, ["evaluate", str(tmp_path / "data"), *flags])
-    assert told.exit_code == 0, told.output
-    assert "barista/relations, oracle: micro_f1 1.000" in told.output
-    assert "not scored: words/choose: its encoder is not here" in told.output
+    result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "data"), *flags])
+    assert result.exit_code == 0, result.output
+    assert "barista/relations, oracle: micro_f1 1.000" in result.output
+    assert "not scored: words/choose: its encoder is not here" in result.output
     assert (tmp_path / "runs" / "report" / "report.html").is_file()
 
-    found = evaluate(tmp_path / "data", out=tmp_path / "runs", benchmark="all", task="all", runs=1)
-    assert [run.task.name for run in found.runs] == ["relations"]
-    assert found.unscored == {"words/choose": "its encoder is not here. Remedy: fetch it"}
+    evaluation = evaluate(tmp_path / "data", out=tmp_path / "runs", benchmark="all", task="all", runs=1)
+    assert [run.task.name for run in evaluation.runs] == ["relations"]
+    assert evaluation.unscored == {"words/choose": "its encoder is not here. Remedy: fetch it"}
     with pytest.raises(ModelError, match="its encoder is not here"):
         evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", runs=1)
 

@@ -54,10 +54,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> object:
     """The made benchmark is one of ours for these tests, and its card says something."""
-    told, BENCHMARKS["words"] = manifest._packaged, BENCHMARK
-    manifest._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else told(name)
+    packaged, BENCHMARKS["words"] = manifest._packaged, BENCHMARK
+    manifest._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else packaged(name)
     yield
-    manifest._packaged = told
+    manifest._packaged = packaged
     del BENCHMARKS["words"]
 
 
@@ -111,7 +111,7 @@ def test_linked_and_frozen_sets_are_the_same_examples(release: Path, data: Path,
     linked = build(release, tmp_path / "words", benchmark="words", frames="linked", cache=False).folder
     both = [open_examples(folder, "words", "choose") for folder in (data, linked)]
     assert both[0].content_hash == both[1].content_hash
-    pixels = [{image.size for item in one for image in item.images(Words())} for one in both]
+    pixels = [{image.size for item in images for image in item.images(Words())} for images in both]
     assert pixels[0] == pixels[1]
 
 
@@ -163,11 +163,11 @@ def test_a_run_killed_between_steps_goes_on_where_it_was(
     _run(monkeypatch, rest, data, tmp_path / "parts")
     # What a batch had answered when it died is lost with it, and nothing else.
     assert 20 <= len(broken.asked) + len(rest.asked) <= 20 + 2 * Talker.batch_size
-    told = [
+    contents = [
         {(r.example_id, r.run): (r.text, r.earlier, r.status, r.key) for r in read_folder(tmp_path / name)}
         for name in ("whole", "parts")
     ]
-    assert told[0] == told[1]
+    assert contents[0] == contents[1]
     _run(monkeypatch, model := Talker(), data, tmp_path / "parts")
     assert not model.asked
 
@@ -184,9 +184,9 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     _run(monkeypatch, model := Talker(), data, tmp_path)
     assert sum(images == 2 for _, _, images in model.asked) == 1
     answered = StepLog(SampleLog(tmp_path / "none"), read_steps(tmp_path))
-    one = next(iter(read_records(steps)))
-    key = next(r.key for r in read_folder(tmp_path) if (r.example_id, r.run) == (one.example_id, one.run))
-    sample = (one.fingerprint, one.example_id, one.run)
+    record = next(iter(read_records(steps)))
+    key = next(r.key for r in read_folder(tmp_path) if (r.example_id, r.run) == (record.example_id, record.run))
+    sample = (record.fingerprint, record.example_id, record.run)
     assert len(answered.before(key, *sample)) == 1
     assert answered.before(key, "another question", *sample[1:]) == ()
     assert step_key(key, [made_record("s", text="one answer")]) != step_key(key, [made_record("s", text="another")])
@@ -222,11 +222,13 @@ def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored_by: dict[str, object] | None
 ) -> None:
     def kept() -> dict[tuple[str, object], float]:
-        found = [(path, read_results(path)) for path in tmp_path.glob("results*.json")]
-        assert all(path.with_name(f"{path.name.replace('results', 'scores')}l").exists() for path, _ in found)
+        files = [(path, read_results(path)) for path in tmp_path.glob("results*.json")]
+        assert all(path.with_name(f"{path.name.replace('results', 'scores')}l").exists() for path, _ in files)
         return {
-            ("own" if path.name == "results.json" else "other", one.options["case"]): one.figures["accuracy"].mean
-            for path, one in found
+            ("own" if path.name == "results.json" else "other", results.options["case"]): results.figures[
+                "accuracy"
+            ].mean
+            for path, results in files
         }
 
     right = {True: pytest.approx(1 / 5), False: pytest.approx(2 / 5)}

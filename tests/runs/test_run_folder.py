@@ -37,9 +37,9 @@ def described(folder: Path) -> Any:
     return json.loads((folder / "run.json").read_text())
 
 
-def put(place: str, value: object) -> Callable[[Any], object]:
+def put(field: str, value: object) -> Callable[[Any], object]:
     def change(inside: Any) -> None:
-        *outer, last = place.split(".")
+        *outer, last = field.split(".")
         for key in outer:
             inside = inside[key]
         inside[last] = value
@@ -105,22 +105,22 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value"), WRONG)
-def test_a_field_that_cannot_be_used_is_named(folder: Path, place: str, value: object) -> None:
+@pytest.mark.parametrize(("field", "value"), WRONG)
+def test_a_field_that_cannot_be_used_is_named(folder: Path, field: str, value: object) -> None:
     changed = described(folder)
-    put(place, value)(changed)
+    put(field, value)(changed)
     (folder / "run.json").write_text(json.dumps(changed))
-    with pytest.raises(DataError, match=rf"run\.json: {place}.*: .*Remedy") as told:
+    with pytest.raises(DataError, match=rf"run\.json: {field}.*: .*Remedy") as error:
         score(folder)
-    assert len(str(told.value)) < 1000
+    assert len(str(error.value)) < 1000
 
 
-def keys(value: object, place: str = "") -> Iterator[str]:
+def keys(value: object, path: str = "") -> Iterator[str]:
     """The places of all fields that the schema itself names."""
     for key, inner in value.items() if isinstance(value, dict) else ():
-        yield f"{place}{key}"
+        yield f"{path}{key}"
         if key not in ("generation", "settings", "versions", "prices"):
-            yield from keys(inner, f"{place}{key}.")
+            yield from keys(inner, f"{path}{key}.")
 
 
 def test_every_field_that_is_missing_is_named(folder: Path) -> None:
@@ -137,15 +137,15 @@ def test_every_field_that_is_missing_is_named(folder: Path) -> None:
     whole = described(folder)
     places = set(keys(whole)) - optional
     assert len(places) > 20
-    for place in places:
+    for field in places:
         changed = deepcopy(whole)
         inside = changed
-        *outer, last = place.split(".")
+        *outer, last = field.split(".")
         for key in outer:
             inside = inside[key]
         del inside[last]
         (folder / "run.json").write_text(json.dumps(changed))
-        with pytest.raises(DataError, match=rf"run\.json: {place}: .*Remedy"):
+        with pytest.raises(DataError, match=rf"run\.json: {field}: .*Remedy"):
             read_run(folder)
 
 

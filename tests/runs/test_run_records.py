@@ -105,17 +105,17 @@ def test_a_smaller_number_of_runs_loses_no_answer_when_the_logs_are_tidied(datas
 @pytest.mark.full
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    place=st.floats(0, 1, exclude_max=True),
+    position=st.floats(0, 1, exclude_max=True),
     over=st.binary(min_size=1, max_size=40),
     file=st.sampled_from(["samples", "inputs"]),
 )
 def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
-    dataset: Path, a_run: Path, tmp_path_factory: pytest.TempPathFactory, place: float, over: bytes, file: str
+    dataset: Path, a_run: Path, tmp_path_factory: pytest.TempPathFactory, position: float, over: bytes, file: str
 ) -> None:
     folder = Path(shutil.copytree(a_run, tmp_path_factory.mktemp("damaged") / "run"))
     path = folder / f"{file}.jsonl"
     whole = bytearray(path.read_bytes())
-    start = int(place * len(whole))
+    start = int(position * len(whole))
     whole[start : start + len(over)] = over
     path.write_bytes(whole)
     before = counted(folder)[0] if file == "samples" else SAMPLES

@@ -109,16 +109,16 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     with ServedStandIn() as server:
         prices = {"price_input": 1.0, "price_output": 2.0}
         values = settings(server, data=str(dataset), out=tmp_path / "run", max_new_tokens=100, **prices)
-        found = estimate(checked(RunConfig, values))
+        estimated = estimate(checked(RunConfig, values))
     assert not server.calls
     assert not (tmp_path / "run").exists()
-    assert (found.requests, found.samples, found.images) == (24, 72, 48)
-    assert found.max_output_tokens == 72 * 100
-    assert found.cost == pytest.approx((found.input_tokens * 1.0 + found.max_output_tokens * 2.0) / 1e6)
-    assert "US dollars" in as_text(found)
+    assert (estimated.requests, estimated.samples, estimated.images) == (24, 72, 48)
+    assert estimated.max_output_tokens == 72 * 100
+    assert estimated.cost == pytest.approx((estimated.input_tokens * 1.0 + estimated.max_output_tokens * 2.0) / 1e6)
+    assert "US dollars" in as_text(estimated)
     blind = estimate(checked(RunConfig, values | {"model": "text_only:served:m"}))
     assert (blind.requests, blind.images) == (24, 0)
-    assert blind.input_tokens < found.input_tokens
+    assert blind.input_tokens < estimated.input_tokens
 
 
 def test_tokens_and_cost_stand_in_the_results(dataset: Path, tmp_path: Path) -> None:

@@ -82,12 +82,12 @@ def test_a_task_named_twice_is_refused(three_tasks: Path, tmp_path: Path) -> Non
 
 def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) -> None:
     config = checked(RunConfig, {"data": str(three_tasks), "out": tmp_path / "run", "task": TASKS, "runs": 2})
-    found = estimate(config)
+    estimated = estimate(config)
     examples = {task: len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS}
-    assert found.tasks == examples
-    assert (found.requests, found.samples) == (sum(examples.values()), 2 * sum(examples.values()))
-    assert found.images == sum(examples.values()) + examples["relations"]  # a relations prompt shows two
-    assert "nothing was asked" in as_text(found)
+    assert estimated.tasks == examples
+    assert (estimated.requests, estimated.samples) == (sum(examples.values()), 2 * sum(examples.values()))
+    assert estimated.images == sum(examples.values()) + examples["relations"]  # a relations prompt shows two
+    assert "nothing was asked" in as_text(estimated)
     for model, images in (("text_only:some/checkpoint", 0), ("first_frame:tiny", sum(examples.values()))):
         assert estimate(config.model_copy(update={"model": model})).images == images
     assert not (tmp_path / "run").exists()
@@ -98,8 +98,8 @@ def test_a_dry_run_leaves_out_what_is_answered(three_tasks: Path, tmp_path: Path
     config = checked(
         RunConfig, {"data": str(three_tasks), "out": tmp_path, "task": TASKS, "model": "chance", "runs": 3}
     )
-    found = estimate(config)
-    assert found.samples == 2 * sum(found.tasks.values())
+    estimated = estimate(config)
+    assert estimated.samples == 2 * sum(estimated.tasks.values())
 
 
 @pytest.mark.full

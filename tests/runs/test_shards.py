@@ -43,13 +43,13 @@ def test_a_rank_that_makes_no_sense_is_refused(environment: dict[str, str]) -> N
 
 
 def test_processes_of_one_launch_call_themselves_the_same_and_others_do_not() -> None:
-    told = {"MASTER_ADDR": "a", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x"}
-    own = Shard(0, 2).launch("relations", environment=told)
-    assert Shard(1, 2).launch("relations", environment=told) == own
+    environment = {"MASTER_ADDR": "a", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x"}
+    launched = Shard(0, 2).launch("relations", environment=environment)
+    assert Shard(1, 2).launch("relations", environment=environment) == launched
     others = [
-        Shard(0, 4).launch("relations", environment=told),
-        Shard(0, 2).launch("relations", "grounding", environment=told),
-        Shard(0, 2).launch("relations", environment=told | {"MASTER_PORT": "2"}),
-        Shard(0, 1).launch("relations", environment=told),
+        Shard(0, 4).launch("relations", environment=environment),
+        Shard(0, 2).launch("relations", "grounding", environment=environment),
+        Shard(0, 2).launch("relations", environment=environment | {"MASTER_PORT": "2"}),
+        Shard(0, 1).launch("relations", environment=environment),
     ]
-    assert own not in others
+    assert launched not in others

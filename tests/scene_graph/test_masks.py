@@ -64,15 +64,19 @@ def test_many_masks_at_once_pass_and_one_changed_character_is_found_where_it_is(
 ) -> None:
     """More strings than one stretch of arrays holds, of one run and of many."""
     monkeypatch.setattr(masks_module, "_PART_BYTES", 2**14)
-    found = [encode_mask(mask).counts for mask in blobs(400, 120, 160)]
-    assert len("".join(found)) > 3 * masks_module._PART_BYTES
-    assert run_problems(found, 120 * 160) == [None] * 400
+    counts = [encode_mask(mask).counts for mask in blobs(400, 120, 160)]
+    assert len("".join(counts)) > 3 * masks_module._PART_BYTES
+    assert run_problems(counts, 120 * 160) == [None] * 400
     rng = np.random.default_rng(2)
     for _ in range(40):
-        index = int(rng.integers(len(found)))
-        place = int(rng.integers(len(found[index])))
-        other = chr(ord(found[index][place]) ^ 1)
-        damaged = [*found[:index], found[index][:place] + other + found[index][place + 1 :], *found[index + 1 :]]
+        index = int(rng.integers(len(counts)))
+        position = int(rng.integers(len(counts[index])))
+        other = chr(ord(counts[index][position]) ^ 1)
+        damaged = [
+            *counts[:index],
+            counts[index][:position] + other + counts[index][position + 1 :],
+            *counts[index + 1 :],
+        ]
         problems = run_problems(damaged, 120 * 160)
         assert [k for k, problem in enumerate(problems) if problem] == [index]
 

@@ -16,9 +16,9 @@ def messages(root: Path, **options: int) -> list[str]:
 
 
 def test_a_healthy_release_has_no_problem(small_release: Path) -> None:
-    found = validate(small_release)
-    assert found.problems == ()
-    assert [video.instances for video in found.videos] == [170] * 6
+    report = validate(small_release)
+    assert report.problems == ()
+    assert [video.instances for video in report.videos] == [170] * 6
 
 
 def test_real_clips_have_no_problem(real_release: Path) -> None:
@@ -34,9 +34,9 @@ def test_boxes_that_have_nothing_to_do_with_their_masks_are_named(tmp_path: Path
     content = document()
     for annotation in content["annotations"]:
         annotation["bbox"] = [0, 0, 96, 64]
-    found = messages(write_release(tmp_path, content=content))
-    assert len(found) == 170
-    assert all("warning" in m and "is not that of its mask" in m and ".bbox: box [0.0, 0.0, 96.0" in m for m in found)
+    texts = messages(write_release(tmp_path, content=content))
+    assert len(texts) == 170
+    assert all("warning" in m and "is not that of its mask" in m and ".bbox: box [0.0, 0.0, 96.0" in m for m in texts)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_boxes_that_have_nothing_to_do_with_their_masks_are_named(tmp_path: Path
 def test_a_box_is_odd_below_half_of_an_iou(tmp_path: Path, box: list[float], odd: bool) -> None:
     content = document()
     content["annotations"][0]["bbox"] = box
-    found = messages(write_release(tmp_path, content=content))
-    assert any("annotations[0].bbox" in m and "is not that of its mask" in m for m in found) == odd
+    texts = messages(write_release(tmp_path, content=content))
+    assert any("annotations[0].bbox" in m and "is not that of its mask" in m for m in texts) == odd
 
 
 def test_the_box_of_a_tiny_object_may_be_rounded(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_a_polygon_is_compared_with_its_box_too(tmp_path: Path) -> None:
     content = document()
     content["annotations"][0]["segmentation"] = [[4, 4, 44, 4, 44, 54, 4, 54]]
     content["annotations"][1]["segmentation"] = [[4, 4, 44, 4, 44, 54, 4, 54]]
-    (found,) = messages(write_release(tmp_path, content=content))
-    assert "annotations[1].bbox: box [50.0, 30.0, 20.0, 20.0] is not that of its mask, [4.0, 4.0, 40.0, 50.0]" in found
+    (text,) = messages(write_release(tmp_path, content=content))
+    assert "annotations[1].bbox: box [50.0, 30.0, 20.0, 20.0] is not that of its mask, [4.0, 4.0, 40.0, 50.0]" in text
 
 
 def test_keys_that_stand_twice_are_named(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_keys_that_stand_twice_are_named(tmp_path: Path) -> None:
     ):
         assert once in text
         text = text.replace(once, twice)
-    found = messages(write_release(tmp_path, content=text.encode()))
-    assert [m.split("key ")[1].split(":")[0] for m in found] == [
+    texts = messages(write_release(tmp_path, content=text.encode()))
+    assert [m.split("key ")[1].split(":")[0] for m in texts] == [
         "'bbox' stands twice in 40 object(s)",
         "'o-cup' stands twice in 1 object(s)",
         "'relations' stands twice in 1 object(s)",
@@ -93,8 +93,8 @@ def test_keys_that_stand_twice_are_named(tmp_path: Path) -> None:
 def test_a_mask_without_a_pixel_is_named(tmp_path: Path) -> None:
     content = document()
     content["annotations"][0]["segmentation"] = segmentation((0, 0, 0, 0))
-    (found,) = messages(write_release(tmp_path, content=content))
-    assert "annotations[0].segmentation: the mask has no pixel" in found
+    (text,) = messages(write_release(tmp_path, content=content))
+    assert "annotations[0].segmentation: the mask has no pixel" in text
 
 
 def test_of_damaged_masks_the_others_boxes_are_still_compared(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_of_damaged_masks_the_others_boxes_are_still_compared(tmp_path: Path) ->
     content["annotations"][1]["bbox"] = [0, 0, 96, 64]
     content["annotations"][2]["bbox"] = [float("nan"), 0, 1, 1]
     content["annotations"][3]["bbox"] = [0, 0, 96, 64]
-    found = messages(write_release(tmp_path, content=content))
-    assert [m.partition("annotations[")[2][0] for m in found] == ["2", "0", "1", "3"]
+    texts = messages(write_release(tmp_path, content=content))
+    assert [m.partition("annotations[")[2][0] for m in texts] == ["2", "0", "1", "3"]
 
 
 def test_masks_are_checked(tmp_path: Path) -> None:
@@ -113,12 +113,12 @@ def test_masks_are_checked(tmp_path: Path) -> None:
     content["annotations"][6]["segmentation"] = {"counts": "0", "size": [1, 1]}
     del content["annotations"][7]["segmentation"]
     del content["annotations"][8]["bbox"]
-    found = messages(write_release(tmp_path, content=content))
+    texts = messages(write_release(tmp_path, content=content))
     # Annotations of one object share their mask in the document, so more than one is damaged.
-    assert any("annotations[5].segmentation: mask counts" in m and "characters outside" in m for m in found)
-    assert any("annotations[6].segmentation: mask size" in m and "is not the frame's" in m for m in found)
-    assert any("annotations[7].segmentation: missing" in m for m in found)
-    assert any("annotations[8].bbox: no box" in m and m.startswith("warning") for m in found)
+    assert any("annotations[5].segmentation: mask counts" in m and "characters outside" in m for m in texts)
+    assert any("annotations[6].segmentation: mask size" in m and "is not the frame's" in m for m in texts)
+    assert any("annotations[7].segmentation: missing" in m for m in texts)
+    assert any("annotations[8].bbox: no box" in m and m.startswith("warning") for m in texts)
 
 
 def test_a_missing_video_is_named(tmp_path: Path) -> None:
@@ -131,18 +131,18 @@ def test_a_truncated_video_is_named(tmp_path: Path, size: int) -> None:
     write_release(tmp_path)
     path = tmp_path / "v1/video.mp4"
     path.write_bytes(path.read_bytes()[:size])
-    found = messages(tmp_path)
-    assert len(found) == 1
-    assert "v1/video.mp4" in found[0]
-    assert "Remedy" in found[0]
+    texts = messages(tmp_path)
+    assert len(texts) == 1
+    assert "v1/video.mp4" in texts[0]
+    assert "Remedy" in texts[0]
 
 
 def test_a_video_that_does_not_match_its_annotation_is_named(tmp_path: Path) -> None:
     write_release(tmp_path)
     write_video(tmp_path / "v1/video.mp4", frames=30, size=(128, 64))
-    found = messages(tmp_path)
-    assert any("holds 30 frames where the annotation says 40" in m for m in found)
-    assert any("is 128x64 where the annotation says 96x64" in m for m in found)
+    texts = messages(tmp_path)
+    assert any("holds 30 frames where the annotation says 40" in m for m in texts)
+    assert any("is 128x64 where the annotation says 96x64" in m for m in texts)
 
 
 def test_two_processes_find_the_same(tmp_path: Path) -> None:
@@ -158,6 +158,6 @@ def test_one_damaged_mask_among_healthy_ones_is_found_where_it_is(tmp_path: Path
     content = document()
     segmentation = content["annotations"][damaged]["segmentation"]
     content["annotations"][damaged]["segmentation"] = {**segmentation, "counts": segmentation["counts"] + "1"}
-    found = messages(write_release(tmp_path, content=content, video=False))
-    assert len(found) == 2, "and the video is missing"
-    assert f"annotations[{damaged}].segmentation: mask counts" in found[0]
+    texts = messages(write_release(tmp_path, content=content, video=False))
+    assert len(texts) == 2, "and the video is missing"
+    assert f"annotations[{damaged}].segmentation: mask counts" in texts[0]

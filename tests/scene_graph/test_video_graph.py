@@ -181,11 +181,11 @@ def test_many_masks_at_once_are_judged_as_one_by_one(tmp_path: Path) -> None:
     graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
     chosen = graph.instances((0, 3))
     together = graph.rles(chosen)
-    for instance, found in zip(chosen, together, strict=True):
-        if isinstance(found, DataError):
+    for instance, outcome in zip(chosen, together, strict=True):
+        if isinstance(outcome, DataError):
             with pytest.raises(DataError) as refused:
                 graph.rle(instance)
-            assert str(refused.value) == str(found)
+            assert str(refused.value) == str(outcome)
         else:
-            assert graph.rle(instance) == found
-    assert sum(isinstance(found, DataError) for found in together) == 3
+            assert graph.rle(instance) == outcome
+    assert sum(isinstance(outcome, DataError) for outcome in together) == 3

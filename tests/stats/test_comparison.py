@@ -49,19 +49,19 @@ def joined(first: ScoredRun, second: ScoredRun) -> pd.DataFrame:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_sample_scores_are_compared_as_pandas_and_scipy_do(scored: Runs, task: str) -> None:
-    found = compare_pair(scored["strong", task], scored["weak", task], draws=600)
+    comparison = compare_pair(scored["strong", task], scored["weak", task], draws=600)
     table = joined(scored["strong", task], scored["weak", task])
     table["gap"] = table.score_a - table.score_b
-    assert_allclose(found.sample_difference, table.gap.mean(), atol=1e-12)
+    assert_allclose(comparison.sample_difference, table.gap.mean(), atol=1e-12)
     per_example = table.groupby("example").gap.mean()
-    assert_allclose(found.effect_size, per_example.mean() / per_example.std(), atol=1e-9)
-    assert (found.wins, found.losses) == ((per_example > 1e-12).sum(), (per_example < -1e-12).sum())
-    assert found.wins + found.ties + found.losses == found.examples == len(per_example)
+    assert_allclose(comparison.effect_size, per_example.mean() / per_example.std(), atol=1e-9)
+    assert (comparison.wins, comparison.losses) == ((per_example > 1e-12).sum(), (per_example < -1e-12).sum())
+    assert comparison.wins + comparison.ties + comparison.losses == comparison.examples == len(per_example)
     sums = table.groupby("video").gap.sum().to_numpy()
     reference = permutation_test(
         (sums, np.zeros_like(sums)), lambda x, y, axis: (x - y).sum(axis), permutation_type="samples", vectorized=True
     )
-    assert_allclose(found.sample_p_value, reference.pvalue, atol=1e-12)  # 2^9 ways: both are exact
+    assert_allclose(comparison.sample_p_value, reference.pvalue, atol=1e-12)  # 2^9 ways: both are exact
 
 
 @pytest.mark.full
@@ -70,26 +70,26 @@ def test_the_primary_figure_is_tested_as_by_swapping_videos_one_way_after_anothe
     """Every way to exchange the first four videos' answers, each aggregated by the task itself."""
     keep = {f"v{i}" for i in range(4)}
     first, second = (restricted(scored[model, task], keep) for model in ("fair", "weak"))
-    found = compare_pair(first, second, draws=200)
+    comparison = compare_pair(first, second, draws=200)
     metric = first.task
     gaps = []
     for flip in product((False, True), repeat=4):
         swapped = {f"v{i}" for i, moved in enumerate(flip) if moved}
         sides: tuple[list[float], list[float]] = ([], [])
         for number in range(3):
-            for side, (own, other) in enumerate(((first, second), (second, first))):
+            for side, (run, other) in enumerate(((first, second), (second, first))):
                 chosen = [
                     (theirs if mine.example.video_id in swapped else mine)
-                    for mine, theirs in zip(own.samples, other.samples, strict=True)
+                    for mine, theirs in zip(run.samples, other.samples, strict=True)
                     if mine.record.run == number
                 ]
                 sides[side].append(metric.aggregate([Scored(s.example, s.prediction) for s in chosen])[metric.primary])
         gaps.append(np.mean(sides[0]) - np.mean(sides[1]))
-    assert_allclose(found.difference, gaps[0], atol=1e-9)
-    assert_allclose(found.p_value, np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-9))
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= found.difference <= found.high
+    assert_allclose(comparison.difference, gaps[0], atol=1e-9)
+    assert_allclose(comparison.p_value, np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-9))
+    assert comparison.low is not None
+    assert comparison.high is not None
+    assert comparison.low <= comparison.difference <= comparison.high
 
 
 def restricted(run: ScoredRun, videos: set[str]) -> ScoredRun:
@@ -97,37 +97,37 @@ def restricted(run: ScoredRun, videos: set[str]) -> ScoredRun:
 
 
 def test_a_better_model_is_told_from_a_worse_one(scored: Runs) -> None:
-    found = compare_pair(scored["strong", "relations"], scored["weak", "relations"])
-    assert found.difference > 0
-    assert found.low is not None
-    assert found.low > 0
-    assert found.p_value < 0.05
-    assert found.effect_size is not None
-    assert found.effect_size > 0
+    comparison = compare_pair(scored["strong", "relations"], scored["weak", "relations"])
+    assert comparison.difference > 0
+    assert comparison.low is not None
+    assert comparison.low > 0
+    assert comparison.p_value < 0.05
+    assert comparison.effect_size is not None
+    assert comparison.effect_size > 0
 
 
 def test_exchanging_the_models_turns_the_signs_round(scored: Runs) -> None:
-    one = compare_pair(scored["strong", "activity"], scored["fair", "activity"])
+    pair = compare_pair(scored["strong", "activity"], scored["fair", "activity"])
     other = compare_pair(scored["fair", "activity"], scored["strong", "activity"])
-    assert_allclose([one.difference, one.sample_difference], [-other.difference, -other.sample_difference])
-    assert_allclose(one.p_value, other.p_value)
-    assert (one.wins, one.losses) == (other.losses, other.wins)
+    assert_allclose([pair.difference, pair.sample_difference], [-other.difference, -other.sample_difference])
+    assert_allclose(pair.p_value, other.p_value)
+    assert (pair.wins, pair.losses) == (other.losses, other.wins)
 
 
 def test_a_model_equals_itself(scored: Runs) -> None:
-    found = compare_pair(scored["fair", "relations"], scored["fair", "relations"])
-    assert (found.difference, found.p_value, found.effect_size) == (0.0, 1.0, None)
-    assert found.ties == found.examples
+    comparison = compare_pair(scored["fair", "relations"], scored["fair", "relations"])
+    assert (comparison.difference, comparison.p_value, comparison.effect_size) == (0.0, 1.0, None)
+    assert comparison.ties == comparison.examples
 
 
 def test_all_pairs_of_all_tasks_are_corrected_together(runs_of: Callable[..., list[ScoredRun]]) -> None:
-    found = compare_runs(runs_of(tasks=("relations", "activity")), draws=200)
-    assert [(c.task, c.first, c.second) for c in found] == [
+    comparisons = compare_runs(runs_of(tasks=("relations", "activity")), draws=200)
+    assert [(c.task, c.first, c.second) for c in comparisons] == [
         (task, *pair)
         for task in ("relations", "activity")
         for pair in (("strong", "fair"), ("strong", "weak"), ("fair", "weak"))
     ]
-    assert [c.p_adjusted for c in found] == holm([c.p_value for c in found])
+    assert [c.p_adjusted for c in comparisons] == holm([c.p_value for c in comparisons])
 
 
 def test_only_what_both_finished_is_compared_and_counted(scored: Runs) -> None:
@@ -135,8 +135,8 @@ def test_only_what_both_finished_is_compared_and_counted(scored: Runs) -> None:
     lost = whole.samples[0]
     record = msgspec.structs.replace(lost.record, status=Status.INFRA_ERROR)
     broken = replace(whole, samples=(replace(lost, record=record, counts_unanswered=False), *whole.samples[1:]))
-    found = compare_pair(scored["strong", "activity"], broken)
-    assert (found.samples, found.expected_samples) == (len(whole.samples) - 1, len(whole.samples))
+    comparison = compare_pair(scored["strong", "activity"], broken)
+    assert (comparison.samples, comparison.expected_samples) == (len(whole.samples) - 1, len(whole.samples))
 
 
 def test_runs_over_different_examples_are_refused_and_the_difference_named(scored: Runs, tmp_path, six_tasks) -> None:
@@ -160,9 +160,9 @@ def worded(run: ScoredRun, wording: str) -> ScoredRun:
 
 def test_runs_in_different_wording_are_never_compared(scored: Runs) -> None:
     first, second = scored["strong", "activity"], worded(scored["weak", "activity"], "release@4086ce5")
-    told = r"differ in their wording: 'ours v\d+' and 'release@4086ce5'.*Remedy: .* in one wording"
+    pattern = r"differ in their wording: 'ours v\d+' and 'release@4086ce5'.*Remedy: .* in one wording"
     for compare in (lambda: compare_pair(first, second), lambda: compare_runs([first, second])):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=pattern):
             compare()
     assert len(comparable([first, second])) == 2
     assert baseline_gaps([first, worded(chance_of(scored), "release@4086ce5")]) == ()
@@ -196,13 +196,13 @@ def test_equal_models_are_told_apart_one_time_in_twenty_only_if_whole_videos_are
     rng = np.random.default_rng(7)
     videos, each = 30, 10
     by_video, by_sample = swaps(videos, 600, 1), swaps(videos * each, 600, 2)
-    found = np.zeros(2)
+    counts = np.zeros(2)
     for _ in range(600):
         gaps = rng.normal(size=(videos, 1)) + rng.normal(size=(videos, each))
         for kind, (flips, values) in enumerate(((by_video, gaps.sum(axis=1)), (by_sample, gaps.ravel()))):
-            found[kind] += p_value((1 - 2 * flips) @ values) < 0.05
-    assert 0.02 <= found[0] / 600 <= 0.08
-    assert found[1] / 600 > 0.2
+            counts[kind] += p_value((1 - 2 * flips) @ values) < 0.05
+    assert 0.02 <= counts[0] / 600 <= 0.08
+    assert counts[1] / 600 > 0.2
 
 
 def test_rank_agreement_has_a_column_for_each_set_of_comparable_runs(runs_of: Callable[..., list[ScoredRun]]) -> None:
@@ -215,8 +215,8 @@ def test_rank_agreement_has_a_column_for_each_set_of_comparable_runs(runs_of: Ca
 
 
 def test_settings_that_comparable_runs_do_not_share_are_named(scored: Runs) -> None:
-    one, other = scored["strong", "activity"], scored["weak", "activity"]
-    assert differing_circumstances([one, other]) == []
+    first, other = scored["strong", "activity"], scored["weak", "activity"]
+    assert differing_circumstances([first, other]) == []
     generation = {**other.results.generation, "temperature": 0.0}
     other = replace(other, results=other.results.model_copy(update={"generation": generation}))
-    assert differing_circumstances([one, other]) == ["activity: temperature: strong 0.7, weak 0.0"]
+    assert differing_circumstances([first, other]) == ["activity: temperature: strong 0.7, weak 0.0"]

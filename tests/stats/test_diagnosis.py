@@ -128,17 +128,17 @@ def tau_b(first: list[float], second: list[float]) -> float:
 
 def test_the_tau_matrix_is_that_of_counting_pairs_of_models(runs_of: Callable[..., list[ScoredRun]]) -> None:
     models = (*SKILLS, "chance")
-    found = rank_agreement(runs_of(models=models))
-    assert (found.models, found.tasks) == (models, TASKS)
+    agreement = rank_agreement(runs_of(models=models))
+    assert (agreement.models, agreement.tasks) == (models, TASKS)
     means = [
         [np.mean([s.scores[run.task.sample_score] for s in run.samples]) for run in runs_of(models=(model,))]
         for model in models
     ]
-    assert_allclose(found.means, means)
+    assert_allclose(agreement.means, means)
     for a, b in combinations(range(len(TASKS)), 2):
         expected = tau_b([row[a] for row in means], [row[b] for row in means])
-        assert_allclose([found.tau[a][b], found.tau[b][a]], expected)
-    assert [found.tau[a][a] for a in range(len(TASKS))] == [1.0] * len(TASKS)
+        assert_allclose([agreement.tau[a][b], agreement.tau[b][a]], expected)
+    assert [agreement.tau[a][a] for a in range(len(TASKS))] == [1.0] * len(TASKS)
 
 
 def test_two_models_or_other_examples_give_no_rank_agreement(scored: Runs) -> None:
@@ -150,8 +150,8 @@ def test_two_models_or_other_examples_give_no_rank_agreement(scored: Runs) -> No
 
 
 def test_tasks_that_do_not_tell_models_apart_have_no_tau() -> None:
-    found = agreement_of(("a", "b"), {"x": [0.5, 0.1], "y": [0.5, 0.2], "z": [0.5, 0.3]})
-    assert found.tau[0][1] is None
+    agreement = agreement_of(("a", "b"), {"x": [0.5, 0.1], "y": [0.5, 0.2], "z": [0.5, 0.3]})
+    assert agreement.tau[0][1] is None
 
 
 def erred_about(run: ScoredRun, sample, name: str) -> bool:
@@ -230,10 +230,10 @@ def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs
     graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]], draws=100)
     assert graph.edges
     for edge in graph.edges:
-        told = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
-        told &= min(edge.both + edge.target_only, edge.source_only + edge.neither) > 0
-        assert (edge.odds_ratio is not None) == told
-        assert told or edge.low is None
+        defined = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
+        defined &= min(edge.both + edge.target_only, edge.source_only + edge.neither) > 0
+        assert (edge.odds_ratio is not None) == defined
+        assert defined or edge.low is None
 
 
 def test_a_graph_is_of_one_model(scored: Runs) -> None:
@@ -274,8 +274,8 @@ def test_a_model_is_set_against_its_own_baselines_only(scored: Runs) -> None:
 
 def test_consistency_counts_pairs_of_runs_that_agree(scored: Runs) -> None:
     run = scored["fair", "activity"]
-    found = consistency(run)
-    assert found is not None
+    rates = consistency(run)
+    assert rates is not None
     by_example = defaultdict(list)
     for s in run.samples:
         by_example[s.example.example_id].append(s)
@@ -284,16 +284,16 @@ def test_consistency_counts_pairs_of_runs_that_agree(scored: Runs) -> None:
         for group in by_example.values()
         for a, b in combinations(group, 2)
     ]
-    assert_allclose(found.same_answer, np.mean(same))
+    assert_allclose(rates.same_answer, np.mean(same))
     spread = [np.std([s.scores["accuracy"] for s in group], ddof=1) for group in by_example.values()]
-    assert_allclose(found.spread, np.mean(spread))
-    assert 0 < found.same_answer < 1
+    assert_allclose(rates.spread, np.mean(spread))
+    assert 0 < rates.same_answer < 1
 
 
 def test_a_model_without_chance_in_it_is_wholly_consistent(scored: Runs) -> None:
-    found = consistency(scored["oracle", "grounding"])
-    assert found is not None
-    assert (found.same_answer, found.same_score, found.spread) == (1.0, 1.0, 0.0)
+    rates = consistency(scored["oracle", "grounding"])
+    assert rates is not None
+    assert (rates.same_answer, rates.same_score, rates.spread) == (1.0, 1.0, 0.0)
 
 
 def test_a_single_run_has_no_consistency(scored: Runs) -> None:

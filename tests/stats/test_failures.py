@@ -53,10 +53,10 @@ multisets = st.lists(relations, max_size=6).map(Counter)
 
 @given(multisets, multisets)
 def test_every_relation_left_over_by_the_score_fails_once(truth: Counter, said: Counter) -> None:
-    found = Counter(kind for kind, _ in relation_failures(truth, said, {1, 2}))
-    near = sum(found[kind] for kind in ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object"))
-    assert found["missed"] + near == (truth - said).total()
-    assert found["hallucinated"] + found["duplicate"] + near == (said - truth).total()
+    kinds = Counter(kind for kind, _ in relation_failures(truth, said, {1, 2}))
+    near = sum(kinds[kind] for kind in ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object"))
+    assert kinds["missed"] + near == (truth - said).total()
+    assert kinds["hallucinated"] + kinds["duplicate"] + near == (said - truth).total()
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -64,10 +64,10 @@ def test_examples_whose_file_names_no_objects_fail_in_the_same_ways(scored: Runs
     """Released frozen files leave evidence out."""
     run = scored["weak", task]
     for sample in run.samples[:60]:
-        told = run.task.failures(sample.example, sample.prediction)
+        failures = run.task.failures(sample.example, sample.prediction)
         bare = replace(sample.example, evidence={**sample.example.evidence, "object_ids": []})
         blind = run.task.failures(bare, sample.prediction)
-        assert [f.kind for f in blind] == [f.kind for f in told]
+        assert [f.kind for f in blind] == [f.kind for f in failures]
 
 
 def test_an_unreadable_answer_fails_in_all_objects_of_its_example(scored: Runs) -> None:
@@ -92,11 +92,11 @@ def test_a_wrong_activity_is_wrong_in_its_verb_or_its_object_or_both(scored: Run
     run = scored["oracle", "activity"]
     example = next(e for e in run.examples.examples if e.label == "Place cup")
     letters = {choice["text"]: choice["choice_id"] for choice in example.inputs["choices"]}
-    told = {
+    by_example = {
         text: [f.kind for f in run.task.failures(example, Prediction({"choice_id": letter}))]
         for text, letter in letters.items()
     }
-    assert told == {
+    assert by_example == {
         "Place cup": [],
         "Place pod": ["wrong_object"],
         "Remove cup": ["wrong_verb"],

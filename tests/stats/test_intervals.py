@@ -32,8 +32,8 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
         right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
         for kind, pairs in enumerate(made):
             samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
-            found = intervals(counted_samples(task, samples), draws=400)["accuracy"]
-            covered[kind] += found.low <= 0.5 <= found.high
+            figure = intervals(counted_samples(task, samples), draws=400)["accuracy"]
+            covered[kind] += figure.low <= 0.5 <= figure.high
     by_video, by_sample = covered / RUNS
     print(f"{RUNS} simulated runs: {by_video:.3f} covered by video, {by_sample:.3f} by sample")
     assert 0.93 <= by_video <= 0.97
@@ -56,9 +56,9 @@ def test_the_interval_is_scipys_bca() -> None:
 
 
 def test_a_figure_that_never_varies_has_an_interval_of_itself() -> None:
-    found = interval(1.0, np.ones(50), np.ones(4), clusters=4)
-    assert found is not None
-    assert (found.low, found.high, found.method) == (1.0, 1.0, "percentile")
+    estimate = interval(1.0, np.ones(50), np.ones(4), clusters=4)
+    assert estimate is not None
+    assert (estimate.low, estimate.high, estimate.method) == (1.0, 1.0, "percentile")
 
 
 def test_a_figure_that_no_draw_has_gets_no_interval() -> None:
@@ -74,8 +74,8 @@ def test_one_video_gives_no_interval() -> None:
 def test_failed_infrastructure_is_left_out_of_intervals() -> None:
     right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
     lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
-    found = intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
-    assert (found.low, found.high, found.clusters) == (1.0, 1.0, 6)
+    figure = intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
+    assert (figure.low, figure.high, figure.clusters) == (1.0, 1.0, 6)
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32))
@@ -110,7 +110,7 @@ def made_answers(seed: int) -> list:
 @given(st.integers(0, 99))
 def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: int) -> None:
     samples = made_answers(seed)
-    found = ratio_interval(
+    estimate = ratio_interval(
         np.array([s.scores["accuracy"] for s in samples]),
         np.ones(len(samples)),
         runs=[s.record.run for s in samples],
@@ -118,14 +118,14 @@ def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: i
         draws=200,
     )
     expected = intervals(counted_samples(Quiz(), samples), draws=200)["accuracy"]
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert estimate is not None
+    assert (estimate.low, estimate.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_a_ratio_is_of_sums_and_has_no_interval_of_one_cluster() -> None:
-    found = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, clusters=["a", "b", "c"])
-    assert found is not None
-    assert 1 / 3 - 1e-12 <= found.low <= 4 / 10 <= found.high <= 1  # never the 0/0 of b alone
+    estimate = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, clusters=["a", "b", "c"])
+    assert estimate is not None
+    assert 1 / 3 - 1e-12 <= estimate.low <= 4 / 10 <= estimate.high <= 1  # never the 0/0 of b alone
     assert ratio_interval(np.ones(3), np.ones(3), runs=[0] * 3, clusters=["a"] * 3) is None
 
 

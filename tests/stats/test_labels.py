@@ -66,18 +66,18 @@ def test_every_analysis_calls_models_by_the_same_labels(scored: Runs) -> None:
     for name in ("figures", "breakdowns", "failures", "consistency", "propagation"):
         assert set(tables[name].model) == labels
     assert {*tables["comparisons"]["first"], *tables["comparisons"]["second"]} == labels
-    assert {one.first for one in compare_runs(runs[:4], draws=100)} == {"weak (cold)"}
+    assert {pair.first for pair in compare_runs(runs[:4], draws=100)} == {"weak (cold)"}
     assert propagation(runs[:2], draws=100, label="named").model == "named"
 
 
 @pytest.mark.parametrize("task", ["relations", "grounding"])
 def test_a_comparison_turned_round_is_that_of_the_pair_turned_round(scored: Runs, task: str) -> None:
-    one, other = scored["strong", task], scored["weak", task]
-    found, expected = turned(compare_pair(one, other, draws=200)), compare_pair(other, one, draws=200)
-    assert found.first == expected.first
+    first, other = scored["strong", task], scored["weak", task]
+    turned_pair, expected = turned(compare_pair(first, other, draws=200)), compare_pair(other, first, draws=200)
+    assert turned_pair.first == expected.first
     for name in (*_NUMBERS, "wins", "ties", "losses", "p_value"):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-9), name
-    assert turned(found) == compare_pair(one, other, draws=200)
+        assert getattr(turned_pair, name) == pytest.approx(getattr(expected, name), abs=1e-9), name
+    assert turned(turned_pair) == compare_pair(first, other, draws=200)
 
 
 _NUMBERS = ("first_value", "second_value", "difference", "low", "high", "sample_low", "sample_high", "effect_size")

@@ -59,10 +59,10 @@ TABLE_16 = {
 
 
 def computed(scores: dict[str, tuple[float, ...]]) -> dict[tuple[str, str], float | None]:
-    by_model = {model: [values[place] for values in scores.values()] for place, model in enumerate(MODELS)}
-    found = agreement_of(tuple(scores), by_model)
+    by_model = {model: [values[index] for values in scores.values()] for index, model in enumerate(MODELS)}
+    agreement = agreement_of(tuple(scores), by_model)
     pairs = combinations(range(len(scores)), 2)
-    return {(found.tasks[a], found.tasks[b]): found.tau[a][b] for a, b in pairs}
+    return {(agreement.tasks[a], agreement.tasks[b]): agreement.tau[a][b] for a, b in pairs}
 
 
 def published(pairs: object) -> dict[tuple[str, str], object]:
@@ -70,21 +70,21 @@ def published(pairs: object) -> dict[tuple[str, str], object]:
 
 
 def test_pairs_of_tasks_whose_mean_scores_are_printed_come_out_as_published() -> None:
-    found = computed(PRINTED)
-    assert len(found) == 3
-    assert found == published(found)
+    matrix = computed(PRINTED)
+    assert len(matrix) == 3
+    assert matrix == published(matrix)
 
 
 def test_grounding_by_its_map_comes_out_as_published() -> None:
-    found = computed({"grounding": POOLED["grounding"], **PRINTED})
-    assert len(found) == 6
-    assert found == published(found)
+    matrix = computed({"grounding": POOLED["grounding"], **PRINTED})
+    assert len(matrix) == 6
+    assert matrix == published(matrix)
 
 
 @pytest.mark.parametrize("task", ["hoi", "relations"])
 def test_pooled_f1_orders_models_otherwise_than_the_published_means_do(task: str) -> None:
-    found = computed({task: POOLED[task], **PRINTED})
-    assert found != published(found)
+    matrix = computed({task: POOLED[task], **PRINTED})
+    assert matrix != published(matrix)
 
 
 def orders_that_agree(task: str) -> list[tuple[int, ...]]:
@@ -112,6 +112,6 @@ def test_few_orders_agree_with_table_16_and_one_set_of_them_is_printed() -> None
 
 
 def test_orders_that_other_columns_print_give_all_of_table_16() -> None:
-    found = computed({**SAME_ORDER, **PRINTED})
-    assert len(found) == 15
-    assert found == published(found)
+    matrix = computed({**SAME_ORDER, **PRINTED})
+    assert len(matrix) == 15
+    assert matrix == published(matrix)

@@ -127,21 +127,21 @@ def random_span(rng: random.Random, near: tuple[int, int] | None = None) -> tupl
 
 
 def random_truth(rng: random.Random) -> list[TrueObject]:
-    found = []
+    objects = []
     for _ in range(rng.choice((1, 1, 2, 2, 3, 4))):
         spans = [random_span(rng) for _ in range(rng.choice((1, 1, 1, 2)))]
         seconds = sorted({t for s, e in spans for t in range(s, e + 1)})
         thinned = [t for t in seconds if rng.random() < 0.8] or seconds[:1]
         boxes = {t: random_box(rng) for t in thinned}
-        found.append(TrueObject(rng.choice(NAMES), rng.choice(("explicit", "implicit")), spans, boxes))
-    return found
+        objects.append(TrueObject(rng.choice(NAMES), rng.choice(("explicit", "implicit")), spans, boxes))
+    return objects
 
 
 def random_answer(rng: random.Random, truth: list[TrueObject]) -> list[SaidObject] | None:
     """About the truth, with misses, inventions, other times, several boxes at once, and broken parts."""
     if rng.random() < 0.05:
         return None
-    found: list[SaidObject] = []
+    objects: list[SaidObject] = []
     for item in truth:
         if rng.random() < 0.15:
             continue
@@ -153,21 +153,23 @@ def random_answer(rng: random.Random, truth: list[TrueObject]) -> list[SaidObjec
         for _ in range(rng.choice((0, 0, 1, 3))):
             boxes.setdefault(rng.randint(0, 40), []).append(random_box(rng))
         category = item.category if rng.random() < 0.85 else rng.choice(NAMES)
-        found.append(SaidObject(category, rng.choice(("explicit", "implicit")), spans, boxes))
+        objects.append(SaidObject(category, rng.choice(("explicit", "implicit")), spans, boxes))
     if rng.random() < 0.2:
-        found.append(SaidObject(rng.choice((*NAMES, "piano")), "implicit", [random_span(rng)], {8: [random_box(rng)]}))
-    for item in found:
+        objects.append(
+            SaidObject(rng.choice((*NAMES, "piano")), "implicit", [random_span(rng)], {8: [random_box(rng)]})
+        )
+    for item in objects:
         if rng.random() < 0.1:
             item.broken = rng.choice(BROKEN_INTERVALS)
         if rng.random() < 0.2:
             item.broken_boxes = [(rng.randint(0, 40), rng.choice(BROKEN_BOXES)) for _ in range(rng.randint(1, 3))]
-    rng.shuffle(found)
+    rng.shuffle(objects)
     counts: dict[str, int] = {}
-    for item in found:  # objects of one kind are told apart by numbers, as the prompt asks
+    for item in objects:  # objects of one kind are told apart by numbers, as the prompt asks
         counts[item.name] = counts.get(item.name, 0) + 1
         if counts[item.name] > 1:
             item.name = f"{item.name} {counts[item.name]}"
-    return found
+    return objects
 
 
 # ---------------------------------------------------------------- written down, in the shapes that models use
@@ -296,7 +298,7 @@ def slow_task(said: list[SaidObject] | None, truth: list[TrueObject], shown: set
         (i, j): slow_measures(said[i], truth[j], shown, grid, viou) for i in range(len(said)) for j in range(len(truth))
     }
     best: tuple[int, float] = (-1, -1.0)
-    found: list[list[Any]] = []
+    assignment: list[list[Any]] = []
     places: list[int | None] = [*range(len(said)), *([None] * len(truth))]
     for choice in set(itertools.permutations(places, len(truth))):
         if any(i is not None and said[i].name.split()[0] != truth[j].category for j, i in enumerate(choice)):
@@ -307,24 +309,24 @@ def slow_task(said: list[SaidObject] | None, truth: list[TrueObject], shown: set
         overlap = sum(m["m_tIoU"] + m["m_vIoU"] for _, m in rows)
         rank = (sum(r for r, _ in rows), round(overlap, 9))
         if rank > best:
-            best, found = rank, []
+            best, assignment = rank, []
         if rank == best:
-            found.append(rows)
-    return found
+            assignment.append(rows)
+    return assignment
 
 
 def slow_figures(tasks: list[tuple[list[TrueObject], list[Any]]]) -> dict[str, float]:
     """O-, T- and ST- figures of tasks, from their rows."""
-    rows = [(item.kind, *row) for truth, found in tasks for item, row in zip(truth, found, strict=True)]
+    rows = [(item.kind, *row) for truth, matched in tasks for item, row in zip(truth, matched, strict=True)]
     figures = {"O-Acc": mean([r for _, r, _ in rows])}
     for name, kind in (("EAcc", "explicit"), ("IAcc", "implicit")):
         if any(k == kind for k, _, _ in rows):
             figures[name] = mean([r for k, r, _ in rows if k == kind])
-    right = [all(r for r, _ in found) for _, found in tasks]
+    right = [all(r for r, _ in matched) for _, matched in tasks]
     figures["T-Acc"] = mean(right)
     for name in MEASURES:
         figures[f"O-{name}"] = mean([m[name] for _, _, m in rows])
-        means = [mean([m[name] for _, m in found]) for _, found in tasks]
+        means = [mean([m[name] for _, m in matched]) for _, matched in tasks]
         figures[f"T-{name}"] = mean(means)
         figures[f"ST-{name}"] = mean([value if ok else 0.0 for value, ok in zip(means, right, strict=True)])
     return figures

@@ -32,14 +32,14 @@ INPUTS: dict[str, Any] = {
 
 def read(answer: object, boxes: BoxFormat = GRID) -> Prediction:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    found = TASK.parse(text, INPUTS, boxes)
-    assert isinstance(found, Prediction), found
-    return found
+    parsed = TASK.parse(text, INPUTS, boxes)
+    assert isinstance(parsed, Prediction), parsed
+    return parsed
 
 
 def objects(answer: object, boxes: BoxFormat = GRID) -> dict[str, Any]:
-    found: Any = read(answer, boxes).value["objects"]
-    return {item["name"]: item for item in found}
+    entries: Any = read(answer, boxes).value["objects"]
+    return {item["name"]: item for item in entries}
 
 
 def named(**more: object) -> dict[str, object]:
@@ -68,12 +68,12 @@ def test_names_are_read_from_text_lists_and_objects(given: object, names: list[s
 
 
 def test_a_name_counts_once_and_what_is_no_name_is_counted_as_dropped() -> None:
-    found = read({"explicit_object": ["sink", "Sink", 5], "implicit_object": ["SINK", "tap"]})
+    parsed = read({"explicit_object": ["sink", "Sink", 5], "implicit_object": ["SINK", "tap"]})
     assert list(objects({"explicit_object": ["sink", "Sink", 5], "implicit_object": ["SINK", "tap"]})) == [
         "sink",
         "tap",
     ]
-    assert found.dropped == 3
+    assert parsed.dropped == 3
 
 
 def test_the_field_of_a_name_is_its_kind() -> None:
@@ -111,8 +111,8 @@ def test_an_interval_without_a_name_is_the_only_objects(given: object) -> None:
 
 
 def test_intervals_without_names_go_to_the_objects_in_order_only_where_there_is_one_for_each() -> None:
-    found = objects(named(temporal_grounding=[[0, 1], [2, 3]]))
-    assert [item["intervals"] for item in found.values()] == [[[0, 1]], [[2, 3]]]
+    entries = objects(named(temporal_grounding=[[0, 1], [2, 3]]))
+    assert [item["intervals"] for item in entries.values()] == [[[0, 1]], [[2, 3]]]
     three = read(named(temporal_grounding=[[0, 1], [2, 3], [4, 5]]))
     assert three.dropped == 3
 
@@ -131,15 +131,15 @@ def test_intervals_are_looked_for_in_lists_four_deep(depth: int, intervals: list
     nested: object = [4, 8.5]
     for _ in range(depth):
         nested = [nested]
-    found = objects(named(temporal_grounding={"sink": nested}))["sink"]
-    assert (found["intervals"], found["malformed"]) == (intervals, not intervals)
+    entry = objects(named(temporal_grounding={"sink": nested}))["sink"]
+    assert (entry["intervals"], entry["malformed"]) == (intervals, not intervals)
 
 
 @pytest.mark.parametrize(("length", "intervals"), [(MAX_SPAN, [[4.0, 8.5]]), (MAX_SPAN + 1, [])])
 def test_an_interval_is_read_out_of_a_text_of_bounded_length(length: int, intervals: list[list[float]]) -> None:
     text = f"{'4'.ljust(MAX_SPAN // 2)}-{'8.5'.rjust(length - MAX_SPAN // 2 - 1)}"
-    found = objects(named(temporal_grounding={"sink": text}))["sink"]
-    assert (found["intervals"], found["malformed"]) == (intervals, not intervals)
+    entry = objects(named(temporal_grounding={"sink": text}))["sink"]
+    assert (entry["intervals"], entry["malformed"]) == (intervals, not intervals)
 
 
 @pytest.mark.parametrize("broken", [[8, 4], "soon", {"start": 1}, ["x", 2], [[1, 2], [5, 4]], 3, float("inf")])
@@ -149,9 +149,9 @@ def test_a_broken_interval_spoils_those_of_its_object_alone_and_is_told(broken: 
         {"object": "sink", "interval": broken},
         {"object": "faucet", "start": 0, "end": 1},
     ]
-    found = objects(named(temporal_grounding=given))
-    assert (found["sink"]["intervals"], found["sink"]["malformed"]) == ([], True)
-    assert (found["faucet"]["intervals"], found["faucet"]["malformed"]) == ([[0, 1]], False)
+    entry = objects(named(temporal_grounding=given))
+    assert (entry["sink"]["intervals"], entry["sink"]["malformed"]) == ([], True)
+    assert (entry["faucet"]["intervals"], entry["faucet"]["malformed"]) == ([[0, 1]], False)
 
 
 @given(st.integers(0, 99), st.integers(0, 59), st.floats(0, 59.99))
@@ -165,8 +165,8 @@ def test_clock_times_are_hours_minutes_and_seconds(hours: int, minutes: int, sec
 
 @given(st.one_of(st.text(max_size=80), st.floats(), st.integers(), st.none(), st.booleans(), st.lists(st.integers())))
 def test_no_time_is_read_that_is_negative_or_endless(value: object) -> None:
-    found = read_time(value, [0.0, 4.0])
-    assert found is None or 0 <= found <= 1e12
+    time = read_time(value, [0.0, 4.0])
+    assert time is None or 0 <= time <= 1e12
 
 
 def test_numbers_of_frames_count_those_shown_from_1() -> None:
@@ -175,9 +175,9 @@ def test_numbers_of_frames_count_those_shown_from_1() -> None:
 
 @given(st.lists(st.integers(0, 1000), unique=True).map(sorted), st.floats(0, 1100))
 def test_a_time_snaps_to_the_nearest_of_the_grid_and_to_none_far_away(grid: list[int], time: float) -> None:
-    found = snapped(time, [float(g) for g in grid])
+    nearest = snapped(time, [float(g) for g in grid])
     near = [g for g in grid if abs(g - time) <= SNAP]
-    assert found == (min(near, key=lambda g: abs(g - time)) if near else round(time, 3))
+    assert nearest == (min(near, key=lambda g: abs(g - time)) if near else round(time, 3))
 
 
 # ---------------------------------------------------------------- boxes
@@ -199,9 +199,9 @@ def test_a_time_snaps_to_the_nearest_of_the_grid_and_to_none_far_away(grid: list
     ],
 )
 def test_a_box_is_read_in_many_shapes(given: object) -> None:
-    found = objects(named(spatial_tracking=given))["sink"]
-    assert found["boxes"] == [{"timestamp": 4.0, "box": [50.0, 50.0, 250.0, 200.0]}]
-    assert not found["malformed"]
+    sink_ = objects(named(spatial_tracking=given))["sink"]
+    assert sink_["boxes"] == [{"timestamp": 4.0, "box": [50.0, 50.0, 250.0, 200.0]}]
+    assert not sink_["malformed"]
 
 
 @pytest.mark.parametrize(
@@ -244,14 +244,14 @@ def test_the_time_of_a_box_is_kept_in_milliseconds() -> None:
 )
 def test_a_broken_box_is_left_out_and_spoils_no_other(broken: dict[str, object]) -> None:
     good = {"object": "sink", "time": 4, "box": [0, 0, 10, 10]}
-    found = objects(named(spatial_tracking=[{"object": "sink", **broken}, good]))["sink"]
-    assert [entry["timestamp"] for entry in found["boxes"]] == [4.0]
-    assert found["malformed"]
+    sink_ = objects(named(spatial_tracking=[{"object": "sink", **broken}, good]))["sink"]
+    assert [entry["timestamp"] for entry in sink_["boxes"]] == [4.0]
+    assert sink_["malformed"]
 
 
 def test_a_frame_without_a_box_is_not_broken() -> None:
-    found = objects(named(spatial_tracking=[{"object": "sink", "time": 0, "box": None}]))["sink"]
-    assert (found["boxes"], found["malformed"]) == ([], False)
+    sink_ = objects(named(spatial_tracking=[{"object": "sink", "time": 0, "box": None}]))["sink"]
+    assert (sink_["boxes"], sink_["malformed"]) == ([], False)
 
 
 def test_entries_of_objects_that_were_not_named_are_dropped() -> None:
@@ -280,12 +280,12 @@ def test_an_answer_without_the_fields_that_name_objects_is_a_parse_error(text: s
 def test_an_answer_that_breaks_off_counts_as_far_as_its_entries_are_complete() -> None:
     track = [{"object": "sink", "time": t, "box": [0, 0, 100, 100]} for t in (0, 4, 8)]
     text = json.dumps(named(temporal_grounding=[{"object": "sink", "start": 0, "end": 8}], spatial_tracking=track))
-    place = text.rindex('"time": 8')
-    found = read(text[:place])
-    item = objects(text[:place])["sink"]
+    cut = text.rindex('"time": 8')
+    parsed = read(text[:cut])
+    item = objects(text[:cut])["sink"]
     assert [entry["timestamp"] for entry in item["boxes"]] == [0.0, 4.0]
     assert item["intervals"] == [[0, 8]]
-    assert found.dropped == 1
+    assert parsed.dropped == 1
     early = text[: text.index('"start"') + 12]
     assert isinstance(TASK.parse(early, INPUTS, GRID), ParseError) or objects(early)["sink"]["intervals"] == []
 
@@ -305,8 +305,8 @@ def test_every_shape_that_the_schema_allows_is_read_without_loss() -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(answer, schema)
     jsonschema.validate(json.loads(TASK.reference_answer(example, GRID)), schema)
-    found = read(answer)
-    assert (found.dropped, len(objects(answer))) == (0, 3)
+    parsed = read(answer)
+    assert (parsed.dropped, len(objects(answer))) == (0, 3)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**answer, "note": "x"}, schema)
 
@@ -346,9 +346,9 @@ def test_what_an_answer_holds_is_bounded() -> None:
         "explicit_object": [f"thing {n} {'x' * 500}" for n in range(1000)] + ["sink"],
         "implicit_object": "y" * 10_000,
     }
-    found = objects(answer)
-    assert len(found) == MAX_OBJECTS
-    assert all(len(name) <= MAX_NAME for name in found)
+    by_name = objects(answer)
+    assert len(by_name) == MAX_OBJECTS
+    assert all(len(name) <= MAX_NAME for name in by_name)
     spans = named(temporal_grounding={"sink": [[0, 1]] * 5000})
     assert len(objects(spans)["sink"]["intervals"]) <= MAX_INTERVALS
     boxes = named(spatial_tracking={"sink": [{"time": 0, "box": [0, 0, 1, 1]}] * (MAX_BOXES + 500)})

@@ -31,9 +31,9 @@ def derive(folder: Path, media: Path, **sampling: Any) -> list[Example | Skipped
 
 
 def examples(folder: Path, media: Path, **sampling: Any) -> list[Example]:
-    found = derive(folder, media, **sampling)
-    assert all(isinstance(item, Example) for item in found), found
-    return [item for item in found if isinstance(item, Example)]
+    items = derive(folder, media, **sampling)
+    assert all(isinstance(item, Example) for item in items), items
+    return [item for item in items if isinstance(item, Example)]
 
 
 def test_the_published_sampling_is_a_frame_every_four_seconds_without_a_limit() -> None:
@@ -43,14 +43,14 @@ def test_the_published_sampling_is_a_frame_every_four_seconds_without_a_limit() 
 
 
 def test_each_task_shows_its_video_every_four_seconds(write: Write, rooms: Path) -> None:
-    found = examples(write(content()), rooms)
-    assert [e.example_id for e in found] == ["t_stvg:a/0", "t_stvg:b/0", "t_stvg:b/1"]
-    for example in found:
+    items = examples(write(content()), rooms)
+    assert [e.example_id for e in items] == ["t_stvg:a/0", "t_stvg:b/0", "t_stvg:b/1"]
+    for example in items:
         assert [frame.frame_index for frame in example.frames] == [0, 40, 80, 120]
         assert example.inputs["times"] == [0, 4, 8, 12]
         assert (example.metadata["rate"], example.metadata["max_frames"]) == (0.25, None)
         assert example.inputs["duration"] == 13.0
-    pixels = read_frames(rooms / "room_a.mp4", [frame.frame_index for frame in found[0].frames])
+    pixels = read_frames(rooms / "room_a.mp4", [frame.frame_index for frame in items[0].frames])
     assert np.abs(pixels.mean(axis=(1, 2, 3)) - [0, 40, 80, 120]).max() < 3, "each frame's grey is its index"
 
 
@@ -151,9 +151,9 @@ def test_a_folder_of_frames_is_a_video_at_the_annotated_rate(write: Write, rooms
     shutil.copy(rooms / "room_a.mp4", media)
     for index in range(131):
         Image.new("RGB", (96, 64), (index,) * 3).save(media / "room_b.frames" / f"{index:06d}.png")
-    found = examples(write(made), media)[1]
-    assert [frame.frame_index for frame in found.frames] == [0, 40, 80, 120]
-    assert found.inputs["times"] == [0, 4, 8, 12]
+    items = examples(write(made), media)[1]
+    assert [frame.frame_index for frame in items.frames] == [0, 40, 80, 120]
+    assert items.inputs["times"] == [0, 4, 8, 12]
 
 
 def test_examples_go_through_dataset_rows_without_loss(write: Write, rooms: Path) -> None:
@@ -161,10 +161,10 @@ def test_examples_go_through_dataset_rows_without_loss(write: Write, rooms: Path
 
     from barista_bench.data.rows import from_row, row_features, to_row
 
-    found = examples(write(content()), rooms)
-    rows = [{**to_row(e, i, "0" * 64), "frames": {"video": "v", "indices": [0]}} for i, e in enumerate(found)]
+    items = examples(write(content()), rooms)
+    rows = [{**to_row(e, i, "0" * 64), "frames": {"video": "v", "indices": [0]}} for i, e in enumerate(items)]
     table = Dataset.from_list(rows, features=row_features(TASK, "linked"))
-    assert [from_row(row) for row in table] == found
+    assert [from_row(row) for row in table] == items
 
 
 def test_examples_are_the_same_every_time(write: Write, rooms: Path) -> None:
@@ -235,10 +235,10 @@ def test_overlays_put_boxes_on_the_frames_of_their_times(write: Write, rooms: Pa
 def test_baselines_answer_in_the_form_asked_for(write: Write, rooms: Path, boxes: BoxFormat) -> None:
     import jsonschema
 
-    found = examples(write(content()), rooms)
-    assert found
-    for example in found:
-        others = [e for e in found if e.video_id != example.video_id]
+    items = examples(write(content()), rooms)
+    assert items
+    for example in items:
+        others = [e for e in items if e.video_id != example.video_id]
         answers = [
             TASK.reference_answer(example, boxes),
             TASK.random_answer(example, random.Random(1), boxes),
@@ -263,8 +263,8 @@ def test_the_prior_knows_other_videos_alone(write: Write, rooms: Path) -> None:
 def test_the_box_in_the_middle_is_worth_its_overlap_and_no_more(write: Write, rooms: Path) -> None:
     sink = examples(write(content()), rooms)[1]
     prediction: Any = TASK.parse(TASK.centre_answer(sink, BoxFormat()), sink.inputs, BoxFormat())
-    found = TASK.score(sink, prediction)
-    assert found["T-Acc"] == 1
+    figures = TASK.score(sink, prediction)
+    assert figures["T-Acc"] == 1
     both = (60 - 24) * (40 - 16)  # the middle is [24, 16, 72, 48], the sink [10, 10, 60, 40]
     sink_iou = both / (48 * 32 + 50 * 30 - both)
-    assert found["T-m_vIoU"] == pytest.approx(sink_iou / 2)  # the faucet lies above the middle
+    assert figures["T-m_vIoU"] == pytest.approx(sink_iou / 2)  # the faucet lies above the middle

@@ -55,13 +55,13 @@ def test_figures_by_other_options_lie_beside_and_replace_nothing(runs: Path) -> 
     (exact,) = folder.glob("results.*.json")
     before = exact.read_bytes()
     score(folder, options={"matcher": "synonyms"})
-    found = {read_results(path).options["matcher"]: path for path in folder.glob("results.*.json")}
-    assert set(found) == {"exact", "synonyms"}
-    assert found["exact"].read_bytes() == before
-    for path in found.values():
+    by_matcher = {read_results(path).options["matcher"]: path for path in folder.glob("results.*.json")}
+    assert set(by_matcher) == {"exact", "synonyms"}
+    assert by_matcher["exact"].read_bytes() == before
+    for path in by_matcher.values():
         assert path.with_name(path.name.replace("results", "scores") + "l").is_file()
-    one, other = (read_results(path).comparability for path in found.values())
-    assert one != other
+    first, other = (read_results(path).comparability for path in by_matcher.values())
+    assert first != other
 
 
 COMMANDS: list[list[str]] = [
@@ -89,8 +89,8 @@ def test_a_reading_command_takes_the_options_that_are_kept_says_so_and_writes_no
 
 def test_the_python_interface_writes_nothing_either(runs: Path) -> None:
     before = contents(runs)
-    found = {one.results.model.name: one.results for one in load_results(runs).runs}
-    assert found["oracle"].options["matcher"] == "exact"
+    by_model = {run.results.model.name: run.results for run in load_results(runs).runs}
+    assert by_model["oracle"].options["matcher"] == "exact"
     assert contents(runs) == before
 
 

@@ -20,7 +20,7 @@ EXACT = TSTVG(options={"matcher": "exact"})
 def samples_of(seed: int, task: TSTVG = EXACT, count: int = 60) -> tuple[Scored, ...]:
     rng, answers = random.Random(seed), random.Random(seed + 1)
     rng = random.Random(7)  # the tasks are the same for all models
-    found = []
+    samples = []
     for number in range(count):
         truth = made.random_truth(rng)
         kind = rng.choice(("explicit", "implicit"))
@@ -28,8 +28,8 @@ def samples_of(seed: int, task: TSTVG = EXACT, count: int = 60) -> tuple[Scored,
         example.metadata["duration_bin"] = ("30-60 s", "90-120 s", "120-150 s", "over 210 s")[number % 4]
         text = made.written(made.random_answer(answers, truth), answers)
         prediction = task.parse(text, example.inputs, BoxFormat())
-        found.append(Scored(example, prediction if isinstance(prediction, Prediction) else None))
-    return tuple(found)
+        samples.append(Scored(example, prediction if isinstance(prediction, Prediction) else None))
+    return tuple(samples)
 
 
 def made_models() -> list[ModelSamples]:
@@ -41,8 +41,8 @@ def tables() -> dict[str, PaperTable]:
 
 
 def charts(models: list[ModelSamples] | None = None) -> dict[str, PaperChart]:
-    found = paper_tables(models or made_models())
-    return {item.title.partition(":")[0]: item for item in found if isinstance(item, PaperChart)}
+    items = paper_tables(models or made_models())
+    return {item.title.partition(":")[0]: item for item in items if isinstance(item, PaperChart)}
 
 
 def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
@@ -54,11 +54,11 @@ def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
 
 
 def test_the_levels_are_the_mean_of_the_aggregate_over_runs() -> None:
-    one, two = made_models()
+    first, two = made_models()
     for name, prefix in (("Table 1", "T-"), ("Table 2", "O-"), ("Table 8", "ST-")):
         table = tables()[name]
         assert {c[: len(prefix)] for c in table.columns[1:]} <= {prefix, "EA", "IA"}
-        for model, row in zip((one, two), table.rows, strict=True):
+        for model, row in zip((first, two), table.rows, strict=True):
             results = [EXACT.aggregate(run) for run in model.runs]
             assert row[0] == model.model
             for column, cell in zip(table.columns[1:], row[1:], strict=True):
@@ -122,8 +122,8 @@ def test_the_sweep_shows_what_other_thresholds_recognise(tmp_path: Path) -> None
     chart = charts([ModelSamples("one", task, (run,))])["Recognition by the threshold of similarity"]
     assert [s.name for s in chart.series] == ["one: O-Acc", "one: T-Acc", "one: T-m_vIoU"]
     assert [p.x for p in chart.series[0].points] == list(SWEEP)
-    for place, name in enumerate(("O-Acc", "T-Acc", "T-m_vIoU")):
-        values = [point.y for point in chart.series[place].points]
+    for index, name in enumerate(("O-Acc", "T-Acc", "T-m_vIoU")):
+        values = [point.y for point in chart.series[index].points]
         assert values[SWEEP.index(0.7)] == pytest.approx(task.aggregate(run)[name])
         strict = TSTVG(options={"encoder": folder, "threshold": 1.0})
         assert values[-1] == pytest.approx(strict.aggregate(run)[name])
@@ -134,7 +134,7 @@ def test_a_set_by_itself_is_counted_and_each_scene_has_its_key_objects() -> None
     rng = random.Random(0)
     examples = [made.made_example(made.random_truth(rng), number=number) for number in range(6)]
     for number, example in enumerate(examples):
-        takes = ["lamp", *(f"object {place}" for place in range(12))] if number % 2 else ["cup"]
+        takes = ["lamp", *(f"object {index}" for index in range(12))] if number % 2 else ["cup"]
         example.metadata.update(scene="Office" if number % 2 else "Kitchen", categories=[*takes, takes[0]])
     *_, key_objects = set_tables({"t_stvg": examples})
     assert isinstance(key_objects, PaperTable)

@@ -51,14 +51,14 @@ def test_names_are_compared_without_case_article_punctuation_and_number(name: st
 
 def test_exact_matching_takes_the_category_alone() -> None:
     true = [("trash can", "bin"), ("sofa",)]
-    found = Recogniser("exact").similarities(["Trash can", "bin", "couch"], true)
-    assert found.tolist() == [[1, 0], [0, 0], [0, 0]]
+    similarities = Recogniser("exact").similarities(["Trash can", "bin", "couch"], true)
+    assert similarities.tolist() == [[1, 0], [0, 0], [0, 0]]
 
 
 def test_synonyms_are_those_of_the_annotation_and_of_the_packaged_list() -> None:
     true = [("trash can", "dust basket"), ("sofa",)]
-    found = Recogniser("synonyms").similarities(["dust-basket", "couch", "garbage bin", "lamp"], true)
-    assert found.tolist() == [[1, 0], [0, 1], [1, 0], [0, 0]]
+    similarities = Recogniser("synonyms").similarities(["dust-basket", "couch", "garbage bin", "lamp"], true)
+    assert similarities.tolist() == [[1, 0], [0, 1], [1, 0], [0, 0]]
 
 
 def test_no_name_stands_in_two_groups_of_synonyms() -> None:
@@ -70,10 +70,10 @@ def test_no_name_stands_in_two_groups_of_synonyms() -> None:
 def test_similarities_are_the_best_cosine_over_category_and_synonyms(encoder: str) -> None:
     true = [("coffee cup", "mug", "glass"), ("sink",)]
     names = ["Cup", "mug 2", "the sink"]
-    found = Recogniser("embeddings", encoder=encoder).similarities(names, true)
+    similarities = Recogniser("embeddings", encoder=encoder).similarities(names, true)
     plain = sentence_encoder(encoder).similarity(["cup", "mug", "sink"], ["coffee cup", "mug", "glass", "sink"])
-    assert found == pytest.approx(np.stack([plain[:, :3].max(axis=1), plain[:, 3]], axis=1), abs=2e-6)
-    assert (found[1, 0], found[2, 1]) == (1, 1)
+    assert similarities == pytest.approx(np.stack([plain[:, :3].max(axis=1), plain[:, 3]], axis=1), abs=2e-6)
+    assert (similarities[1, 0], similarities[2, 1]) == (1, 1)
 
 
 def test_preparing_many_names_together_changes_no_similarity(encoder: str) -> None:

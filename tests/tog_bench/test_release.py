@@ -32,13 +32,13 @@ def ids(release: TogRelease) -> list[str]:
 def changed(*path: str | int, to: object) -> Content:
     """The usual content with another value, or without it where `to` is ..."""
     made: Any = content()
-    place = made
+    parent = made
     for step in path[:-1]:
-        place = place[step]
+        parent = parent[step]
     if to is ...:
-        del place[path[-1]]
+        del parent[path[-1]]
     else:
-        place[path[-1]] = to
+        parent[path[-1]] = to
     return made
 
 
@@ -125,8 +125,8 @@ def test_a_video_that_cannot_be_used_costs_its_tasks(write: Write) -> None:
 def test_boxes_are_cut_at_the_frame_and_sorted_by_time(write: Write) -> None:
     boxes = [box(8, -5, 0, 50, 70), box(4, 1, 1, 9, 9)]
     release = open_release(write(changed("tasks", 2, "objects", 0, "boxes", to=boxes)))
-    found = release.tasks[2].task.objects[0].boxes
-    assert [(b.time, b.box) for b in found] == [(4.0, (1, 1, 9, 9)), (8.0, (0, 0, 50, 64))]
+    track = release.tasks[2].task.objects[0].boxes
+    assert [(b.time, b.box) for b in track] == [(4.0, (1, 1, 9, 9)), (8.0, (0, 0, 50, 64))]
     assert [(p.severity, p.key) for p in release.problems] == [("warning", "tasks[2].objects[0].boxes[0]")]
 
 

@@ -33,8 +33,8 @@ def dataset(mini: Path, made_once: MadeOnce) -> Path:
 def asked(dataset: Path, model: str, out: Path, option: dict[str, str], **settings: object) -> ScoredRun:
     """Ask and score, greedily and once, as the paper does."""
     greedy = {"runs": 1, "temperature": 0.0, "progress": False, **settings}
-    found = evaluate(dataset, model, benchmark="tog_bench", task="t_stvg", out=out, option=option, **greedy)
-    (run,) = found.runs
+    evaluation = evaluate(dataset, model, benchmark="tog_bench", task="t_stvg", out=out, option=option, **greedy)
+    (run,) = evaluation.runs
     return run
 
 
@@ -57,18 +57,18 @@ def test_the_dataset_has_frames_with_their_times_and_one_split(dataset: Path) ->
 
 
 def test_oracle_chance_and_the_other_baselines_run_and_stand_where_they_belong(runs: dict[str, ScoredRun]) -> None:
-    found = {model: run.results for model, run in runs.items()}
-    shares = {name: figure.mean for name, figure in found["oracle"].figures.items() if name[0] in "OTSEI"}
+    by_model = {model: run.results for model, run in runs.items()}
+    shares = {name: figure.mean for name, figure in by_model["oracle"].figures.items() if name[0] in "OTSEI"}
     assert shares == pytest.approx(dict.fromkeys(shares, 1.0), abs=1e-9)
     assert len(shares) == 37
-    assert found["oracle"].coverage.answered == found["oracle"].coverage.expected
-    main = {model: results.figures["T-m_vIoU"].mean for model, results in found.items()}
+    assert by_model["oracle"].coverage.answered == by_model["oracle"].coverage.expected
+    main = {model: results.figures["T-m_vIoU"].mean for model, results in by_model.items()}
     assert main["chance"] < 0.1
     assert main["prior"] < 0.2
     assert 0 < main["centre_box"] < 0.3
-    assert found["centre_box"].figures["T-Acc"].mean == 1
-    assert set(found["oracle"].breakdowns) >= {"kind", "objects", "duration_bin"}
-    recognition = found["oracle"].details[0]["recognition"]
+    assert by_model["centre_box"].figures["T-Acc"].mean == 1
+    assert set(by_model["oracle"].breakdowns) >= {"kind", "objects", "duration_bin"}
+    recognition = by_model["oracle"].details[0]["recognition"]
     assert isinstance(recognition, dict)
     assert recognition["matcher"] == "embeddings"
     assert recognition["revision"], "the encoder is named by its content"

@@ -61,10 +61,10 @@ def test_every_figure_equals_a_slow_transcription_on_2000_random_tasks(task: TST
         assert (prediction is None) == (said is None)
         unread += said is None
         samples.append(Scored(example, prediction))
-        found = {**task.aggregate(samples[-1:]), **task.score(example, prediction)}
+        figures = {**task.aggregate(samples[-1:]), **task.score(example, prediction)}
         # Assignments may be equally good; the figures must be those of one of them.
         wanted = made.slow_task(said, truth, SHOWN, viou)
-        matching = [w for w in wanted if close(found, made.slow_figures([(truth, w)]))]
+        matching = [w for w in wanted if close(figures, made.slow_figures([(truth, w)]))]
         assert matching, (number, truth, said)
         rows.append((truth, matching[0]))
     result = task.aggregate(samples)
@@ -78,8 +78,8 @@ def test_every_figure_equals_a_slow_transcription_on_2000_random_tasks(task: TST
         assert close(part[group[1]], made.slow_figures(chosen)), group
 
 
-def close(found: dict[str, Any], wanted: dict[str, float]) -> bool:
-    return all(abs(found[name] - value) < 1e-9 for name, value in wanted.items() if name in found)
+def close(figures: dict[str, Any], wanted: dict[str, float]) -> bool:
+    return all(abs(figures[name] - value) < 1e-9 for name, value in wanted.items() if name in figures)
 
 
 def grouped_rows(samples: list[Scored], rows: list[Any]) -> list[Any]:
@@ -129,16 +129,16 @@ def test_the_oracle_can_say_whatever_annotations_may_hold(names: list[str]) -> N
         for n, name in enumerate(names)
     ]
     example = made_example(truth)
-    found = EXACT.score(example, parsed(EXACT, EXACT.reference_answer(example, GRID), example))
-    assert found == pytest.approx(dict.fromkeys(found, 1.0), abs=1e-9)
+    figures = EXACT.score(example, parsed(EXACT, EXACT.reference_answer(example, GRID), example))
+    assert figures == pytest.approx(dict.fromkeys(figures, 1.0), abs=1e-9)
 
 
 def test_one_misidentified_object_makes_a_task_zero_under_strict() -> None:
     truth = [cup(), sink()]
-    found = figures_of(EXACT, truth, [said_as(truth[0]), said_as(truth[1], "bathtub")])
-    assert (found["T-Acc"], found["O-Acc"]) == (0, 0.5)
-    assert (found["T-m_tIoU"], found["T-m_vIoU"], found["T-AP@0.7"]) == (0.5, 0.5, 0.5)
-    assert {value for name, value in found.items() if name.startswith("ST-")} == {0.0}
+    figures = figures_of(EXACT, truth, [said_as(truth[0]), said_as(truth[1], "bathtub")])
+    assert (figures["T-Acc"], figures["O-Acc"]) == (0, 0.5)
+    assert (figures["T-m_tIoU"], figures["T-m_vIoU"], figures["T-AP@0.7"]) == (0.5, 0.5, 0.5)
+    assert {value for name, value in figures.items() if name.startswith("ST-")} == {0.0}
     whole = figures_of(EXACT, truth, [said_as(item) for item in truth])
     assert {value for name, value in whole.items() if name.startswith("ST-")} == {1.0}
 
@@ -164,7 +164,7 @@ def test_of_two_equal_names_the_pairs_that_overlap_more_are_taken() -> None:
         TrueObject("chair", "implicit", [(20, 30)], {20: (50, 0, 60, 10), 24: (50, 0, 60, 10)}),
     ]
     for order in itertools.permutations((0, 1)):
-        said = [said_as(chairs[i], f"chair {place + 1}") for place, i in enumerate(order)]
+        said = [said_as(chairs[i], f"chair {index + 1}") for index, i in enumerate(order)]
         assert figures_of(EXACT, chairs, said)["ST-m_vIoU"] == 1
 
 
@@ -232,14 +232,14 @@ def samples_of(draw: st.DrawFn) -> tuple[list[TrueObject], list[SaidObject]]:
 def test_figures_lie_between_0_and_1_and_stricter_ones_are_never_higher(
     case: tuple[list[TrueObject], list[SaidObject]], task: TSTVG
 ) -> None:
-    found = figures_of(task, *case)
-    assert all(0 <= value <= 1 for value in found.values())
+    figures = figures_of(task, *case)
+    assert all(0 <= value <= 1 for value in figures.values())
     for level in ("T", "ST"):
         for name in ("R1", "AP", "vIoU"):
-            steps = [found[f"{level}-{name}@{t}"] for t in made.THRESHOLDS]
+            steps = [figures[f"{level}-{name}@{t}"] for t in made.THRESHOLDS]
             assert steps == sorted(steps, reverse=True)
-    assert all(found[f"ST-{m}"] <= found[f"T-{m}"] for m in made.MEASURES)
-    assert found["T-Acc"] <= found["O-Acc"]
+    assert all(figures[f"ST-{m}"] <= figures[f"T-{m}"] for m in made.MEASURES)
+    assert figures["T-Acc"] <= figures["O-Acc"]
 
 
 @given(samples_of(), st.randoms(use_true_random=False))
@@ -257,8 +257,8 @@ def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_figure(
 ) -> None:
     truth, said = case
     before = figures_of(EXACT, truth, said)
-    told = {item.name.split()[0] for item in said}
-    missed = [item for item in truth if item.category not in told]
+    names = {item.name.split()[0] for item in said}
+    missed = [item for item in truth if item.category not in names]
     after = figures_of(EXACT, truth, [*said, *(said_as(item) for item in missed[:1])])
     assert all(after[name] >= before[name] - 1e-9 for name in before)
 

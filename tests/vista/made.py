@@ -170,5 +170,5 @@ def by_set(samples: Sequence[Scored]) -> dict[str, list[Scored]]:
 
 def answered(task: All, asked: Sequence[Example], texts: Sequence[str]) -> list[Scored]:
     """Samples as a run makes them of texts."""
-    read = [task.parse(text, one.inputs, BOXES) for one, text in zip(asked, texts, strict=True)]
-    return [Scored(one, p if isinstance(p, Prediction) else None) for one, p in zip(asked, read, strict=True)]
+    read = [task.parse(text, example.inputs, BOXES) for example, text in zip(asked, texts, strict=True)]
+    return [Scored(example, p if isinstance(p, Prediction) else None) for example, p in zip(asked, read, strict=True)]

@@ -16,22 +16,22 @@ LABELS = ["label_0", "label_1", "label_10"]
 
 
 def read(text: str, labels: list[str] = LABELS) -> dict[str, float]:
-    found = read_answer(text, labels)
-    return found.value["scores"] if isinstance(found, Prediction) else {}
+    parsed = read_answer(text, labels)
+    return parsed.value["scores"] if isinstance(parsed, Prediction) else {}
 
 
 def strict(text: str, labels: list[str] = LABELS) -> dict[str, float] | None:
-    found = read_answer(text, labels)
-    return found.value["strict"] if isinstance(found, Prediction) else None
+    parsed = read_answer(text, labels)
+    return parsed.value["strict"] if isinstance(parsed, Prediction) else None
 
 
 AS_ASKED = "1. A hand.\nFinal Scores\n- (label_0) 0\n- (label_1) 5\n- (label_10) 2.5"
 
 
 def test_an_answer_as_asked_reads_the_same_both_ways() -> None:
-    found = read_answer(AS_ASKED, LABELS)
-    assert isinstance(found, Prediction)
-    assert found.value == {
+    parsed = read_answer(AS_ASKED, LABELS)
+    assert isinstance(parsed, Prediction)
+    assert parsed.value == {
         "scores": {"label_0": 0.0, "label_1": 5.0, "label_10": 2.5},
         "strict": {"label_0": 0.0, "label_1": 5.0, "label_10": 2.5},
         "missing": [],
@@ -87,10 +87,10 @@ def test_of_several_lines_the_largest_number_counts() -> None:
 
 
 def test_a_label_is_not_found_in_a_longer_one() -> None:
-    found = read_answer("Final Scores\n- (label_10) 4", LABELS)
-    assert isinstance(found, Prediction)
-    assert found.value["scores"] == {"label_10": 4.0}
-    assert found.value["missing"] == ["label_0", "label_1"]
+    parsed = read_answer("Final Scores\n- (label_10) 4", LABELS)
+    assert isinstance(parsed, Prediction)
+    assert parsed.value["scores"] == {"label_10": 4.0}
+    assert parsed.value["missing"] == ["label_0", "label_1"]
 
 
 @pytest.mark.parametrize("text", ["", "I cannot help with that.", "Final Scores\n", "label_0 is best", "{}", "[1, 2]"])
@@ -210,14 +210,14 @@ def test_scores_are_those_of_a_transcription_of_the_released_rule(text: str) -> 
 
 @given(ANSWERS)
 def test_any_text_is_read_or_is_a_parse_error(text: str) -> None:
-    found = read_answer(text, LABELS)
-    if isinstance(found, Prediction):
-        scores = found.value["scores"]
+    parsed = read_answer(text, LABELS)
+    if isinstance(parsed, Prediction):
+        scores = parsed.value["scores"]
         assert scores
-        assert set(scores) | set(found.value["missing"]) == set(LABELS)
+        assert set(scores) | set(parsed.value["missing"]) == set(LABELS)
         assert all(math.isfinite(score) and score >= 0 for score in scores.values())
-        if found.value["strict"] is not None:
-            assert found.value["strict"] == scores
+        if parsed.value["strict"] is not None:
+            assert parsed.value["strict"] == scores
             assert all(0 <= score <= 5 for score in scores.values())
 
 

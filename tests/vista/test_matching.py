@@ -30,8 +30,8 @@ def made(root: Path, frames: int = 5) -> VistaRelease:
     write_set(root, "alfred/level_3/permutation/p", entries, ABC, level=3, example_gpt="1. A hand.")
     write_set(root, "alfred/level_3/remix/r", [("p/one.mp4", "a"), ("p/text.mp4", "b")], ABC, level=3)
     write_set(root, "real_life/foundation/heat/cup", [("cup/one.mp4", "c")], ABC, metadata={})
-    for place in ("alfred/p/one.mp4", "alfred/p/two.mp4", "real_life/cup/one.mp4"):
-        write_frames(root / place, plain_frames(frames))
+    for path in ("alfred/p/one.mp4", "alfred/p/two.mp4", "real_life/cup/one.mp4"):
+        write_frames(root / path, plain_frames(frames))
     (root / "alfred/p/text.mp4").write_text("no video")
     return open_release(root)
 
@@ -50,7 +50,7 @@ def test_the_published_number_of_frames_is_the_default() -> None:
 
 def test_absent_and_damaged_videos_are_skipped_with_a_reason(tmp_path: Path) -> None:
     examples, skipped = split(list(TASK.examples(made(tmp_path), TASK.sampling)))
-    assert [one.example_id for one in examples] == [
+    assert [example.example_id for example in examples] == [
         "all:alfred/level_3/permutation/p:alfred/p/one.mp4",
         "all:alfred/level_3/permutation/p:alfred/p/two.mp4",
         "all:alfred/level_3/remix/r:alfred/p/one.mp4",
@@ -63,13 +63,13 @@ def test_absent_and_damaged_videos_are_skipped_with_a_reason(tmp_path: Path) -> 
 
 def test_an_environment_asks_for_its_own_sets(tmp_path: Path) -> None:
     release = made(tmp_path)
-    found = {task.name: len(split(list(task().examples(release, task.sampling)))[0]) for task in TASKS}
-    assert found == {"virtual_home": 3, "real_world": 1, "minecraft": 0, "all": 4}
+    counts = {task.name: len(split(list(task().examples(release, task.sampling)))[0]) for task in TASKS}
+    assert counts == {"virtual_home": 3, "real_world": 1, "minecraft": 0, "all": 4}
 
 
 def test_an_example_says_what_it_asks_and_nothing_of_the_truth(tmp_path: Path) -> None:
-    one = split(list(VirtualHome().examples(made(tmp_path), Sampling(frames=3))))[0][1]
-    assert one.inputs == {
+    example = split(list(VirtualHome().examples(made(tmp_path), Sampling(frames=3))))[0][1]
+    assert example.inputs == {
         "problem_set": "alfred/level_3/permutation/p",
         "labels": ["a", "b", "c"],
         "descriptions": ["somebody does a", "somebody does b", "somebody does c"],
@@ -77,13 +77,13 @@ def test_an_example_says_what_it_asks_and_nothing_of_the_truth(tmp_path: Path) -
         "example_gpt": "1. A hand.",
         "frame_count": 3,
     }
-    assert one.target == {"labels": ["b"]}
-    assert one.label == "somebody does b"
+    assert example.target == {"labels": ["b"]}
+    assert example.label == "somebody does b"
     wanted = {"environment": "virtual_home", "level": 3, "type": "permutation", "frames": 3, "set_videos": 3}
-    assert wanted.items() <= one.metadata.items()
-    assert one.metadata["split"] == "test"
-    assert one.evidence == {"file": "tasks/alfred/level_3/permutation/p.yaml", "entry": 1}
-    assert TASK.cluster(one) == "alfred/level_3/permutation/p"
+    assert wanted.items() <= example.metadata.items()
+    assert example.metadata["split"] == "test"
+    assert example.evidence == {"file": "tasks/alfred/level_3/permutation/p.yaml", "entry": 1}
+    assert TASK.cluster(example) == "alfred/level_3/permutation/p"
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_frames_are_evenly_spaced_with_first_and_last(
     tmp_path: Path, frames: int, asked: int, shown: list[int]
 ) -> None:
     examples, _ = split(list(TASK.examples(made(tmp_path, frames), Sampling(frames=asked))))
-    for one in examples:
-        assert [frame.frame_index for frame in one.frames] == shown
-        assert one.inputs["frame_count"] == len(shown)
-        assert one.metadata["frames"] == asked
+    for item in examples:
+        assert [frame.frame_index for frame in item.frames] == shown
+        assert item.inputs["frame_count"] == len(shown)
+        assert item.metadata["frames"] == asked
 
 
 def test_only_the_videos_that_are_named_are_asked_about(tmp_path: Path) -> None:
     release = made(tmp_path)
-    one = Sampling(frames=3, videos=("alfred/p/two.mp4",))
-    assert [item.video_id for item in split(list(TASK.examples(release, one)))[0]] == ["alfred/p/two.mp4"]
-    assert not list(TASK.examples(release, replace(one, videos=("nowhere.mp4",))))
+    sampling = Sampling(frames=3, videos=("alfred/p/two.mp4",))
+    assert [item.video_id for item in split(list(TASK.examples(release, sampling)))[0]] == ["alfred/p/two.mp4"]
+    assert not list(TASK.examples(release, replace(sampling, videos=("nowhere.mp4",))))
 
 
 def test_examples_fit_their_features(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_examples_fit_their_features(tmp_path: Path) -> None:
 
     examples, _ = split(list(TASK.examples(made(tmp_path), TASK.sampling)))
     columns = ("inputs", "target", "metadata", "evidence")
-    rows = {name: [getattr(one, name) for one in examples] for name in columns}
+    rows = {name: [getattr(example, name) for example in examples] for name in columns}
     stored = Dataset.from_dict(rows, features=Features(TASK.features()))
     assert [{name: row[name] for name in columns} for row in stored] == [
         {name: rows[name][at] for name in columns} for at in range(len(examples))
@@ -127,17 +127,17 @@ def test_every_entry_of_the_real_release_is_asked_once(
 
     monkeypatch.setattr(matching, "_facts", lambda release, video_id: matching._Facts(100, 30.0, 3.3))
     examples = {task.name: split(list(task().examples(real_vista, task.sampling)))[0] for task in TASKS}
-    assert {name: len(own) for name, own in examples.items()} == {
+    assert {name: len(of_task) for name, of_task in examples.items()} == {
         "virtual_home": 3155,
         "real_world": 1276,
         "minecraft": 63,
         "all": 4494,
     }
-    assert len({one.example_id for one in examples["all"]}) == 4494
-    for one in examples["all"]:
-        shown = TASK.prompt(one, BOXES).as_text()
-        assert not any(text in shown for text in one.inputs["descriptions"] if len(text) > 30)
-    oracle = answered(TASK, examples["all"], [TASK.reference_answer(one, BOXES) for one in examples["all"]])
+    assert len({example.example_id for example in examples["all"]}) == 4494
+    for item in examples["all"]:
+        shown = TASK.prompt(item, BOXES).as_text()
+        assert not any(text in shown for text in item.inputs["descriptions"] if len(text) > 30)
+    oracle = answered(TASK, examples["all"], [TASK.reference_answer(example, BOXES) for example in examples["all"]])
     figures = TASK.aggregate(oracle)
     assert (figures["macro_f1"], figures["macro_f1_strict"], figures["top1"]) == (1.0, 1.0, 1.0)
     assert (figures["problem_sets"], figures["ties"], figures["incomplete_problem_sets"]) == (492, 0, 0)
@@ -241,9 +241,9 @@ def test_images_are_the_frames_as_they_are() -> None:
 
 def test_scores_of_an_encoder_are_a_prediction_and_chatter_is_not() -> None:
     asked = example()
-    found = TASK.parse(write_scores({"a": 0.3, "b": 0.2, "c": 0.1}), asked.inputs, BOXES)
-    assert isinstance(found, Prediction)
-    assert TASK.score(asked, found) == {"top1": 1.0, "strict_format": 1.0}
+    parsed = TASK.parse(write_scores({"a": 0.3, "b": 0.2, "c": 0.1}), asked.inputs, BOXES)
+    assert isinstance(parsed, Prediction)
+    assert TASK.score(asked, parsed) == {"top1": 1.0, "strict_format": 1.0}
     assert isinstance(TASK.parse("I am sorry.", asked.inputs, BOXES), ParseError)
 
 
@@ -330,12 +330,12 @@ def test_a_bag_of_frames_cannot_tell_permutations_of_the_same_frames_apart(tmp_p
     model = DualEncoder.load(str(make_tiny_clip(tmp_path / "clip")), device="cpu")
     requests = [
         Request(
-            one.example_id,
-            TASK.prompt(one, BOXES),
-            TASK.images(one, orders[one.target["labels"][0]]),
-            choices=TASK.choices(one),
+            example.example_id,
+            TASK.prompt(example, BOXES),
+            TASK.images(example, orders[example.target["labels"][0]]),
+            choices=TASK.choices(example),
         )
-        for one in examples
+        for example in examples
     ]
     texts = [answer.text for (answer,) in model.generate(requests, GenerationConfig())]
     assert len(set(texts)) == 1

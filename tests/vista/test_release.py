@@ -23,7 +23,7 @@ LAMP = "alfred/foundation/on_v_off/lamp"
 FULL = {"example_gpt": "1. A lamp.", "metadata": {"concepts": {"objects": ["lamp"]}}}
 
 
-def told(release: VistaRelease) -> list[str]:
+def problems(release: VistaRelease) -> list[str]:
     return [str(problem) for problem in release.problems]
 
 
@@ -37,8 +37,8 @@ def test_the_real_release_has_its_sets_rows_and_videos(real_vista: VistaRelease)
 
 def test_unique_videos_of_every_level_are_those_of_the_release(real_vista: VistaRelease) -> None:
     table = counts(real_vista, ("environment", "level"))
-    found = {(row.environment, row.level): row.videos for row in table.itertuples()}
-    assert found == {
+    videos_of = {(row.environment, row.level): row.videos for row in table.itertuples()}
+    assert videos_of == {
         **{("virtual_home", level): n for level, n in enumerate((1739, 174, 207, 207, 207, 207, 207, 207), start=1)},
         **{("minecraft", level): n for level, n in ((1, 32), (2, 7), (3, 14))},
         **{("real_world", level): n for level, n in ((1, 885), (2, 43), (3, 51), (4, 51), (5, 51), (8, 51))},
@@ -47,15 +47,18 @@ def test_unique_videos_of_every_level_are_those_of_the_release(real_vista: Vista
 
 def test_sets_of_every_type_are_those_of_the_paper_but_for_one_permutation(real_vista: VistaRelease) -> None:
     print(counts(real_vista).to_string())
-    virtual = [own for own in real_vista.sets.values() if own.environment == "virtual_home"]
+    virtual = [problem_set for problem_set in real_vista.sets.values() if problem_set.environment == "virtual_home"]
     # Tables 1 to 3 of the paper; it has 32 permutations of level 2, where the release has 33.
-    assert {kind: sum(own.type == kind for own in virtual) for kind in ("objects", "object_properties", "actions")} == {
+    assert {
+        kind: sum(problem_set.type == kind for problem_set in virtual)
+        for kind in ("objects", "object_properties", "actions")
+    } == {
         "objects": 7,
         "object_properties": 9,
         "actions": 29,
     }
     for level in range(2, 9):
-        kinds = [own.type for own in virtual if own.level == level]
+        kinds = [problem_set.type for problem_set in virtual if problem_set.level == level]
         assert (kinds.count("general"), kinds.count("permutation"), len(kinds)) == (12, 33, 45)
 
 
@@ -77,7 +80,11 @@ def test_every_irregularity_of_the_real_release_is_named(real_vista: VistaReleas
 
 
 def test_only_one_real_set_fits_several_descriptions_to_a_video(real_vista: VistaRelease) -> None:
-    several = [own.set_id for own in real_vista.sets.values() if any(len(video.labels) > 1 for video in own.videos)]
+    several = [
+        problem_set.set_id
+        for problem_set in real_vista.sets.values()
+        if any(len(video.labels) > 1 for video in problem_set.videos)
+    ]
     assert several == ["minecraft/foundation/multilabel"]
 
 
@@ -94,12 +101,17 @@ def test_the_folder_or_the_one_above_it_is_the_release(tmp_path: Path) -> None:
 def test_a_clean_set_is_read_whole_and_without_a_word(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
     release = open_release(tmp_path)
-    (own,) = release.sets.values()
-    assert told(release) == []
+    (problem_set,) = release.sets.values()
+    assert problems(release) == []
     # YAML would have read `on` and `off` as true and false.
-    assert own.descriptions == TWO
-    assert (own.set_id, own.environment, own.level, own.type) == (LAMP, "virtual_home", 1, "object_properties")
-    assert [(video.video_id, video.labels, video.entry) for video in own.videos] == [
+    assert problem_set.descriptions == TWO
+    assert (problem_set.set_id, problem_set.environment, problem_set.level, problem_set.type) == (
+        LAMP,
+        "virtual_home",
+        1,
+        "object_properties",
+    )
+    assert [(video.video_id, video.labels, video.entry) for video in problem_set.videos] == [
         ("alfred/foundation/on_v_off/lamp/0.mp4", ("on",), 0),
         ("alfred/foundation/on_v_off/lamp/1.mp4", ("off",), 1),
     ]
@@ -112,7 +124,7 @@ def test_drafts_are_passed_over_and_listed(tmp_path: Path) -> None:
     (tmp_path / "tasks/alfred/_notes/x.yaml").write_text("")
     release = open_release(tmp_path)
     assert list(release.passed_over) == ["alfred/_notes/x.yaml", "alfred/_template.yaml"]
-    assert told(release) == []
+    assert problems(release) == []
 
 
 def test_shared_prefixes_and_slicing_are_kept(tmp_path: Path) -> None:
@@ -121,8 +133,8 @@ def test_shared_prefixes_and_slicing_are_kept(tmp_path: Path) -> None:
         "prefix_lens": [{"description": "The lamp is off", "shared_prefix": 2}],
     }
     write_set(tmp_path, LAMP, PLAIN, TWO, example_gpt="e", metadata=metadata)
-    (own,) = open_release(tmp_path).sets.values()
-    assert (own.shared_prefix, own.slicing_consistent) == ({"off": 2}, True)
+    (problem_set,) = open_release(tmp_path).sets.values()
+    assert (problem_set.shared_prefix, problem_set.slicing_consistent) == ({"off": 2}, True)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +156,7 @@ def test_a_bad_entry_costs_itself_and_is_named(
     write_set(tmp_path, LAMP, entries, TWO, **FULL)
     release = open_release(tmp_path)
     assert len(release.sets[LAMP].videos) == kept
-    assert any(re.search(said, line) for line in told(release)), told(release)
+    assert any(re.search(said, line) for line in problems(release)), problems(release)
 
 
 def test_several_labels_are_read_where_the_release_has_them(tmp_path: Path) -> None:
@@ -152,7 +164,7 @@ def test_several_labels_are_read_where_the_release_has_them(tmp_path: Path) -> N
     write_set(tmp_path, set_id, [("a.mp4", "on,off"), ("b.mp4", "on")], TWO)
     release = open_release(tmp_path)
     assert [video.labels for video in release.sets[set_id].videos] == [("on", "off"), ("on",)]
-    assert any("has 3 rows for 2 videos, of which 1 fit several" in line for line in told(release))
+    assert any("has 3 rows for 2 videos, of which 1 fit several" in line for line in problems(release))
     assert counts(release, ()).loc[0, ["rows", "entries"]].tolist() == [3, 2]
 
 
@@ -205,7 +217,7 @@ def test_a_set_without_its_list_of_videos_is_left_out(tmp_path: Path) -> None:
     write_set(tmp_path, "alfred/foundation/toggle/tap", PLAIN, TWO, **FULL).with_name("tap_data.json").unlink()
     release = open_release(tmp_path)
     assert list(release.sets) == [LAMP]
-    assert any("cannot be read (No such file" in line for line in told(release))
+    assert any("cannot be read (No such file" in line for line in problems(release))
 
 
 def test_a_release_of_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
@@ -220,26 +232,26 @@ def test_a_set_in_an_unknown_place_is_left_out_and_named(tmp_path: Path, set_id:
     write_set(tmp_path, set_id, PLAIN, TWO, **FULL)
     release = open_release(tmp_path)
     assert list(release.sets) == [LAMP]
-    assert any("no environment and level that are known" in line for line in told(release))
+    assert any("no environment and level that are known" in line for line in problems(release))
 
 
 def test_an_unknown_type_is_kept_as_other(tmp_path: Path) -> None:
     write_set(tmp_path, "alfred/foundation/juggling/x", PLAIN, TWO, **FULL)
     release = open_release(tmp_path)
     assert release.sets["alfred/foundation/juggling/x"].type == "other"
-    assert any("unknown type 'juggling'" in line for line in told(release))
+    assert any("unknown type 'juggling'" in line for line in problems(release))
 
 
 def test_bad_metadata_cost_the_metadata_alone(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, example_gpt="e", metadata={"concepts": ["lamp"]})
     release = open_release(tmp_path)
     assert list(release.sets) == [LAMP]
-    assert any("metadata: Expected `object`" in line for line in told(release))
+    assert any("metadata: Expected `object`" in line for line in problems(release))
 
 
 def test_two_labels_of_one_description_are_named(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, {"on": "A lamp", "off": "A lamp"}, **FULL)
-    assert any("two labels have one description" in line for line in told(open_release(tmp_path)))
+    assert any("two labels have one description" in line for line in problems(open_release(tmp_path)))
 
 
 def row(**changes: object) -> tuple[object, ...]:
@@ -271,7 +283,7 @@ def row(**changes: object) -> tuple[object, ...]:
 def test_rows_that_say_otherwise_than_the_files_are_named(tmp_path: Path, extra: tuple[object, ...], said: str) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
     add_rows(tmp_path, [extra])
-    lines = told(open_release(tmp_path))
+    lines = problems(open_release(tmp_path))
     assert any(re.search(said, line) for line in lines), lines
 
 
@@ -281,7 +293,7 @@ def test_an_entry_without_a_row_is_named(tmp_path: Path) -> None:
     description.with_name("lamp_data.json").write_text(json.dumps(entries))
     release = open_release(tmp_path)
     assert len(release.sets[LAMP].videos) == 3
-    assert any("has no row for 'alfred/new.mp4'" in line for line in told(release))
+    assert any("has no row for 'alfred/new.mp4'" in line for line in problems(release))
 
 
 @pytest.mark.parametrize(
@@ -300,7 +312,7 @@ def test_a_table_that_cannot_be_read_costs_the_comparison_alone(tmp_path: Path, 
     release = open_release(tmp_path)
     assert len(release.sets) == 1
     assert release.rows == {}
-    assert any("metadata.csv" in line and "nothing was compared" in line for line in told(release))
+    assert any("metadata.csv" in line and "nothing was compared" in line for line in problems(release))
 
 
 def test_videos_lie_below_the_folder_that_is_named_for_them(tmp_path: Path) -> None:
@@ -320,7 +332,7 @@ def test_a_link_out_of_the_release_is_not_read(tmp_path: Path) -> None:
     (folder / "tap.yaml").symlink_to(outside)
     release = open_release(tmp_path)
     assert list(release.sets) == [LAMP]
-    assert any("leads outside the folder" in line for line in told(release))
+    assert any("leads outside the folder" in line for line in problems(release))
 
 
 def test_counting_by_what_sets_do_not_have_is_refused(tmp_path: Path) -> None:

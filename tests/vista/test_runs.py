@@ -29,7 +29,7 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
     rows = {task.name: load_dataset(str(dataset), task.name, split="test") for task in TASKS}
     table = counts(open_release(mini), ["environment"])
     entries = dict(zip(table["environment"], table["entries"], strict=True))
-    assert {name: len(own) for name, own in rows.items()} == {**entries, "all": sum(entries.values())}
+    assert {name: len(examples) for name, examples in rows.items()} == {**entries, "all": sum(entries.values())}
     row = rows["virtual_home"][0]
     assert row["video_id"].startswith("alfred/")
     assert len(row["images"]) == 4
@@ -41,10 +41,10 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
 @pytest.mark.full
 def test_the_oracle_is_perfect_in_every_environment(dataset: Path, tmp_path: Path) -> None:
     for task in TASKS:
-        found = evaluate(
+        evaluation = evaluate(
             dataset, "oracle", benchmark="vista", task=task.name, runs=1, out=tmp_path / task.name, progress=False
         )
-        (run,) = found.runs
+        (run,) = evaluation.runs
         assert run.results.figures["macro_f1"].mean == 1.0
         assert set(run.results.breakdowns) >= {"environment", "level", "type"} - (
             {"environment"} if task.name != "all" else set()
@@ -56,10 +56,10 @@ def test_an_encoder_answers_in_one_step(dataset: Path, tmp_path: Path) -> None:
     from barista_bench.models.tiny import make_tiny_clip
 
     clip = make_tiny_clip(tmp_path / "clip")
-    found = evaluate(
+    evaluation = evaluate(
         dataset, f"dual:{clip}", benchmark="vista", task="all", runs=1, out=tmp_path / "run", progress=False
     )
-    (run,) = found.runs
+    (run,) = evaluation.runs
     assert all(sample.record.status is Status.OK for sample in run.samples)
     assert all(sample.record.earlier is None for sample in run.samples)
     figures = run.results.figures
@@ -74,7 +74,7 @@ def test_a_generative_model_is_asked_in_two_conversations_or_in_one(dataset: Pat
     tiny = make_tiny_model(tmp_path / "tiny")
     runs = {}
     for option in ("two", "single"):
-        found = evaluate(
+        evaluation = evaluate(
             dataset,
             str(tiny),
             benchmark="vista",
@@ -86,7 +86,7 @@ def test_a_generative_model_is_asked_in_two_conversations_or_in_one(dataset: Pat
             out=tmp_path / option,
             progress=False,
         )
-        (runs[option],) = found.runs
+        (runs[option],) = evaluation.runs
     assert all(len(sample.record.earlier or ()) == 1 for sample in runs["two"].samples)
     assert all(sample.record.earlier is None for sample in runs["single"].samples)
     # Random weights write nothing that can be read: counted as wrong, and not left out.
@@ -103,14 +103,18 @@ def test_absent_videos_are_counted_and_never_scored(mini: Path, tmp_path: Path) 
         release, tmp_path / "vista", benchmark="vista", configs=["virtual_home"], sampling={"frames": 2}, cache=False
     )
     (config,) = built.configs
-    entries = sum(len(own.videos) for own in open_release(mini).sets.values() if own.environment == "virtual_home")
+    entries = sum(
+        len(problem_set.videos)
+        for problem_set in open_release(mini).sets.values()
+        if problem_set.environment == "virtual_home"
+    )
     assert sum(config.rows.values()) == entries - 1
     assert len(config.skipped) == 1
     assert "the video is absent" in config.skipped[0]
-    found = evaluate(
+    evaluation = evaluate(
         built.folder, "oracle", benchmark="vista", task="virtual_home", runs=1, out=tmp_path / "run", progress=False
     )
-    (details,) = found.runs[0].results.details
+    (details,) = evaluation.runs[0].results.details
     assert (details["problem_sets"], details["incomplete_problem_sets"]) == (4, 1)
     assert (details["videos"], details["macro_f1"]) == (entries - 1, 1.0)
 

@@ -68,14 +68,14 @@ def pandas_f1(samples: Sequence[Scored]) -> float | None:
 def test_figures_equal_pandas_and_scikit_learn_on_random_problem_sets(seed: int) -> None:
     rng = random.Random(seed)
     sets = [random_set(number, rng) for number in range(250)]
-    expected = [pandas_f1(own) for own in sets]
+    expected = [pandas_f1(samples) for samples in sets]
     defined = [value for value in expected if value is not None]
     assert 0 < len(defined) < len(sets)
-    samples = [sample for own in sets for sample in own]
+    samples = [sample for members in sets for sample in members]
     rng.shuffle(samples)  # samples of different sets come mixed
     figures = TASK.aggregate(samples)
-    for own, value in zip(sets, expected, strict=True):
-        assert match(own).f1 == (None if value is None else pytest.approx(value, abs=1e-12))
+    for problem_set, value in zip(sets, expected, strict=True):
+        assert match(problem_set).f1 == (None if value is None else pytest.approx(value, abs=1e-12))
     assert figures["macro_f1"] == pytest.approx(np.mean(defined), abs=1e-12)
     half = 1.96 * np.std(defined, ddof=1) / (np.sqrt(len(defined)) + 1e-6)
     assert figures["macro_f1_low"] == pytest.approx(np.mean(defined) - half, abs=1e-12)
@@ -89,23 +89,23 @@ def test_the_majority_baseline_is_the_f1_of_the_mode() -> None:
 
     rng = random.Random(5)
     for number in range(200):
-        own = random_set(number, rng)
-        if len(own) == 1:
+        samples = random_set(number, rng)
+        if len(samples) == 1:
             continue
-        truth = [sample.example.target["labels"][0] for sample in own]
-        mode = max(own[0].example.inputs["labels"], key=truth.count)
+        truth = [sample.example.target["labels"][0] for sample in samples]
+        mode = max(samples[0].example.inputs["labels"], key=truth.count)
         expected = f1_score(truth, [mode] * len(truth), average="macro", zero_division=0)
-        assert match(own).majority == pytest.approx(expected, abs=1e-12)
+        assert match(samples).majority == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_vista: VistaRelease) -> None:
     from sklearn.metrics import f1_score
 
-    for own in real_vista.sets.values():
-        labels = list(own.descriptions)
-        places = [tuple(labels.index(label) for label in video.labels) for video in own.videos]
-        if all(len(place) == 1 for place in places):
-            truth = [place for (place,) in places]
+    for problem_set in real_vista.sets.values():
+        labels = list(problem_set.descriptions)
+        places = [tuple(labels.index(label) for label in video.labels) for video in problem_set.videos]
+        if all(len(labels) == 1 for labels in places):
+            truth = [label for (label,) in places]
             mode = max(sorted(set(truth)), key=truth.count)
             expected = f1_score(truth, [mode] * len(truth), average="macro", zero_division=0)
             assert majority_f1(places) == pytest.approx(expected, abs=1e-12)
@@ -115,8 +115,8 @@ def test_a_missing_label_scores_as_released() -> None:
     asked = [example(video="v0"), example(video="v1", truth=["b"]), example(video="v2", truth=["c"])]
     given = [{"a": 0.0}, {"b": 3.0, "c": 0.0}, {"a": 1.0, "c": 2.0}]
     filled = [{"a": 0.0, "b": -0.1, "c": -0.1}, {"a": -0.1, "b": 3.0, "c": 0.0}, {"a": 1.0, "b": -0.1, "c": 2.0}]
-    assert match([scored(one, some) for one, some in zip(asked, given, strict=True)]).f1 == pytest.approx(
-        match([scored(one, all_) for one, all_ in zip(asked, filled, strict=True)]).f1
+    assert match([scored(example, some) for example, some in zip(asked, given, strict=True)]).f1 == pytest.approx(
+        match([scored(example, all_) for example, all_ in zip(asked, filled, strict=True)]).f1
     )
 
 
@@ -126,7 +126,7 @@ def test_a_refusal_has_the_lowest_score_for_all_labels_and_moves_the_others() ->
     refused = match([scored(asked[0], rows[0]), scored(asked[1], rows[1]), scored(asked[2], None)])
     written = match(
         [
-            *(scored(one, row) for one, row in zip(asked, rows, strict=False)),
+            *(scored(example, row) for example, row in zip(asked, rows, strict=False)),
             scored(asked[2], dict.fromkeys("abc", -0.1)),
         ]
     )
@@ -135,29 +135,29 @@ def test_a_refusal_has_the_lowest_score_for_all_labels_and_moves_the_others() ->
 
 
 def test_a_set_of_which_no_video_is_answered_is_all_wrong() -> None:
-    own = [scored(example(video=f"v{at}", truth=[label]), None) for at, label in enumerate("abc")]
-    assert match(own).f1 == match(own).strict == 0.0
-    assert TASK.aggregate(own)["coverage"] == 0.0
+    samples = [scored(example(video=f"v{at}", truth=[label]), None) for at, label in enumerate("abc")]
+    assert match(samples).f1 == match(samples).strict == 0.0
+    assert TASK.aggregate(samples)["coverage"] == 0.0
 
 
 def test_the_strict_reading_counts_other_answers_as_wrong() -> None:
     rows = [{"a": 5.0, "b": 0.0, "c": 0.0}, {"a": 0.0, "b": 5.0, "c": 0.0}, {"a": 0.0, "b": 0.0, "c": 5.0}]
-    own = [
+    samples = [
         scored(example(video=f"v{at}", truth=[label]), row, strict=label != "c")
         for at, (label, row) in enumerate(zip("abc", rows, strict=True))
     ]
-    found = match(own)
-    assert found.f1 == 1.0
-    assert found.strict == pytest.approx(2 / 3)  # c is never found, a and b always
+    figures = match(samples)
+    assert figures.f1 == 1.0
+    assert figures.strict == pytest.approx(2 / 3)  # c is never found, a and b always
 
 
 def test_an_incomplete_set_is_scored_over_what_is_there_and_flagged() -> None:
     rows = [{"a": 5.0, "b": 0.0}, {"a": 0.0, "b": 5.0}]
-    own = [
+    samples = [
         scored(example(video=f"v{at}", labels="ab", truth=[label], videos=3), row)
         for at, (label, row) in enumerate(zip("ab", rows, strict=True))
     ]
-    figures = TASK.aggregate(own)
+    figures = TASK.aggregate(samples)
     assert (figures["macro_f1"], figures["incomplete_problem_sets"], figures["problem_sets"]) == (1.0, 1, 1)
 
 
@@ -172,11 +172,11 @@ def test_a_single_video_leaves_its_set_unscored() -> None:
 @pytest.mark.parametrize("truth", ["on", "off"])
 def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_labels(truth: str) -> None:
     asked = [example("alfred/x/y/1", f"v{at}", ["on", "off"], [truth], videos=6) for at in range(3)]
-    own = [scored(one, {label: 5.0 * (label == truth) for label in ("on", "off")}) for one in asked]
-    found = match(own)
-    assert (found.f1, found.strict, found.majority, found.is_complete) == (None, None, None, False)
-    assert TASK.aggregate(own)["unscored_problem_sets"] == 1
-    assert np.isnan(TASK.statistics(own).figures(np.ones((1, 3)))["macro_f1"][0])
+    samples = [scored(example, {label: 5.0 * (label == truth) for label in ("on", "off")}) for example in asked]
+    figures = match(samples)
+    assert (figures.f1, figures.strict, figures.majority, figures.is_complete) == (None, None, None, False)
+    assert TASK.aggregate(samples)["unscored_problem_sets"] == 1
+    assert np.isnan(TASK.statistics(samples).figures(np.ones((1, 3)))["macro_f1"][0])
 
 
 def test_any_of_several_fitting_labels_is_right() -> None:
@@ -184,14 +184,14 @@ def test_any_of_several_fitting_labels_is_right() -> None:
     truths = (["break", "mine"], ["find"], ["mine"])
     asked = [example(video=f"v{at}", labels=labels, truth=truth) for at, truth in enumerate(truths)]
     for chosen in ("break", "mine"):
-        own = [
-            scored(one, {label: 5.0 * (label == best) for label in labels})
-            for one, best in zip(asked, (chosen, "find", "mine"), strict=True)
+        samples = [
+            scored(example, {label: 5.0 * (label == best) for label in labels})
+            for example, best in zip(asked, (chosen, "find", "mine"), strict=True)
         ]
-        assert match(own).f1 == 1.0
+        assert match(samples).f1 == 1.0
     wrong = [
-        scored(one, {label: 5.0 * (label == best) for label in labels})
-        for one, best in zip(asked, ("find", "find", "mine"), strict=True)
+        scored(example, {label: 5.0 * (label == best) for label in labels})
+        for example, best in zip(asked, ("find", "find", "mine"), strict=True)
     ]
     # A mistake is one about the first label: `break` has no hit, `find` one of two, `mine` its one.
     assert match(wrong).f1 == pytest.approx((0 + 2 / 3 + 1) / 3)
@@ -203,13 +203,13 @@ def test_groups_are_those_of_environment_level_and_type() -> None:
     for number, (environment, level, kind) in enumerate(sets):
         for at, label in enumerate("abc"):
             asked = example(f"s{number}", f"v{at}", truth=[label], environment=environment, level=level, kind=kind)
-            samples.append(scored(asked, {own: 5.0 * (own == (label if number else "a")) for own in "abc"}))
+            samples.append(scored(asked, {name: 5.0 * (name == (label if number else "a")) for name in "abc"}))
     figures = TASK.aggregate(samples)
-    assert {name: own["macro_f1"] for name, own in figures["per_level"].items()} == {
+    assert {name: level["macro_f1"] for name, level in figures["per_level"].items()} == {
         "2": pytest.approx(1 / 6),
         "8": 1.0,
     }
-    assert {name: own["problem_sets"] for name, own in figures["per_environment"].items()} == {
+    assert {name: level["problem_sets"] for name, level in figures["per_environment"].items()} == {
         "real_world": 1,
         "virtual_home": 2,
     }
@@ -221,13 +221,15 @@ def test_other_ways_to_compare_scores_are_those_of_the_metric(how: str) -> None:
     from barista_bench.metrics.sequence_matching.scoring import sequence_matching
 
     rng = random.Random(11)
-    sets = [own for own in (random_set(n, rng) for n in range(60)) if all(sample.prediction for sample in own)]
-    rows = [
-        [[s.prediction.value["scores"].get(label, -0.1) for label in s.example.inputs["labels"]] for s in own]
-        for own in sets
+    sets = [
+        samples for samples in (random_set(n, rng) for n in range(60)) if all(sample.prediction for sample in samples)
     ]
-    truths = [[s.example.inputs["labels"].index(s.example.target["labels"][0]) for s in own] for own in sets]
-    task, samples = All(options={"standardise": how}), [sample for own in sets for sample in own]
+    rows = [
+        [[s.prediction.value["scores"].get(label, -0.1) for label in s.example.inputs["labels"]] for s in samples]
+        for samples in sets
+    ]
+    truths = [[s.example.inputs["labels"].index(s.example.target["labels"][0]) for s in samples] for samples in sets]
+    task, samples = All(options={"standardise": how}), [sample for of_set in sets for sample in of_set]
     figures = task.aggregate(samples)
     assert figures["macro_f1"] == pytest.approx(sequence_matching(rows, truths, standardise=how)["macro_f1"], abs=1e-12)
     assert figures["macro_f1"] != pytest.approx(TASK.aggregate(samples)["macro_f1"], abs=1e-6)
@@ -260,7 +262,7 @@ def test_a_draw_of_sets_is_the_mean_over_the_sets_drawn() -> None:
     places = {name: at for at, name in enumerate(sets)}
     columns = [places[sample.example.inputs["problem_set"]] for sample in samples]
     drawn = TASK.statistics(samples).figures(weights[:, columns])
-    f1 = [match(own).f1 for own in sets.values()]
+    f1 = [match(samples).f1 for samples in sets.values()]
     for row, value in zip(weights, drawn["macro_f1"], strict=True):
         chosen = [score for score, times in zip(f1, row, strict=True) if score is not None for _ in range(int(times))]
         assert value == pytest.approx(np.mean(chosen), abs=1e-12)
@@ -288,12 +290,14 @@ def test_two_models_that_change_sides_are_scored_apart() -> None:
 @given(st.lists(st.integers(0, 2), min_size=3, max_size=3))
 def test_samples_drawn_one_by_one_are_a_set_of_those_drawn(counts: list[int]) -> None:
     rows = [{"a": 5.0, "b": 1.0}, {"a": 2.0, "b": 3.0}, {"a": 4.0, "b": 0.0}]
-    own = [scored(example(video=f"v{at}", labels="ab", truth=["a" if at else "b"]), row) for at, row in enumerate(rows)]
-    (value,) = TASK.statistics(own).figures(np.array([counts], dtype=float))["macro_f1"]
+    samples = [
+        scored(example(video=f"v{at}", labels="ab", truth=["a" if at else "b"]), row) for at, row in enumerate(rows)
+    ]
+    (value,) = TASK.statistics(samples).figures(np.array([counts], dtype=float))["macro_f1"]
     taken = {count for count in counts if count}
     repeated = [
         sample
-        for sample, count in zip(own, counts, strict=True)
+        for sample, count in zip(samples, counts, strict=True)
         for _ in range(min(count, 1) if len(taken) == 1 else count)
     ]
     expected = match(repeated).f1 if repeated else None
@@ -310,9 +314,9 @@ def test_random_answers_are_near_chance_and_oracles_are_perfect() -> None:
         for number in range(300)
         for at, label in enumerate("abc")
     ]
-    oracle = answered(TASK, asked, [TASK.reference_answer(one, BOXES) for one in asked])
+    oracle = answered(TASK, asked, [TASK.reference_answer(example, BOXES) for example in asked])
     assert TASK.aggregate(oracle)["macro_f1"] == TASK.aggregate(oracle)["macro_f1_strict"] == 1.0
-    chance = answered(TASK, asked, [TASK.random_answer(one, rng, BOXES) for one in asked])
+    chance = answered(TASK, asked, [TASK.random_answer(example, rng, BOXES) for example in asked])
     figures = TASK.aggregate(chance)
     assert 0.2 < figures["macro_f1"] < 0.36  # above the majority's 1/6, since three labels are answered
     assert figures["top1"] == pytest.approx(1 / 3, abs=0.06)

@@ -42,33 +42,33 @@ def run(seed: int, *, sets: int = 4, frames: int = 16, environments: tuple[str, 
                     frames=frames,
                 )
                 if not environments or environment in environments:
-                    samples.append(scored(asked, {own: rng.randint(0, 5) * 1.0 for own in "abc"}))
+                    samples.append(scored(asked, {name: rng.randint(0, 5) * 1.0 for name in "abc"}))
     return tuple(samples)
 
 
-def one(model: str, *runs: tuple[Scored, ...]) -> ModelSamples:
+def model_samples(model: str, *runs: tuple[Scored, ...]) -> ModelSamples:
     return ModelSamples(model, All(), runs)
 
 
-def f1s(samples: tuple[Scored, ...], *place: object) -> list[float]:
+def f1s(samples: tuple[Scored, ...], *group: object) -> list[float]:
     keys = ("environment", "level", "type")
-    found = [match(own) for own in by_set(samples).values()]
+    matched = [match(of_set) for of_set in by_set(samples).values()]
     return [
-        own.f1
-        for own in found
-        if own.f1 is not None
-        and all(want in (None, getattr(own.metadata, k)) for k, want in zip(keys, place, strict=True))
+        figures.f1
+        for figures in matched
+        if figures.f1 is not None
+        and all(want in (None, getattr(figures.metadata, k)) for k, want in zip(keys, group, strict=True))
     ]
 
 
-def chart(found: list[PaperTable | PaperChart], title: str) -> PaperChart:
-    (only,) = [item for item in found if isinstance(item, PaperChart) and item.title.startswith(title)]
+def chart(items: list[PaperTable | PaperChart], title: str) -> PaperChart:
+    (only,) = [item for item in items if isinstance(item, PaperChart) and item.title.startswith(title)]
     return only
 
 
 def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_order() -> None:
     samples = run(1)
-    table = paper_tables([one("m", samples)])[0]
+    table = paper_tables([model_samples("m", samples)])[0]
     assert isinstance(table, PaperTable)
     assert table.columns == ("environment", "level", "type", "problem sets", "m", BASELINE)
     assert [row[:4] for row in table.rows] == [
@@ -92,7 +92,7 @@ def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_
 
 def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
     first, second = run(1), run(2)
-    table = paper_tables([one("m", first, second)])[0]
+    table = paper_tables([model_samples("m", first, second)])[0]
     means = [(a + b) / 2 for a, b in zip(f1s(first, None, None, None), f1s(second, None, None, None), strict=True)]
     assert table.rows[-1][4].value == pytest.approx(np.mean(means))
     assert table.rows[-1][4].high - table.rows[-1][4].value == pytest.approx(
@@ -102,54 +102,56 @@ def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
 
 def test_a_set_that_two_tasks_ask_for_counts_once() -> None:
     everything, home = run(1), run(1, environments=("virtual_home",))
-    both = [one("m", everything), ModelSamples("m", VirtualHome(), (home,))]
-    assert paper_tables(both)[0].rows == paper_tables([one("m", everything)])[0].rows
+    both = [model_samples("m", everything), ModelSamples("m", VirtualHome(), (home,))]
+    assert paper_tables(both)[0].rows == paper_tables([model_samples("m", everything)])[0].rows
 
 
 def test_a_model_without_an_environment_has_no_cell_there() -> None:
-    table = paper_tables([one("all", run(1)), one("home", run(2, environments=("virtual_home",)))])[0]
+    table = paper_tables([model_samples("all", run(1)), model_samples("home", run(2, environments=("virtual_home",)))])[
+        0
+    ]
     assert table.columns[4:] == ("all", "home", BASELINE)
     assert [row[5] is None for row in table.rows] == [False] * 4 + [True] * 3 + [False]
 
 
 def test_a_row_of_one_set_has_no_interval() -> None:
-    table = paper_tables([one("m", run(1, sets=1))])[0]
+    table = paper_tables([model_samples("m", run(1, sets=1))])[0]
     assert isinstance(table.rows[0][4], float)
 
 
 def test_sequence_lengths_are_drawn_over_all_environments_and_for_each() -> None:
     samples = run(1)
-    found = paper_tables([one("m", samples)])
-    overall = chart(found, "Figure 3b")
+    items = paper_tables([model_samples("m", samples)])
+    overall = chart(items, "Figure 3b")
     assert [series.name for series in overall.series] == ["m", BASELINE]
     assert [point.x for point in overall.series[0].points] == [1, 2, 3]
     assert overall.series[0].points[1].y == pytest.approx(np.mean(f1s(samples, None, 2, None)))
-    home = chart(found, "Figure 13a")
+    home = chart(items, "Figure 13a")
     assert home.series[0].points[1].y == pytest.approx(np.mean(f1s(samples, "virtual_home", 2, None)))
-    titles = [item.title for item in found]
+    titles = [item.title for item in items]
     assert not any(title.startswith("Figure 15a") for title in titles)  # Minecraft has one level here
 
 
 def test_permutations_stand_against_general_problem_sets() -> None:
     samples = run(1)
-    found = paper_tables([one("m", samples)])
-    general, order = chart(found, "Figure 4: general"), chart(found, "Figure 4: permutation")
+    items = paper_tables([model_samples("m", samples)])
+    general, order = chart(items, "Figure 4: general"), chart(items, "Figure 4: permutation")
     assert [point.x for point in general.series[0].points] == [2, 3]
     assert order.series[0].points[0].y == pytest.approx(np.mean(f1s(samples, None, 2, "permutation")))
     assert order.series[1].points[0].y == pytest.approx(1 / 6)
 
 
 def test_single_actions_are_bars_by_environment_and_type() -> None:
-    bars = chart(paper_tables([one("m", run(1))]), "Figure 3a")
+    bars = chart(paper_tables([model_samples("m", run(1))]), "Figure 3a")
     assert bars.kind == "bar"
     assert [point.x for point in bars.series[0].points] == ["virtual home: objects", "real world: tracking"]
 
 
 def test_numbers_of_frames_are_compared_where_a_model_was_shown_several() -> None:
     few, many = run(1, frames=2), run(2, frames=8)
-    models = [one("dual:x (two)", few), one("dual:x (eight)", many), one("other", run(3))]
-    found = paper_tables(models)
-    general, single = chart(found, "Figure 5"), chart(found, "Figure 16")
+    models = [model_samples("dual:x (two)", few), model_samples("dual:x (eight)", many), model_samples("other", run(3))]
+    items = paper_tables(models)
+    general, single = chart(items, "Figure 5"), chart(items, "Figure 16")
     (line,) = general.series
     assert line.name == "dual:x"
     assert [(point.x, point.y) for point in line.points] == [
@@ -161,11 +163,15 @@ def test_numbers_of_frames_are_compared_where_a_model_was_shown_several() -> Non
 
 
 def test_a_model_that_was_shown_several_numbers_of_frames_has_a_column_for_each() -> None:
-    table = paper_tables([one("m", run(1, frames=2)), one("m", run(2, frames=8)), one("n", run(3))])[0]
+    table = paper_tables(
+        [model_samples("m", run(1, frames=2)), model_samples("m", run(2, frames=8)), model_samples("n", run(3))]
+    )[0]
     assert table.columns[4:] == ("m, 2 frames", "m, 8 frames", "n", BASELINE)
-    assert [row[4] for row in table.rows] == [row[4] for row in paper_tables([one("m", run(1, frames=2))])[0].rows]
+    assert [row[4] for row in table.rows] == [
+        row[4] for row in paper_tables([model_samples("m", run(1, frames=2))])[0].rows
+    ]
 
 
 def test_nothing_is_told_of_no_samples() -> None:
     assert paper_tables([]) == []
-    assert paper_tables([one("m", ())]) == []
+    assert paper_tables([model_samples("m", ())]) == []

@@ -10,10 +10,8 @@ import json
 import os
 import re
 import shutil
-import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import ClassVar
@@ -25,43 +23,27 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from barista_bench.api import compare, load_results
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.data import manifest
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.asked import sample_seed
 from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.log.sample_log import log_files
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce
-from tests.made_benchmark import BENCHMARK, Words
+from tests.history_model import EXAMPLES, REPEATS, WORDS, Answering, Run, Sample
+from tests.made_benchmark import BENCHMARK
 from tests.runs.made_logs import read_folder
 from tests.video_samples import render
 
 HISTORIES = 300
-WORDS = ("cup", "tap", "lid")
-REPEATS = 2
 LINE_STARTS = re.compile(rb'(?<=\n)|(?=\{"log":)')
 """Also of lines whose predecessor has lost its end."""
-SAID = ("cup", "Cup", "tap", "Lid", "no idea")
 SAMPLINGS = ({"frames": 2}, {"frames": 3})
 """The one that runs are of, and another."""
-
-Sample = tuple[str, int]
-"""Example and repetition."""
-
-EXAMPLES = {f"words:{number}": word for number, word in enumerate(WORDS)}
-OF_SEED = {
-    sample_seed(Words(), example, repeat, step): (example, repeat)
-    for example in EXAMPLES
-    for repeat in range(REPEATS)
-    for step in range(2)
-}
 
 
 @pytest.fixture(scope="module")
@@ -90,91 +72,6 @@ def rebuild(root: Path, sampling: dict[str, int]) -> None:
     build(
         root / "release", root / "data/words", benchmark="words", frames="linked", cache=False, sampling=dict(sampling)
     )
-
-
-@dataclass
-class Run:
-    """What the model of this test knows of a run folder.
-
-    Attributes:
-        answers: the finished ones that stand undamaged in the logs.
-        steps: first answers, likewise, of the two that a sample takes.
-        repeats: of the last start.
-        case: the scoring option of the last start.
-        figures: accuracy, by the value of the scoring option, as last scored.
-        plain: the value of that option by which `results.json` is.
-        data: where the dataset lies, relative to the run folder at the last start, and absolute.
-    """
-
-    name: str
-    folder: str
-    answers: dict[Sample, str] = field(default_factory=dict)
-    steps: dict[Sample, str] = field(default_factory=dict)
-    repeats: int = 0
-    case: bool = True
-    figures: dict[bool, float] = field(default_factory=dict)
-    plain: bool | None = None
-    data: tuple[str, str] = ("", "")
-
-    def accuracy(self, case: bool) -> float | None:
-        """As plain Python has it; None where nothing is answered."""
-        by_repeat: dict[int, list[bool]] = {}
-        for (example, repeat), text in self.answers.items():
-            if repeat < self.repeats:
-                word = text.strip() if case else text.strip().lower()
-                by_repeat.setdefault(repeat, []).append(word == EXAMPLES[example])
-        return statistics.fmean(sum(right) / len(right) for right in by_repeat.values()) if by_repeat else None
-
-    @property
-    def read_by(self) -> bool:
-        """The value of the scoring option that reading takes where nobody says one."""
-        (only, *others) = self.figures or [self.case]
-        return self.case if others or only == self.plain else only
-
-    def note(self, case: bool, figure: float) -> None:
-        """Scoring leaves `results.json` to figures by the option of the last start."""
-        self.figures[case] = figure
-        self.plain = self.case if self.case in (case, self.plain) else None
-
-
-class Answering:
-    """Answers in two steps, never twice alike. It refuses to be asked what is answered, and dies after `lives`."""
-
-    box_format = BoxFormat()
-    batch_size = 2
-
-    def __init__(self, known: Run, serial: Iterator[int], lives: int, failing: int) -> None:
-        self.identity = ModelIdentity(known.name)
-        self.known, self.serial, self.lives, self.failing = known, serial, lives, failing
-        self.failed = False
-
-    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        given: list[tuple[dict[Sample, str], Sample, str]] = []
-        answers = [[self._answer(request, OF_SEED[seed], given) for seed in request.seeds] for request in requests]
-        for known, sample, text in given:  # whoever dies above has given nothing
-            known[sample] = text
-        return answers
-
-    def _answer(
-        self, request: Request, sample: Sample, given: list[tuple[dict[Sample, str], Sample, str]]
-    ) -> Completion | Failure:
-        if self.lives == 0:
-            raise KeyboardInterrupt
-        self.lives -= 1
-        assert sample[0] == request.request_id
-        assert sample not in self.known.answers, "what is answered is not asked again"
-        number = next(self.serial)
-        if self.failing and number % self.failing == 0:
-            self.failed = True
-            return Failure("the line broke")
-        if request.images:
-            assert sample not in self.known.steps, "a first answer is not asked for again"
-            text, known = f"seen {number}", self.known.steps
-        else:
-            assert f"You said: {self.known.steps[sample]}." in request.prompt.as_text()
-            text, known = SAID[number % len(SAID)] + " " * number, self.known.answers
-        given.append((known, sample, text))
-        return Completion(text)
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -19,14 +19,7 @@ import numpy as np
 import pytest
 
 from barista_bench.errors import ConfigError, VideoError
-from barista_bench.media.video import (
-    FrameIndexError,
-    close_readers,
-    open_reader,
-    pyav_reader,
-    read_frames,
-    readers,
-)
+from barista_bench.media.video import FrameIndexError, close_readers, open_reader, pyav_reader, read_frames, readers
 from tests.video_samples import (
     CUT,
     RECIPES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,11 @@ def derived(tmp_path: Path, content: Content, sampling: Sampling = EVERY_FRAME) 
 
 def on_frame(examples: Iterable[Example], frame: int) -> dict[str, Example]:
     return {e.label: e for e in examples if e.frames[0].frame_index == frame}
+
+
+def phrases(examples: Mapping[str, Example]) -> dict[str, object]:
+    """Category to phrase."""
+    return {category: example.inputs["phrase"] for category, example in examples.items()}
 
 
 def scene(**sections: Any) -> Content:

@@ -11,30 +11,11 @@ import pytest
 
 from barista_bench.benchmarks.barista.change_detection import Change, ClipView, clips, detect_changes
 from barista_bench.core.deriving import Sampling
-from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.scene_graph import SceneGraph
+from tests.benchmarks.clip_kit import KEYFRAMES, SAMPLING, changes, detected, graph, quiet
 from tests.conftest import Compared
-from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, document, relation, span, write_release
+from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, document, relation, span
 from tests.releases import CATEGORIES as OBJECTS
-
-SAMPLING = Sampling(frames=6, spacing=4)
-KEYFRAMES = (0, 4, 8, 12, 16, 20)
-
-
-def graph(root: Path, content: dict[str, Any]) -> VideoGraph:
-    return SceneGraph(write_release(root, content=content, video=False))["v1"]
-
-
-def detected(root: Path, content: dict[str, Any]) -> dict[Any, list[Change]]:
-    return detect_changes(ClipView(graph(root, content), KEYFRAMES))
-
-
-def changes(root: Path, content: dict[str, Any], category: str) -> list[Change]:
-    return detected(root, content).get(category, [])
-
-
-def quiet() -> dict[str, Any]:
-    """The small document with nothing that could change."""
-    return {**document(), "attributes": [], "relations": [], "activities": []}
 
 
 def attribute(name: str, value: str, *ranges: tuple[int, int], kind: str = "state") -> dict[str, Any]:
@@ -44,10 +25,6 @@ def attribute(name: str, value: str, *ranges: tuple[int, int], kind: str = "stat
         "value": value,
         "image_ranges": [span(*item) for item in ranges],
     }
-
-
-def activity(name: str, start: int, end: int, class_id: str | None = "a") -> dict[str, Any]:
-    return {"image_range": span(start, end), "activity_class_id": class_id, "display_name": name}
 
 
 def unbox(content: dict[str, Any], name: str, frames: set[int]) -> None:
@@ -335,60 +312,6 @@ def test_unknown_objects_have_no_changes_but_can_be_touched(tmp_path: Path, name
     assert {c.subject for c in by_kind["relation_change"]} == {"coffee machine", *([] if counts else [name])}
 
 
-def progression(listed: list[Change]) -> list[tuple[int, str, str, int, int]]:
-    return [(c.number, c.kind, c.subject, c.start, c.end) for c in listed]
-
-
-def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
-    content = quiet()
-    content["relations"] = [relation(RIGHT, CUP, "human_actions", "holds", (10, 11))]
-    content["activities"] = [
-        activity("Grasp cup", 0, 7),
-        activity("Place cup", 7, 15),
-        activity("Brew coffee", 0, 40),
-        activity("Hidden act", 13, 15),
-        activity("No class", 7, 40, None),
-    ]
-    listed = changes(tmp_path, content, "activity_progression")
-    assert progression(listed) == [
-        (0, "ended", "Grasp cup", 4, 8),
-        (0, "started", "Place cup", 4, 8),
-        (0, "continuing", "Brew coffee", 4, 8),
-        (1, "ended", "Place cup", 12, 16),
-        (1, "continuing", "Brew coffee", 12, 16),
-    ]
-    assert [c.rows for c in listed] == [[0], [1], [2], [1], [2]]
-    assert [c.object_ids for c in listed] == [[CUP], [CUP], [CUP], [CUP], [CUP]], "what hands act on meanwhile"
-
-
-def test_the_end_frame_of_an_activity_counts(tmp_path: Path) -> None:
-    content = {**quiet(), "activities": [activity("Place cup", 0, 20), activity("Press button", 20, 40)]}
-    listed = changes(tmp_path, content, "activity_progression")
-    assert progression(listed) == [(0, "started", "Press button", 16, 20), (0, "continuing", "Place cup", 16, 20)]
-
-
-def test_a_step_of_activities_that_repeats_itself_is_told_once(tmp_path: Path) -> None:
-    content = {**quiet(), "activities": [activity("Stir milk", 4, 4), activity("Stir milk", 12, 12)]}
-    listed = changes(tmp_path, content, "activity_progression")
-    assert progression(listed) == [(0, "started", "Stir milk", 0, 4), (1, "ended", "Stir milk", 4, 8)]
-
-
-def test_activities_that_only_go_on_are_no_change(tmp_path: Path) -> None:
-    content = {**quiet(), "activities": [activity("Place cup", 0, 40)]}
-    assert changes(tmp_path, content, "activity_progression") == []
-
-
-def test_names_of_activities_are_read_without_identifiers_and_outer_blanks(tmp_path: Path) -> None:
-    names = ("Stir milk", " Stir milk (#9492f2cd-333e-519b)", "Wipe  machine (quickly)", " (#0a)")
-    content = {**quiet(), "activities": [activity(name, 6 * i, 6 * i + 5) for i, name in enumerate(names)]}
-    listed = changes(tmp_path, content, "activity_progression")
-    assert [(kind, subject) for _, kind, subject, _, _ in progression(listed)] == [
-        ("ended", "Stir milk"),
-        ("started", "Wipe  machine (quickly)"),
-        ("ended", "Wipe  machine (quickly)"),
-    ]
-
-
 def released(category: str, changes: list[Change]) -> list[dict[str, Any]]:
     """The changes in the form of the released code's own list."""
     listed = []
@@ -445,12 +368,12 @@ def test_all_changes_are_those_of_the_released_code(golden: Path, real_release: 
                 keyframes: detect_changes(ClipView(release[video_id], keyframes))
                 for keyframes in clips(release[video_id], sampling)
             }
-            of_clip = {keyframes: changes for keyframes, changes in of_clip.items() if changes}
+            of_clip = {keyframes: by_category for keyframes, by_category in of_clip.items() if by_category}
             assert [list(keyframes) for keyframes in of_clip] == [clip["frame_indices"] for clip in listed], config
-            for clip, (keyframes, changes) in zip(listed, of_clip.items(), strict=True):
+            for clip, (keyframes, by_category) in zip(listed, of_clip.items(), strict=True):
                 assert clip["clip_index"] == keyframes[0]
-                assert clip["category_order"] == list(changes)
-                ours = {category: released(category, parts) for category, parts in changes.items()}
+                assert clip["category_order"] == list(by_category)
+                ours = {category: released(category, parts) for category, parts in by_category.items()}
                 assert unordered(ours) == unordered(clip["changes"]), f"{config}: {video_id} {keyframes}"
                 count += 1
     assert count > 100

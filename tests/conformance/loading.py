@@ -11,6 +11,7 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[2]
 METRICS = REPO / "metrics"
+FOLDERS = sorted(path.parent.name for path in METRICS.glob("[!_.]*/__init__.py"))
 
 
 @contextmanager

@@ -15,14 +15,14 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from barista_bench.core.example import read_scores  # noqa: E402
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+from barista_bench.core.prompt import Prompt, TextPart  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
 from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # noqa: E402
 from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
 from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
+from tests.models.dual_encoder_kit import CHOICES, CONFIG, ask, picture, request, scores  # noqa: E402
 from tests.tiny_families import (  # noqa: E402
     VIDEO_FRAMES,
     make_tiny_sentence_encoder,
@@ -30,23 +30,7 @@ from tests.tiny_families import (  # noqa: E402
     make_tiny_xclip,
 )
 
-CONFIG = GenerationConfig()
-CHOICES = {"A": "a hand pours milk", "B": "the cup is on the table", "C": "steam rises from the jug"}
 MAKERS = {"clip": make_tiny_clip, "siglip": make_tiny_siglip, "xclip": make_tiny_xclip}
-
-
-def picture(seed: int) -> Image.Image:
-    """Blocks of colour: unlike noise, they survive being made small."""
-    blocks = np.random.default_rng(seed).integers(0, 256, (3, 4, 3), dtype=np.uint8)
-    return Image.fromarray(blocks.repeat(16, axis=0).repeat(16, axis=1))
-
-
-def request(
-    name: str, seeds_of_images: Sequence[int], choices: dict[str, str] | None = None, seeds: tuple[int, ...] = (1,)
-) -> Request:
-    images = tuple(picture(seed) for seed in seeds_of_images)
-    prompt = Prompt("", (*map(ImagePart, range(len(images))), TextPart("Which one?")))
-    return Request(name, prompt, images, seeds, choices=CHOICES if choices is None else choices)
 
 
 @pytest.fixture(scope="session")
@@ -80,17 +64,6 @@ def encoder(encoders: dict[str, Path], family: str) -> DualEncoder:
 @pytest.fixture
 def clip(encoders: dict[str, Path]) -> DualEncoder:
     return DualEncoder.load(str(encoders["clip"]))
-
-
-def scores(answer: Completion | Failure, choices: dict[str, str] = CHOICES) -> dict[str, float]:
-    assert isinstance(answer, Completion), answer
-    read = read_scores(answer.text, list(choices))
-    assert read is not None
-    return read
-
-
-def ask(encoder: DualEncoder, *requests: Request) -> list[Completion | Failure]:
-    return [row[0] for row in encoder.generate(requests, CONFIG)]
 
 
 def tokens(processor: object, texts: Sequence[str], padding: str | bool) -> dict[str, object]:

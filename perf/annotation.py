@@ -22,11 +22,11 @@ from needed import needed
 
 needed("cv2")
 
-from barista_bench.annotate.decisions import accept, from_graph, layers_of  # noqa: E402
+from barista_bench.annotate.decisions import Decisions, accept, from_graph, layers_of  # noqa: E402
 from barista_bench.annotate.flow_propagation import FlowPropagator  # noqa: E402
 from barista_bench.annotate.project import VideoFiles, start  # noqa: E402
 from barista_bench.annotate.propagation import CopyNearest, LinearBox  # noqa: E402
-from barista_bench.annotate.records import Decisions, Layers, LayersFile, LinksFile, SegmentsFile  # noqa: E402
+from barista_bench.annotate.records import Layers, LayersFile, LinksFile, SegmentsFile  # noqa: E402
 from barista_bench.annotate.running import run_video  # noqa: E402
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j  # noqa: E402
 from barista_bench.metrics.tracking.scoring import tracking  # noqa: E402

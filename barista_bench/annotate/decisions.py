@@ -43,14 +43,16 @@ from barista_bench.annotate.records import (
     AcceptedKeyframe,
     AcceptedLayersFile,
     AcceptedMask,
-    DecidedKeyframe,
-    Decisions,
+    Confidence,
+    Edit,
+    Frame,
     KeyframeAttribute,
     LayerAttribute,
     LayerRelation,
     Layers,
     LayerSegment,
     MaskPrompt,
+    Name,
     ProjectRecord,
     PromptsFile,
     Proposal,
@@ -69,6 +71,32 @@ from barista_bench.scene_graph.release import ReleaseRange, ReleaseSegment
 from barista_bench.scene_graph.video_graph import HAND_RELATION, UNNAMED, VideoGraph
 
 _FORMAT = "see docs/your_own_videos.md for the format"
+
+
+class DecidedKeyframe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`proposals`: id in proposals.json of the mask that is an object's."""
+
+    frame: Frame
+    complete: bool = True
+    masks: dict[Name, msgspec.Raw] = {}
+    proposals: dict[Name, str] = {}
+    attributes: list[KeyframeAttribute] = []
+
+
+class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One file, or what a graph or tracks say in its stead."""
+
+    video: Name
+    by: str | None = None
+    when: str | None = None
+    seconds: float = 0.0
+    confidence: list[Confidence | None] | None = None
+    contacts: list[Range] | None = None
+    prompts: list[MaskPrompt] = []
+    objects: dict[Name, Name] = {}
+    keyframes: list[DecidedKeyframe] = []
+    layers: Layers | None = None
+    edits: list[Edit] = []
 
 
 def read_decisions(path: Path) -> Decisions:

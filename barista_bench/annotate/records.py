@@ -59,6 +59,12 @@ class Provenance(ProjectRecord, frozen=True, kw_only=True):
         return cls(stage=stage, inputs=key, model=identity.name, revision=identity.revision, settings=settings)
 
 
+class StageFile(ProjectRecord, frozen=True, kw_only=True):
+    """Base of the files that a stage alone writes."""
+
+    provenance: Provenance
+
+
 class SignalFile(ProjectRecord, frozen=True, kw_only=True):
     """Contact confidence of each frame, null where nothing was measured. `by`: the person or program that says so."""
 
@@ -69,9 +75,8 @@ class SignalFile(ProjectRecord, frozen=True, kw_only=True):
     provenance: Provenance | None = None
 
 
-class SegmentsFile(ProjectRecord, frozen=True, kw_only=True):
+class SegmentsFile(StageFile, frozen=True, kw_only=True):
     FILE = "segments.json"
-    provenance: Provenance
     segments: list[Range]
 
 
@@ -82,9 +87,8 @@ class AskedKeyframe(ProjectRecord, frozen=True, kw_only=True):
     segment: int
 
 
-class KeyframesFile(ProjectRecord, frozen=True, kw_only=True):
+class KeyframesFile(StageFile, frozen=True, kw_only=True):
     FILE = "keyframes.json"
-    provenance: Provenance
     keyframes: list[AskedKeyframe]
 
 
@@ -136,9 +140,8 @@ class KeyframeProposals(ProjectRecord, frozen=True, kw_only=True):
     """Objects accepted earlier in the segment, with their categories: use their ids again where they are seen."""
 
 
-class ProposalsFile(ProjectRecord, frozen=True, kw_only=True):
+class ProposalsFile(StageFile, frozen=True, kw_only=True):
     FILE = "proposals.json"
-    provenance: Provenance
     verified: Literal[False] = False
     keyframes: list[KeyframeProposals]
 
@@ -183,9 +186,8 @@ class Boundary(ProjectRecord, frozen=True, kw_only=True):
     links: dict[str, str]
 
 
-class LinksFile(ProjectRecord, frozen=True, kw_only=True):
+class LinksFile(StageFile, frozen=True, kw_only=True):
     FILE = "links.json"
-    provenance: Provenance
     boundaries: list[Boundary]
 
 
@@ -211,11 +213,10 @@ class Doubt(ProjectRecord, frozen=True, kw_only=True):
     why: Literal["low confidence", "area changes", "vanishes", "appears"]
 
 
-class ReviewFile(ProjectRecord, frozen=True, kw_only=True):
+class ReviewFile(StageFile, frozen=True, kw_only=True):
     """The frames to look at, most doubtful first, one entry a frame."""
 
     FILE = "review.json"
-    provenance: Provenance
     frames: list[Doubt]
 
 
@@ -276,11 +277,10 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
         return cls(attributes=attributes, relations=relations, activities=list(activities))
 
 
-class LayersFile(ProjectRecord, frozen=True, kw_only=True):
+class LayersFile(StageFile, frozen=True, kw_only=True):
     """Proposals by geometry, and what keyframes say carried forward: unverified until a person accepts them."""
 
     FILE = "layers.json"
-    provenance: Provenance
     verified: Literal[False] = False
     layers: Layers
 
@@ -339,35 +339,6 @@ class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
     FILE = "edits.jsonl"
     by: str
     edit: Edit
-
-
-# ---------------------------------------------------------------- what people hand in
-
-
-class DecidedKeyframe(ProjectRecord, frozen=True, kw_only=True):
-    """`proposals`: id in proposals.json of the mask that is an object's."""
-
-    frame: Frame
-    complete: bool = True
-    masks: dict[Name, msgspec.Raw] = {}
-    proposals: dict[Name, str] = {}
-    attributes: list[KeyframeAttribute] = []
-
-
-class Decisions(ProjectRecord, frozen=True, kw_only=True):
-    """One file; see `decisions`."""
-
-    video: Name
-    by: str | None = None
-    when: str | None = None
-    seconds: float = 0.0
-    confidence: list[Confidence | None] | None = None
-    contacts: list[Range] | None = None
-    prompts: list[MaskPrompt] = []
-    objects: dict[Name, Name] = {}
-    keyframes: list[DecidedKeyframe] = []
-    layers: Layers | None = None
-    edits: list[Edit] = []
 
 
 # ---------------------------------------------------------------- reading and writing

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.annotate.decisions import accept, from_graph
+from barista_bench.annotate.decisions import Decisions, accept, from_graph
 from barista_bench.annotate.project import Project, VideoFiles, start
-from barista_bench.annotate.records import Decisions
 from barista_bench.annotate.running import run_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 

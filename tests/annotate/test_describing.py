@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.annotate.decisions import accept
+from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.describing import VideoDescription, describe
 from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import VideoFiles, open_project
-from barista_bench.annotate.records import Decisions, DescribedFile, SegmentsFile
+from barista_bench.annotate.records import DescribedFile, SegmentsFile
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.core.boxes import BoxFormat

@@ -11,16 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.annotate import exporting
-from barista_bench.annotate.decisions import accept
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
 from barista_bench.annotate.exporting import export, remux
 from barista_bench.annotate.project import Project, VideoFiles, open_project
-from barista_bench.annotate.records import (
-    AcceptedLayersFile,
-    DecidedKeyframe,
-    Decisions,
-    LayerRelation,
-    Layers,
-)
+from barista_bench.annotate.records import AcceptedLayersFile, LayerRelation, Layers
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.errors import ConfigError

@@ -12,19 +12,10 @@ import numpy as np
 import pytest
 
 from barista_bench.annotate import stages
-from barista_bench.annotate.decisions import accept, from_graph
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
 from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import Project, VideoFiles, open_project, start, writing
-from barista_bench.annotate.records import (
-    DecidedKeyframe,
-    Decisions,
-    LinksFile,
-    Merge,
-    Rename,
-    Split,
-    TrackLine,
-    Undo,
-)
+from barista_bench.annotate.records import LinksFile, Merge, Rename, Split, TrackLine, Undo
 from barista_bench.annotate.running import run, run_video
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph, validate

@@ -13,11 +13,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="SAM runs on torch")
 pytest.importorskip("transformers", reason="SAM is loaded through transformers")
 
-from barista_bench.annotate.decisions import accept  # noqa: E402
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept  # noqa: E402
 from barista_bench.annotate.project import Project, VideoFiles, open_project, start  # noqa: E402
 from barista_bench.annotate.records import (  # noqa: E402
-    DecidedKeyframe,
-    Decisions,
     Layers,
     LayerSegment,
     LinksFile,

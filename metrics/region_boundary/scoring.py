@@ -274,8 +274,7 @@ def region_boundary(
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
-        if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
-            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per object track")
+        _require_list(column, name, "one entry per object track")
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "
@@ -284,10 +283,14 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
     return predictions, references
 
 
+def _require_list(raw: object, where: str, of: str) -> None:
+    if raw is None or isinstance(raw, str | bytes | Mapping) or not hasattr(raw, "__len__"):
+        raise TypeError(f"{where}: is of type {type(raw).__name__}; give a list with {of}")
+
+
 def as_track(raw: RawSequence, where: str) -> list[Mask | None]:
     """The masks of a track, None where a frame has none. Raises TypeError or ValueError, starting with `where`."""
-    if raw is None or isinstance(raw, str | bytes | Mapping) or not hasattr(raw, "__len__"):
-        raise TypeError(f"{where}: is of type {type(raw).__name__}; give a list with one mask per frame")
+    _require_list(raw, where, "one mask per frame")
     given = [index for index, mask in enumerate(raw) if mask is not None]
     masks = as_masks([raw[index] for index in given], [f"{where}[{index}]" for index in given])
     mask_of: dict[int, Mask] = dict(zip(given, masks, strict=True))

@@ -19,8 +19,7 @@ _LONGEST_CODE = 7  # characters of a run: 35 bits, more than any frame has pixel
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
-        if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
-            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per sequence")
+        _require_list(column, name, "one entry per sequence")
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "
@@ -34,8 +33,7 @@ def as_sequence(raw: RawSequence, where: str) -> list[Frame]:
 
     Raises TypeError or ValueError; the message starts with `where`.
     """
-    if raw is None or isinstance(raw, str | bytes | Mapping) or not hasattr(raw, "__len__"):
-        raise TypeError(f"{where}: is of type {type(raw).__name__}; give a list with one dict of masks per frame")
+    _require_list(raw, where, "one dict of masks per frame")
     frames = [_as_frame(frame, f"{where}[{index}]") for index, frame in enumerate(raw)]
     sizes = sorted({tuple(mask["size"]) for frame in frames for mask in frame.values()})
     if len(sizes) > 1:
@@ -54,6 +52,11 @@ def as_prediction(raw: RawSequence, reference: Sequence[Frame], where: str) -> l
     if size and true_size and size != true_size:
         raise ValueError(f"{where}: has masks of {size}, its reference of {true_size}; give masks of the same size")
     return frames
+
+
+def _require_list(raw: object, where: str, of: str) -> None:
+    if raw is None or isinstance(raw, str | bytes | Mapping) or not hasattr(raw, "__len__"):
+        raise TypeError(f"{where}: is of type {type(raw).__name__}; give a list with {of}")
 
 
 def _as_frame(raw: object, where: str) -> Frame:

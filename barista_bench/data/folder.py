@@ -348,7 +348,7 @@ def forked_workers() -> Iterator[None]:
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except Exception:  # raised again: a library may have turned the interruption into its own error
+    except Exception:  # of any class: a library may have turned the interruption into an error of its own; raised again
         if received:
             raise KeyboardInterrupt from None
         raise

@@ -21,7 +21,7 @@ from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
 if TYPE_CHECKING:
-    from barista_bench.annotate.records import Decisions
+    from barista_bench.annotate.decisions import Decisions
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(group, name="annotate")

@@ -6,7 +6,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from barista_bench.core.example import Status as Status
 from barista_bench.core.example import TypedFields, features_of
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
+from barista_bench.core.failures import AnswerFailure as AnswerFailure
+from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import PROTOCOLS, Option, OptionValue, shown
 from barista_bench.core.options import ProtocolName as ProtocolName
 from barista_bench.core.options import ProtocolRule as ProtocolRule
@@ -40,43 +42,6 @@ if TYPE_CHECKING:
 
 Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
 OverlayKind: TypeAlias = Literal["truth", "predicted", "given"]
-FailureKind: TypeAlias = Literal[
-    "format",
-    "missed",
-    "hallucinated",
-    "duplicate",
-    "loose_box",
-    "loose_mask",
-    "loose_hand",
-    "wrong_hand",
-    "wrong_object",
-    "wrong_verb",
-    "wrong_attribute",
-    "wrong_relation",
-    "wrong_direction",
-    "wrong_time",
-    "wrong_order",
-    "wrong_option",
-]
-FAILURE_KINDS: dict[FailureKind, str] = {
-    "format": "no readable answer",
-    "missed": "true and asked for, but nothing of it is in the answer",
-    "hallucinated": "answered, and nothing true is like it",
-    "duplicate": "answered more often than it is true",
-    "loose_box": "the right place, but the box overlaps the true one too little",
-    "loose_mask": "the right place, but the mask overlaps the true one too little",
-    "loose_hand": "the right interaction and hand, but the hand's box overlaps the true one too little",
-    "wrong_hand": "right but for which hand it is",
-    "wrong_object": "right but for the object",
-    "wrong_verb": "another verb than the true one",
-    "wrong_attribute": "another property than the true one",
-    "wrong_relation": "the right two objects, in another relation",
-    "wrong_direction": "the right relation, the wrong way round",
-    "wrong_time": "the right object, at another time",
-    "wrong_order": "the right actions, in another order",
-    "wrong_option": "another of the given options than the true one",
-}
-"""What can be wrong with an answer, for all tasks; each uses those that fit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +66,6 @@ class Rationale:
     @property
     def is_empty(self) -> bool:
         return not self.reasoning.strip()
-
-
-class AnswerFailure(NamedTuple):
-    """One thing that is wrong with an answer. `objects` are ids of the annotated objects that it is about, if any."""
-
-    kind: FailureKind
-    objects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

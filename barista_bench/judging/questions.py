@@ -23,15 +23,8 @@ import msgspec
 
 from barista_bench import __version__
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.benchmarks.barista.change_detection import (
-    Category,
-    Change,
-    ClipView,
-    Keyframes,
-    changes_domain,
-    clips,
-    detect_changes,
-)
+from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
+from barista_bench.benchmarks.barista.clips import ClipView, Keyframes, clips
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
     PROVENANCE_FILE,

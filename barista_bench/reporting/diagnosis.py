@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barista_bench.core.task import FAILURE_KINDS
+from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.reporting.tables import (
     NOTHING,
     Bar,

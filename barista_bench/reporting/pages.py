@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
-from barista_bench.core.task import FAILURE_KINDS, FrameRef, Status
+from barista_bench.core.failures import FAILURE_KINDS
+from barista_bench.core.task import FrameRef, Status
 from barista_bench.reporting.analyses import is_scripted
 from barista_bench.reporting.leaderboard import Leaderboard
 from barista_bench.reporting.pictures import Album

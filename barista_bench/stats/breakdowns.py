@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.core.statistics import DRAWS
-from barista_bench.core.task import FAILURE_KINDS, Example, Json, Status, Task, evidence_objects
+from barista_bench.core.task import Example, Json, Status, Task, evidence_objects
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.samples import group_figure

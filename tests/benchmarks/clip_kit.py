@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks.barista.change_detection import Change, ClipView, detect_changes
+from barista_bench.benchmarks.barista.change_detection import Change, detect_changes
+from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.core.deriving import Sampling
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from tests.releases import document, span, write_release

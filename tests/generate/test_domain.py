@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.change_detection import (
-    ClipView,
-    changes_domain,
-    clips,
-    detect_changes,
-    state_changes,
-)
+from barista_bench.benchmarks.barista.change_detection import changes_domain, detect_changes, state_changes
+from barista_bench.benchmarks.barista.clips import ClipView, clips
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import DIVISIBLE, QuestionCandidate, decide
 from barista_bench.scene_graph import SceneGraph

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change, ClipView
+from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
+from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
 from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.core.statistics import SumStatistics, share
-from barista_bench.core.task import FAILURE_KINDS, FrameRef, Scored
+from barista_bench.core.task import FrameRef, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import (

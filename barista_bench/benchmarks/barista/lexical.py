@@ -22,12 +22,12 @@ from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.deriving import GraphTask
+from barista_bench.core.failures import FailureKind
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    FailureKind,
     Prediction,
     Scored,
 )

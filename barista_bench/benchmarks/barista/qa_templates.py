@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypedDict
 
 import msgspec
 
-from barista_bench.benchmarks.barista.change_detection import Category, Change, ClipView
+from barista_bench.benchmarks.barista.change_detection import Category, Change
+from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.benchmarks.barista.reference_text import is_place, listing
 from barista_bench.core.released_records import MAX_FRAMES, FrameIndex
 from barista_bench.errors import DataError

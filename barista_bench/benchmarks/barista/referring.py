@@ -54,10 +54,10 @@ from barista_bench.benchmarks.barista.reference_text import (
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import Int64, PixelBox, TypedFields
+from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import (
     Example,
-    FailureKind,
     Fields,
     FrameRef,
     Judged,

@@ -15,7 +15,8 @@ from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, obje
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import PixelBox, TypedFields
-from barista_bench.core.task import Example, FailureKind, Fields, Json, ParseError, Prediction
+from barista_bench.core.failures import FailureKind
+from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
 

@@ -24,14 +24,8 @@ from itertools import groupby
 from typing import cast
 
 from barista_bench.benchmarks import rules_of
-from barista_bench.benchmarks.barista.change_detection import (
-    Category,
-    Change,
-    ClipView,
-    changes_domain,
-    clips,
-    detect_changes,
-)
+from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
+from barista_bench.benchmarks.barista.clips import ClipView, clips
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, remembered
 from barista_bench.benchmarks.barista.lexical import (
     Compared,

@@ -43,13 +43,13 @@ from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    FailureKind,
     Fields,
     FrameRef,
     Overlay,

@@ -31,12 +31,12 @@ from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuesti
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import TypedFields, read_scores
+from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
     Example,
     Explanation,
-    FailureKind,
     Fields,
     ParseError,
     Prediction,

@@ -38,6 +38,7 @@ from barista_bench.benchmarks.handyvqa.masks import (
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import TypedFields
+from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
@@ -45,7 +46,6 @@ from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    FailureKind,
     Fields,
     Overlay,
     OverlayKind,

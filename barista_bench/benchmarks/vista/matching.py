@@ -38,13 +38,13 @@ from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.example import read_scores
+from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    FailureKind,
     Fields,
     FrameRef,
     ParseError,

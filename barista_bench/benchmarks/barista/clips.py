@@ -1,0 +1,147 @@
+"""Clips of a video: a few keyframes, and the graph around each of them as arrays.
+
+Around each keyframe lies a window of the frames within 2 of it that the video has. An object is persistent if the first
+and the last window hold 2 annotations of it or more. An object that no keyframe shows counts as `unknown` in that clip,
+but for where it is the target of a relation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.core.deriving import Sampling
+from barista_bench.errors import DataError
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
+
+Keyframes = tuple[int, ...]
+"""Frame indices of a clip; the first of them is the clip's index."""
+WINDOW = 2
+"""Frames before and after a keyframe."""
+PERSISTENT = 2
+"""Annotations of a persistent object in a window, at the least."""
+_IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
+"""An id that a display name carries, such as ` (#9492f2cd)`."""
+
+
+def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
+    """Clips one after the other without overlap; the last one may be shorter, but not below 2 keyframes.
+
+    With a sampled frame range, those that lie entirely in it.
+    """
+    low, high = sampling.frame_range or (0, video.frame_count)
+    spacing = _spacing(video, sampling)
+    length = sampling.frames * spacing
+    for start in range(0, video.frame_count, length):
+        keyframes = tuple(range(start, min(start + length, video.frame_count), spacing))
+        if len(keyframes) > 1 and start >= low and keyframes[-1] < high:
+            yield keyframes
+
+
+def _spacing(video: VideoGraph, sampling: Sampling) -> int:
+    """Frames between two keyframes: as released, or so many that a clip lasts `sampling.seconds` at any frame rate."""
+    if sampling.seconds is None:
+        return sampling.spacing
+    if not video.video.fps:
+        raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata, or leave seconds out")
+    return max(1, round(sampling.seconds * video.video.fps / max(1, sampling.frames - 1)))
+
+
+class HeldRelation(NamedTuple):
+    """A relation range and the frames of the clip on which it holds; ends are indices of `VideoGraph.objects`."""
+
+    source: int
+    target: int
+    type: str
+    value: str
+    row: int
+    frames: NDArray[np.bool_]
+
+
+class ClipView:
+    """One clip's part of the graph as arrays (object or range, frame), for the detectors.
+
+    `frames` are those of all windows; `end_windows` are the columns of the first and of the last window; `categories`
+    are those that objects have here, by index of `VideoGraph.objects`.
+    """
+
+    def __init__(self, video: VideoGraph, keyframes: Keyframes) -> None:
+        self.video, self.keyframes = video, keyframes
+        around = (np.array(keyframes)[:, None] + np.arange(-WINDOW, WINDOW + 1)).ravel()
+        self.frames = np.unique(around[(around >= 0) & (around < video.frame_count)])
+        self.span = (int(self.frames[0]), int(self.frames[-1]) + 1)
+        self.annotations = self._annotations()
+        self.seen: NDArray[np.bool_] = self.annotations > 0
+        shown = np.logical_or.reduce(self.seen[:, np.searchsorted(self.frames, keyframes)], axis=1).tolist()
+        named = zip(video.objects, shown, strict=True)
+        self.categories = tuple(item.category if on_keyframe else UNNAMED for item, on_keyframe in named)
+        self.end_windows = (self.window(keyframes[0]), self.window(keyframes[-1]))
+        known = np.array([category != UNNAMED for category in self.categories], dtype=bool)
+        first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.end_windows)
+        self.persistent: NDArray[np.bool_] = known & first & last
+
+    def _annotations(self) -> NDArray[np.int32]:
+        """(objects, frames): how often each object is annotated on each frame."""
+        table = self.video.instances_table
+        part = table.slice(self.span)
+        inside = np.isin(table.frame[part], self.frames)
+        counts = np.zeros((len(self.video.objects), len(self.frames)), dtype=np.int32)
+        columns = np.searchsorted(self.frames, table.frame[part][inside])
+        np.add.at(counts, (table.object[part][inside], columns), 1)
+        return counts
+
+    def window(self, first: int, last: int | None = None) -> slice:
+        """The columns from `WINDOW` frames before one keyframe to as many after it, or after another one."""
+        last = first if last is None else last
+        low, high = np.searchsorted(self.frames, [first - WINDOW, last + WINDOW + 1])
+        return slice(int(low), int(high))
+
+    def stated(self, table: Ranges, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(positions, frames): which ranges of an attribute or relation table cover which frames."""
+        start, end = table.start[positions, None], table.end[positions, None]
+        return (start <= self.frames) & (self.frames < end)
+
+    @cached_property
+    def relations(self) -> list[HeldRelation]:
+        """Relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
+        table = self.video.relations_table
+        positions = table.active(self.span)
+        source, target = table.source[positions], table.target[positions]
+        holds = self.stated(table, positions) & self.seen[source] & self.seen[target]
+        held = []
+        for i in np.flatnonzero(holds.any(axis=1)).tolist():
+            kind, value, _, _, row = table.entry(int(positions[i]))
+            held.append(HeldRelation(int(source[i]), int(target[i]), kind, value, row, holds[i]))
+        return held
+
+    @cached_property
+    def contacts(self) -> list[HeldRelation]:
+        """What hands do to objects."""
+        return [r for r in self.relations if r.type == HAND_RELATION and self.categories[r.source] in HANDS]
+
+    @cached_property
+    def activities(self) -> list[dict[str, list[int]]]:
+        """For each keyframe, the names of activities with their rows in the file."""
+        active: list[dict[str, list[int]]] = []
+        for keyframe in self.keyframes:
+            names: dict[str, list[int]] = {}
+            for segment in self.video.activities(keyframe, inclusive=True):
+                name = _IDENTIFIER.sub("", segment.name).strip()
+                if segment.class_id is not None and name:
+                    names.setdefault(name, []).append(segment.row)
+            active.append(names)
+        return active
+
+    def target(self, relation: HeldRelation) -> str:
+        """The category of a relation's target, whether or not a keyframe shows it."""
+        return self.video.objects[relation.target].category
+
+    def ids(self, objects: Iterable[int]) -> list[str]:
+        """Ids of objects given by index, each once."""
+        return list(dict.fromkeys(self.video.objects[index].id for index in objects))

@@ -1,0 +1,161 @@
+// A release: the graph of each frame, what holds when, what is asked about a moment, search.
+import { ask, button, drawn, explained, node, say } from "./page.js";
+import { colour } from "./masks.js";
+import { Player, remembering } from "./player.js";
+import { Timeline } from "./timeline.js";
+
+const frameOf = (video) => remembering((frame) => ask("/api/frame", { video, frame }));
+
+export async function exploreView(video, query) {
+  const graph = frameOf(video);
+  const [player, tables] = await Promise.all([Player.open("graph", video, async (frame) => (await graph(frame)).instances), ask("/api/video", { video })]);
+  const names = new Map(tables.objects.map(({ id, name }) => [id, name]));
+  const presence = tables.objects.map(({ id, name, ranges }) => ({ layer: "object", text: name, objects: [id], ranges }));
+  const timeline = new Timeline(player, [...tables.rows, ...presence]);
+  const side = sidePanel(player, graph, names, video);
+  const results = node("div", { class: "results" });
+  const hunt = searchField(query.get("search") ?? "", async (text) => {
+    results.replaceChildren(...shownRows(await ask("/api/search", { video, text }), player));
+  });
+  const warnings = tables.problems.length
+    ? node("details", { class: "alert" }, node("summary", {}, `${tables.problems.length} problems in this video's annotation`),
+      node("ul", {}, ...tables.problems.map((problem) => node("li", {}, problem)))) : null;
+  player.on("frame", (frame) => history.replaceState(null, "", address(video, frame)));
+  const goTo = seconds(player);
+  const made = [node("div", { class: "heading" }, node("h2", {}, video), goTo, hunt), warnings, results,
+    node("div", { class: "columns" }, player.element, side.element), timeline.element].filter(Boolean);
+  return { made, keys: { ...player.keys(), "/": () => hunt.querySelector("input").focus() }, started: async () => {
+    player.fit();
+    if (query.get("objects")) player.selected = new Set(query.get("objects").split(","));
+    await player.go(Number(query.get("frame") ?? 0));
+    player.pick([...player.selected]);
+    if (query.get("search")) hunt.requestSubmit();
+    player.prepare().catch((error) => say(error.message));
+  } };
+}
+
+export const address = (video, frame, more = {}) => `#/graph/${encodeURIComponent(video)}?${new URLSearchParams({ frame, ...more })}`;
+
+/** "what does the graph say at second 12?" */
+function seconds(player) {
+  const field = node("input", { type: "number", min: 0, step: "any", "aria-label": "second" });
+  return node("form", { class: "inline", submit: (event) => {
+    event.preventDefault();
+    const wanted = Number(field.value);
+    player.go(player.times.reduce((best, time, frame) => (time <= wanted + 1e-6 ? frame : best), 0));
+  } }, node("label", {}, "second ", field), node("button", {}, "go"));
+}
+
+function searchField(text, look) {
+  const field = node("input", { type: "search", value: text, placeholder: "left hand holds pitcher", "aria-label": "search" });
+  return node("form", { class: "inline", role: "search", submit: explained(async (event) => {
+    event.preventDefault();
+    await look(field.value);
+  }) }, node("label", {}, "find ", field), node("button", {}, "search"));
+}
+
+function shownRows({ rows, more }, player) {
+  const count = rows.reduce((sum, { ranges }) => sum + ranges.length, 0);
+  const second = (frame) => player.times[Math.min(frame, player.count - 1)].toFixed(2);
+  say(`${count} moments${more ? `, and ${more} further statements` : ""}`);
+  return [node("h3", {}, `${count} moments`), node("ul", { class: "moments" }, ...rows.flatMap(({ text, objects, ranges }) => ranges.map(([start, end]) =>
+    node("li", {}, button(`${second(start)} to ${second(end)} s`, async () => {
+      await player.go(start);
+      player.pick(objects);
+    }), ` ${text}`))))];
+}
+
+/** Search in every video of the release, one after the other. */
+export async function searchView(videos, query) {
+  const list = node("ul", { class: "moments" });
+  const bar = node("progress", { max: videos.length, value: 0, "aria-label": "videos searched" });
+  let turn = 0;
+  const hunt = searchField(query.get("text") ?? "", async (text) => {
+    const mine = turn += 1;
+    list.replaceChildren();
+    let count = 0;
+    for (const [number, { id }] of videos.entries()) {
+      const { rows } = await ask("/api/search", { video: id, text }).catch((error) => ({ rows: [], problem: say(error.message) }));
+      if (mine !== turn || !bar.isConnected) return;
+      for (const { text: said, objects, ranges } of rows) {
+        count += ranges.length;
+        list.append(node("li", {}, node("strong", {}, id), ` ${said}: `, ...ranges.flatMap(([start, end]) =>
+          [node("a", { href: address(id, start, { objects: objects.join(",") }) }, `frames ${start} to ${end - 1}`), " "])));
+      }
+      bar.value = number + 1;
+      say(`${count} moments in ${number + 1} of ${videos.length} videos`);
+    }
+  });
+  return { made: [node("h2", {}, "Search all videos"), hunt, bar, list], keys: {}, started: () => query.get("text") && hunt.requestSubmit() };
+}
+
+function sidePanel(player, graph, names, video) {
+  const content = node("div", { class: "content" });
+  const views = { "This frame": factsOf, Graph: diagram, Questions: questions };
+  let shown = "This frame";
+  let turn = 0;
+  const fill = explained(async () => {
+    const mine = turn += 1;
+    const made = await views[shown](player, await graph(player.frame), names, video);
+    if (mine === turn) content.replaceChildren(...made);
+  });
+  const tabs = Object.keys(views).map((name) => button(name, () => {
+    shown = name;
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab === tabs[Object.keys(views).indexOf(name)]));
+    fill();
+  }, { "aria-pressed": String(name === shown) }));
+  player.on("frame", fill);
+  player.on("pick", fill);
+  return { element: node("section", { class: "side", "aria-label": "what the graph says" }, node("div", { class: "tabs" }, ...tabs), content) };
+}
+
+/** Everything that holds on the frame, in words. */
+function factsOf(player, { instances, relations, attributes, activities, steps }, names) {
+  const said = (title, items) => (items.length ? [node("h4", {}, title), node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item)))] : []);
+  const thing = (id) => button(names.get(id), () => player.pick(player.selected.has(id) && player.selected.size === 1 ? [] : [id]),
+    { class: "thing", "aria-pressed": String(player.selected.has(id)) });
+  const seen = instances.map(({ object, mask }) => {
+    const made = thing(object);
+    made.style.borderLeftColor = colour(object);
+    const traits = attributes.filter((entry) => entry.object === object).map(({ type, value }) => `${type} ${value}`).join(", ");
+    return node("span", {}, made, ` ${traits}`, mask.problem ? node("span", { class: "warn" }, " mask unusable") : "");
+  });
+  return [...said("Activity", activities), ...said("Process step", steps),
+    ...said("Relations", relations.map(({ source, target, value }) => node("span", {}, thing(source), ` ${value} `, thing(target)))),
+    ...said("Objects", seen), ...(instances.length ? [] : [node("p", { class: "note" }, "No object has a box on this frame.")])];
+}
+
+/** The objects of the frame on a circle, and the relations between them. */
+function diagram(player, { instances, relations }, names) {
+  const ids = [...new Set(instances.map(({ object }) => object))];
+  const [width, height] = [420, 360];
+  const place = new Map(ids.map((id, at) => {
+    const turn = (2 * Math.PI * at) / ids.length - Math.PI / 2;
+    return [id, [width / 2 + Math.cos(turn) * (width / 2 - 70), height / 2 + Math.sin(turn) * (height / 2 - 30)]];
+  }));
+  const edges = relations.filter(({ source, target }) => place.has(source) && place.has(target)).map(({ source, target, value }) => {
+    const [[x1, y1], [x2, y2]] = [place.get(source), place.get(target)];
+    const part = (share) => `${x1 + (x2 - x1) * share},${y1 + (y2 - y1) * share}`;
+    const [x, y] = part(0.42).split(",");
+    return drawn("g", {}, drawn("polyline", { points: `${part(0.12)} ${part(0.5)} ${part(0.88)}`, "marker-mid": "url(#tip)", class: "edge-line" }),
+      drawn("text", { x, y, class: "edge-name" }, value));
+  });
+  const nodes = ids.map((id) => {
+    const [x, y] = place.get(id);
+    return drawn("g", {}, drawn("circle", { cx: x, cy: y, r: player.selected.has(id) ? 9 : 6, fill: colour(id) }), drawn("text", { x, y: y - 11, class: "node-name" }, names.get(id)));
+  });
+  const tip = drawn("defs", {}, drawn("marker", { id: "tip", viewBox: "0 0 8 8", refX: 4, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    drawn("path", { d: "M0 0 8 4 0 8z", class: "tip-shape" })));
+  const text = relations.map(({ source, target, value }) => `${names.get(source)} ${value} ${names.get(target)}`).join("; ");
+  return [drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "diagram", role: "img", "aria-label": text || "no relations" }, tip, ...edges, ...nodes)];
+}
+
+/** What the open datasets ask about this moment. */
+async function questions(player, _, names, video) {
+  const { here, near } = await ask("/api/moment", { video, frame: player.frame });
+  const one = ({ task, id, label, frames, distance, truth }) => node("details", {}, node("summary", {}, `${task.replaceAll("_", " ")}: ${label}`,
+    node("small", {}, distance ? ` ${distance} frames away` : "")),
+  node("ul", {}, ...truth.map((line) => node("li", {}, line))),
+  node("p", { class: "note" }, button(`frame ${frames[0]}`, () => player.go(frames[0])), ` ${id}`));
+  return [node("h4", {}, `Asked about this frame (${here.length})`), ...here.map(one), node("h4", {}, `Around it (${near.length})`), ...near.map(one)];
+}

@@ -199,6 +199,7 @@ def serving(workspace: Workspace, port: int = 0) -> Iterator[Server]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((HOST, port))
+            bound.listen(64)
         except OSError as error:
             raise ConfigError(f"port {port} cannot be used ({error.strerror}). Remedy: leave --port out") from error
         yield Server(workspace, bound)

@@ -325,7 +325,10 @@ def open_run_examples(
 
 
 def data_places(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
-    """Where a path of a run's data may lead to, the likeliest first. It is looked for elsewhere only when the next one is asked for."""
+    """Where a path of a run's data may lead to, the likeliest first.
+
+    It is looked for elsewhere only when the next one is asked for.
+    """
     if not written.startswith("."):
         yield written
         return

@@ -14,8 +14,8 @@ from barista_bench.errors import DataError
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.workspace import GRAPH, PROJECT, Json, Workspace, whole_number
 
-MAX_MOMENTS = 500
-"""Of one video."""
+MAX_ROWS, MAX_NEAREST = 500, 5
+"""Of one video's answer to a search."""
 FrameRange: TypeAlias = tuple[int, int]
 
 
@@ -126,8 +126,8 @@ def _rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]
 def frame(graph: VideoGraph, number: int) -> Json:
     """What the graph says on one frame: boxed objects with their masks, and the statements that hold.
 
-    Boxes are [x, y, width, height] in pixels of the displayed frame, masks COCO run lengths; `problem` stands for a mask
-    that cannot be used.
+    Boxes are [x, y, width, height] in pixels of the displayed frame, masks COCO run lengths; `problem` stands for a
+    mask that cannot be used.
     """
     if number >= graph.frame_count:
         raise DataError(f"{graph.video_id}: no frame {number}. Remedy: it has {graph.frame_count}, counted from 0")
@@ -151,22 +151,23 @@ def frame(graph: VideoGraph, number: int) -> Json:
 
 
 def search(graph: VideoGraph, text: str) -> Json:
-    """The moments of a video at which something holds that has all the words asked for, as `{text, layer, ranges}`.
+    """The moments of a video at which something holds, as rows of `tables`, best first.
 
-    Words are compared without their endings ("hold", "holds"). Statements with the words in the order asked come first:
-    "left hand holds pitcher".
+    Words are compared without their endings ("hold", "holds"). Rows have all words asked for, those with the words in
+    the order asked first: "left hand holds pitcher". Where there is none, `nearest` has those with most of the words.
     """
     words = content_words(text)
     if not words:
         raise DataError("nothing to search for. Remedy: say what holds, such as: left hand holds pitcher")
-    ranked = []
+    scored = []
     for row in tables(graph)["rows"]:
         said = content_words(row["text"])
-        if set(words) <= set(said):
-            ranked.append((not _in_order(words, said), row))
-    ranked.sort(key=lambda pair: pair[0])
-    found_rows = [row for _, row in ranked]
-    return {"video": graph.video_id, "rows": found_rows[:MAX_MOMENTS], "more": max(0, len(found_rows) - MAX_MOMENTS)}
+        scored.append((len(set(words) & set(said)), _in_order(words, said), row))
+    scored.sort(key=lambda entry: entry[:2], reverse=True)
+    full = [row for count, _, row in scored if count == len(set(words))]
+    nearest = [row for count, _, row in scored if count and count == scored[0][0]] if not full else []
+    rows = full[:MAX_ROWS]
+    return {"video": graph.video_id, "rows": rows, "more": len(full) - len(rows), "nearest": nearest[:MAX_NEAREST]}
 
 
 def _in_order(words: list[str], said: list[str]) -> bool:

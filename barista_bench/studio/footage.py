@@ -1,9 +1,9 @@
 """Pictures of videos for the page: exact frames as JPEG, and copies that a browser can step through quickly.
 
-A browser finds a frame fast where keyframes are near. So a copy is made of each video that is looked at: H.264, a keyframe
-every 12 frames, none that refers to later ones, the times of the frames as they are (also where they are uneven). It lies
-in the user's cache under the hash of the original, which is never touched. While it is made, and wherever the browser
-shows another frame than was asked for, the page takes single frames from here.
+A browser finds a frame fast where keyframes are near. So a copy is made of each video that is looked at: H.264, a
+keyframe every 12 frames, none that refers to later ones, the times of the frames as they are (also where they are
+uneven). It lies in the user's cache under the hash of the original, which is never touched. While it is made, and
+wherever the browser shows another frame than was asked for, the page takes single frames from here.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def where(workspace: Workspace, example_id: str) -> Json:
 
 
 class LiveReport:
-    """The report over all open runs. It is made when first asked for, and lies in a folder that ends with the studio."""
+    """The report over all open runs, made when first asked for, in a folder that ends with the studio."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -54,15 +54,21 @@ function searchField(text, look) {
   }) }, node("label", {}, "find ", field), node("button", {}, "search"));
 }
 
-function shownRows({ rows, more }, player) {
-  const count = rows.reduce((sum, { ranges }) => sum + ranges.length, 0);
+function moments(rows, player) {
   const second = (frame) => player.times[Math.min(frame, player.count - 1)].toFixed(2);
-  say(`${count} moments${more ? `, and ${more} further statements` : ""}`);
-  return [node("h3", {}, `${count} moments`), node("ul", { class: "moments" }, ...rows.flatMap(({ text, objects, ranges }) => ranges.map(([start, end]) =>
+  return node("ul", { class: "moments" }, ...rows.flatMap(({ text, objects, ranges }) => ranges.map(([start, end]) =>
     node("li", {}, button(`${second(start)} to ${second(end)} s`, async () => {
       await player.go(start);
       player.pick(objects);
-    }), ` ${text}`))))];
+    }), ` ${text}`))));
+}
+
+function shownRows({ rows, more, nearest }, player) {
+  const count = rows.reduce((sum, { ranges }) => sum + ranges.length, 0);
+  const title = count === 1 ? "1 moment" : `${count} moments`;
+  say(title);
+  return [node("h3", {}, `${title}${more ? `, and ${more} further statements` : ""}`), moments(rows, player),
+    ...(nearest.length ? [node("p", { class: "note" }, "Nothing has all these words. The nearest:"), moments(nearest, player)] : [])];
 }
 
 /** Search in every video of the release, one after the other. */

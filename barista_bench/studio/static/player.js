@@ -124,10 +124,20 @@ export class Player {
     const turn = this.turn += 1;
     this.pause();
     try {
-      const [picture, instances] = await Promise.all([this.pictureOf(wanted), this.overlay(wanted)]);
+      const [picture, instances] = await Promise.all([this.pictureOf(wanted), this.instancesOf(wanted)]);
       if (turn === this.turn) this.show(wanted, picture, instances);
     } catch (error) {
       if (turn === this.turn) say(error.message);
+    }
+  }
+
+  /** What is drawn over a frame; a graph that has no such frame says so and draws nothing. */
+  async instancesOf(frame) {
+    try {
+      return await this.overlay(frame);
+    } catch (error) {
+      say(error.message);
+      return [];
     }
   }
 
@@ -236,7 +246,7 @@ export class Player {
       if (turn !== this.turn) return;
       const frame = frameAt(this.times, mediaTime);
       const picture = this.snapshot();
-      const instances = await this.overlay(frame).catch(() => []);
+      const instances = await this.instancesOf(frame);
       if (turn !== this.turn) return;
       this.show(frame, picture, instances);
       if (this.copy.ended) this.pause();

@@ -108,7 +108,7 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
         _open(workspace, path)
     for folder in compared:
         workspace.compared = (*workspace.compared, _project(folder))
-    for folder in workspace.runs if workspace.release is None and not workspace.datasets else ():
+    for folder in workspace.runs if not workspace.datasets else ():
         _follow_run(workspace, folder)
     for folder in workspace.datasets if workspace.release is None else ():
         root = recorded_root(folder)

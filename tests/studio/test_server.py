@@ -99,7 +99,7 @@ def test_a_port_that_is_taken_is_named(small_release: Path, out: Path) -> None:
 
 
 def test_a_folder_that_holds_nothing_to_open_is_refused_with_the_remedy(tmp_path: Path, out: Path) -> None:
-    with pytest.raises(ConfigError, match="nothing that the studio can open. Remedy"):
+    with pytest.raises(ConfigError, match=r"nothing that the studio can open\. Remedy"):
         open_workspace([tmp_path], person="anna", out=out)
 
 

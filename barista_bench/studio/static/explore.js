@@ -12,6 +12,7 @@ export async function exploreView(video, query) {
   const names = new Map(tables.objects.map(({ id, name }) => [id, name]));
   const presence = tables.objects.map(({ id, name, ranges }) => ({ layer: "object", text: name, objects: [id], ranges }));
   const timeline = new Timeline(player, [...tables.rows, ...presence]);
+  player.example = query.get("example");
   const side = sidePanel(player, graph, names, video);
   const results = node("div", { class: "results" });
   const hunt = searchField(query.get("search") ?? "", async (text) => {
@@ -20,7 +21,8 @@ export async function exploreView(video, query) {
   const warnings = tables.problems.length
     ? node("details", { class: "alert" }, node("summary", {}, `${tables.problems.length} problems in this video's annotation`),
       node("ul", {}, ...tables.problems.map((problem) => node("li", {}, problem)))) : null;
-  player.on("frame", (frame) => history.replaceState(null, "", address(video, frame)));
+  const from = player.example ? { example: player.example } : {};
+  player.on("frame", (frame) => history.replaceState(null, "", address(video, frame, from)));
   const goTo = seconds(player);
   const made = [node("div", { class: "heading" }, node("h2", {}, video), goTo, hunt), warnings, results,
     node("div", { class: "columns" }, player.element, side.element), timeline.element].filter(Boolean);
@@ -98,7 +100,7 @@ export async function searchView(videos, query) {
 function sidePanel(player, graph, names, video) {
   const content = node("div", { class: "content" });
   const views = { "This frame": factsOf, Graph: diagram, Questions: questions };
-  let shown = "This frame";
+  let shown = player.example ? "Questions" : "This frame";
   let turn = 0;
   const fill = explained(async () => {
     const mine = turn += 1;
@@ -107,7 +109,7 @@ function sidePanel(player, graph, names, video) {
   });
   const tabs = Object.keys(views).map((name) => button(name, () => {
     shown = name;
-    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab === tabs[Object.keys(views).indexOf(name)]));
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === name));
     fill();
   }, { "aria-pressed": String(name === shown) }));
   player.on("frame", fill);
@@ -131,37 +133,58 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
     ...said("Objects", seen), ...(instances.length ? [] : [node("p", { class: "note" }, "No object has a box on this frame.")])];
 }
 
-/** The objects of the frame on a circle, and the relations between them. */
+/** Related objects in an order in which neighbours stand side by side. */
+function related(ids, relations) {
+  const order = [];
+  const visit = (id) => {
+    if (order.includes(id)) return;
+    order.push(id);
+    for (const { source, target } of relations) {
+      if (source === id) visit(target);
+      if (target === id) visit(source);
+    }
+  };
+  for (const { source } of relations) visit(source);
+  return order.filter((id) => ids.includes(id));
+}
+
+/** The related objects of the frame on a circle, and the relations between them. */
 function diagram(player, { instances, relations }, names) {
-  const ids = [...new Set(instances.map(({ object }) => object))];
-  const [width, height] = [420, 360];
-  const place = new Map(ids.map((id, at) => {
+  const seen = [...new Set(instances.map(({ object }) => object))];
+  const ids = related(seen, relations);
+  const alone = seen.filter((id) => !ids.includes(id)).map((id) => names.get(id));
+  const [width, height] = [460, 430];
+  const spots = new Map(ids.map((id, at) => {
     const turn = (2 * Math.PI * at) / ids.length - Math.PI / 2;
-    return [id, [width / 2 + Math.cos(turn) * (width / 2 - 70), height / 2 + Math.sin(turn) * (height / 2 - 30)]];
+    return [id, [width / 2 + Math.cos(turn) * (width / 2 - 60), height / 2 + Math.sin(turn) * (height / 2 - 26)]];
   }));
-  const edges = relations.filter(({ source, target }) => place.has(source) && place.has(target)).map(({ source, target, value }) => {
-    const [[x1, y1], [x2, y2]] = [place.get(source), place.get(target)];
+  const edges = relations.filter(({ source, target }) => spots.has(source) && spots.has(target)).map(({ source, target, value, type }) => {
+    const [[x1, y1], [x2, y2]] = [spots.get(source), spots.get(target)];
     const part = (share) => `${x1 + (x2 - x1) * share},${y1 + (y2 - y1) * share}`;
-    const [x, y] = part(0.42).split(",");
-    return drawn("g", {}, drawn("polyline", { points: `${part(0.12)} ${part(0.5)} ${part(0.88)}`, "marker-mid": "url(#tip)", class: "edge-line" }),
+    const [x, y] = part(0.36).split(",");
+    return drawn("g", { class: type === "human_actions" ? "by-hand" : "edge" },
+      drawn("polyline", { points: `${part(0.06)} ${part(0.6)} ${part(0.94)}`, "marker-mid": "url(#tip)", class: "edge-line" }),
       drawn("text", { x, y, class: "edge-name" }, value));
   });
   const nodes = ids.map((id) => {
-    const [x, y] = place.get(id);
+    const [x, y] = spots.get(id);
     return drawn("g", {}, drawn("circle", { cx: x, cy: y, r: player.selected.has(id) ? 9 : 6, fill: colour(id) }), drawn("text", { x, y: y - 11, class: "node-name" }, names.get(id)));
   });
   const tip = drawn("defs", {}, drawn("marker", { id: "tip", viewBox: "0 0 8 8", refX: 4, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
     drawn("path", { d: "M0 0 8 4 0 8z", class: "tip-shape" })));
   const text = relations.map(({ source, target, value }) => `${names.get(source)} ${value} ${names.get(target)}`).join("; ");
-  return [drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "diagram", role: "img", "aria-label": text || "no relations" }, tip, ...edges, ...nodes)];
+  return [drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "diagram", role: "img", "aria-label": text || "no relations" }, tip, ...edges, ...nodes),
+    alone.length ? node("p", { class: "note" }, `In view and related to nothing: ${alone.join(", ")}.`) : ""];
 }
 
-/** What the open datasets ask about this moment. */
+/** What the open datasets ask about this moment; `player.example` is the one that a report led here from. */
 async function questions(player, _, names, video) {
   const { here, near } = await ask("/api/moment", { video, frame: player.frame });
-  const one = ({ task, id, label, frames, distance, truth }) => node("details", {}, node("summary", {}, `${task.replaceAll("_", " ")}: ${label}`,
-    node("small", {}, distance ? ` ${distance} frames away` : "")),
-  node("ul", {}, ...truth.map((line) => node("li", {}, line))),
-  node("p", { class: "note" }, button(`frame ${frames[0]}`, () => player.go(frames[0])), ` ${id}`));
-  return [node("h4", {}, `Asked about this frame (${here.length})`), ...here.map(one), node("h4", {}, `Around it (${near.length})`), ...near.map(one)];
+  const shown = ({ task, id, label, frames, distance, truth }) => node("details", { open: id === player.example },
+    node("summary", {}, `${task.replaceAll("_", " ")}: ${label}`, node("small", {}, distance ? ` ${distance} frames away` : "")),
+    node("ul", {}, ...truth.map((line) => node("li", {}, line))),
+    node("p", { class: "note" }, button(`frame ${frames[0]}`, () => player.go(frames[0])), ` ${id}`));
+  const part = (title, asked) => (asked.length ? [node("h4", {}, `${title} (${asked.length})`), ...asked.map(shown)] : []);
+  const made = [...part("Asked about this frame", here), ...part("Around it, about the same objects", near)];
+  return made.length ? made : [node("p", { class: "note" }, "Nothing is asked about this moment by the open datasets.")];
 }

@@ -21,7 +21,7 @@ function homeView() {
     ? [node("div", { class: "alert" }, `${opened.problems.length} problems: ${opened.problems[0]}`)] : [];
   return { made: [...problems, ...list(`${graphs.length} annotated videos`, graphs, (id) => address(id, 0)),
     ...list(`${projects.length} videos to annotate`, projects, (id) => `#/project/${encodeURIComponent(id)}`),
-    opened.runs ? node("p", {}, node("a", { href: "#/runs" }, `${opened.runs} runs`)) : ""] };
+    opened.runs ? node("p", {}, node("a", { href: "#/runs" }, `The report over ${opened.runs === 1 ? "1 run" : `${opened.runs} runs`}`)) : ""] };
 }
 
 /** From a sample of a report to its moment. */

@@ -25,7 +25,7 @@ export function decoded({ counts, size: [height, width] }) {
   const pixels = new Uint8Array(height * width);
   let at = 0;
   runsOf(counts).forEach((run, number) => {
-    if (number % 2) for (let place = at; place < at + run; place += 1) pixels[(place % height) * width + Math.floor(place / height)] = 1;
+    if (number % 2) for (let pixel = at; pixel < at + run; pixel += 1) pixels[(pixel % height) * width + Math.floor(pixel / height)] = 1;
     at += run;
   });
   return pixels;
@@ -96,7 +96,7 @@ export function painted(instances, isStrong) {
   for (const { number, runs } of layers) {
     let at = 0;
     runs.forEach((run, turn) => {
-      if (turn % 2) for (let place = at; place < at + run; place += 1) owner[(place % height) * width + Math.floor(place / height)] = number;
+      if (turn % 2) for (let pixel = at; pixel < at + run; pixel += 1) owner[(pixel % height) * width + Math.floor(pixel / height)] = number;
       at += run;
     });
   }
@@ -104,7 +104,7 @@ export function painted(instances, isStrong) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  for (let place = 0; place < pixels.length; place += 1) if (owner[place] >= 0) pixels[place] = colours[owner[place]];
+  for (let at = 0; at < pixels.length; at += 1) if (owner[at] >= 0) pixels[at] = colours[owner[at]];
   context.putImageData(image, 0, 0);
   const at = (x, y) => (x >= 0 && y >= 0 && x < width && y < height ? owner[Math.floor(y) * width + Math.floor(x)] : -1);
   return { canvas, at };

@@ -9,7 +9,7 @@ const OPEN = ["activity", "step", "contact"];
 function joined(rows) {
   const lanes = [];
   for (const row of rows.flatMap(({ ranges, ...rest }) => ranges.map((range) => ({ ...rest, range }))).sort((a, b) => a.range[0] - b.range[0])) {
-    const lane = lanes.find((one) => one.at(-1).range[1] <= row.range[0]);
+    const lane = lanes.find((bars) => bars.at(-1).range[1] <= row.range[0]);
     if (lane) lane.push(row);
     else lanes.push([row]);
   }
@@ -81,17 +81,17 @@ export class Timeline {
         if (row.objects.length) this.player.pick(row.objects);
       }
     }, { class: "bar", title, "aria-label": title });
-    const place = ([from, to]) => {
+    const layOut = ([from, to]) => {
       made.style.left = `${(100 * from) / count}%`;
       made.style.width = `${(100 * (to - from)) / count}%`;
     };
-    place(range);
+    layOut(range);
     if (row.objects[0]) made.style.background = colour(row.objects.at(-1), 0.55);
-    if (this.edit) this.draggable(made, row, range, place);
+    if (this.edit) this.draggable(made, row, range, layOut);
     return made;
   }
 
-  draggable(made, row, range, place) {
+  draggable(made, row, range, layOut) {
     made.addEventListener("pointerdown", (press) => {
       const { left, width } = made.getBoundingClientRect();
       const edge = Math.min(8, width / 3);
@@ -103,7 +103,7 @@ export class Timeline {
         const by = Math.round(((event.clientX - press.clientX) / across) * this.player.count);
         const start = Math.max(0, range[0] + by * held[0]);
         const end = Math.min(this.player.count, range[1] + by * held[1]);
-        if (start < end) place(changed = [start, end]);
+        if (start < end) layOut(changed = [start, end]);
         if (by) made.dataset.dragged = "";
       };
       made.addEventListener("pointermove", move);

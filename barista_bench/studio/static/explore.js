@@ -122,6 +122,7 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
   const said = (title, items) => (items.length ? [node("h4", {}, title), node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item)))] : []);
   const thing = (id) => button(names.get(id), () => player.pick(player.selected.has(id) && player.selected.size === 1 ? [] : [id]),
     { class: "thing", "aria-pressed": String(player.selected.has(id)) });
+  const statement = ({ source, target, value }) => node("span", {}, thing(source), ` ${value} `, thing(target));
   const seen = instances.map(({ object, mask }) => {
     const made = thing(object);
     made.style.borderLeftColor = colour(object);
@@ -129,7 +130,8 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
     return node("span", {}, made, ` ${traits}`, mask.problem ? node("span", { class: "warn" }, " mask unusable") : "");
   });
   return [...said("Activity", activities), ...said("Process step", steps),
-    ...said("Relations", relations.map(({ source, target, value }) => node("span", {}, thing(source), ` ${value} `, thing(target)))),
+    ...said("Hands", relations.filter(({ type }) => type === "human_actions").map(statement)),
+    ...said("Relations", relations.filter(({ type }) => type !== "human_actions").map(statement)),
     ...said("Objects", seen), ...(instances.length ? [] : [node("p", { class: "note" }, "No object has a box on this frame.")])];
 }
 

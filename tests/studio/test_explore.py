@@ -172,9 +172,7 @@ def test_hostile_names_and_texts_are_shown_and_do_nothing(chromium: Browser, tmp
         assert not watched.console
 
 
-def test_a_release_of_185_full_videos_opens_without_reading_them(
-    chromium: Browser, tmp_path: Path, out: Path
-) -> None:
+def test_a_release_of_185_full_videos_opens_without_reading_them(chromium: Browser, tmp_path: Path, out: Path) -> None:
     root = tmp_path / "many"
     for number in range(185):
         folder = root / f"video_{number:03d}"

@@ -62,11 +62,13 @@ async function show() {
     node("a", { href: link, "aria-current": link === `#/${route === "graph" ? "" : route}` ? "page" : null }, title)));
   const main = document.getElementById("main");
   main.setAttribute("aria-busy", "true");
+  say(name ? `reading ${name} ...` : "");
   try {
     const view = await (ROUTES[route] ?? homeView)(name, new URLSearchParams(query));
     if (mine !== turn) return;
     keys = view.keys ?? {};
     main.replaceChildren(...view.made);
+    say("");
     await view.started?.();
   } catch (error) {
     if (mine === turn) main.replaceChildren(node("p", { class: "alert" }, error.message));

@@ -10,6 +10,7 @@ with ending_at_once():
         generate_commands,
         judge_commands,
         run_commands,
+        studio_commands,
     )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "judge_commands",
     "main",
     "run_commands",
+    "studio_commands",
 ]

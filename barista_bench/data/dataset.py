@@ -246,12 +246,20 @@ def _video_sha256(path: Path) -> str:
     return file_sha256(path)
 
 
+def recorded_root(data: str | Path) -> Path | None:
+    """The folder of the videos that a folder of linked frames was built from. Raises DataError for another folder."""
+    recorded = read_manifest(data).get("data_root")
+    if not isinstance(recorded, str) or "\0" in recorded:
+        return None
+    return Path(os.path.normpath(Path(data).resolve() / recorded))
+
+
 def _data_root(data: str | Path, root: str | Path | None) -> Path:
     if root is not None:
         return Path(root)
     if not (Path(data) / MANIFEST).is_file():
         raise ConfigError(f"{data}: its frames are linked to videos. Remedy: say where they lie with --root")
-    recorded = read_manifest(data).get("data_root")
-    if not isinstance(recorded, str) or "\0" in recorded:
+    recorded = recorded_root(data)
+    if recorded is None:
         raise ConfigError(f"{data}: does not say where its videos lie. Remedy: say so with --root")
-    return Path(os.path.normpath(Path(data).resolve() / recorded))
+    return recorded

@@ -113,14 +113,14 @@ def _example_lines(traced: Traced) -> list[str]:
     lines = [f"{example.task}: {one_line(example.label)} ({where}{away})", f"  {example.example_id}"]
     if traced.shared:
         lines.append(f"  objects: {', '.join(object_id[:_SHORT_ID] for object_id in traced.shared)}")
-    rows = _truth(example)
+    rows = explained_truth(example)
     lines += [f"  - {one_line(row.text)}" for row in rows[:_TRUTH_LINES]]
     if len(rows) > _TRUTH_LINES:
         lines.append(f"  - and {len(rows) - _TRUTH_LINES} more")
     return lines
 
 
-def _truth(example: Example) -> tuple[ExplanationRow, ...]:
+def explained_truth(example: Example) -> tuple[ExplanationRow, ...]:
     """The truth in the task's own words: why the right answer is right."""
     task = get_task(example.benchmark, example.task)
     parsed = task.parse(task.reference_answer(example, _PIXELS), example.inputs, _PIXELS)

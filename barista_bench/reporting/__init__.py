@@ -40,6 +40,7 @@ def write_report(
     compare: bool = True,
     max_bytes: int = MAX_BYTES,
     tables: bool = False,
+    studio: bool = False,
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
 
@@ -51,6 +52,7 @@ def write_report(
         title: heading of the report.
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
+        studio: whether samples lead to their moment of the video, in the studio that serves the page.
         tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`.
 
     Returns:
@@ -65,7 +67,7 @@ def write_report(
     shown = _fitting(report, samples, max_bytes)
     bare = len(_bytes(render_html(report, shown, Album())))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
-    page = render_html(report, shown, album(shown, sources, max_bytes - bare))
+    page = render_html(report, shown, album(shown, sources, max_bytes - bare), studio=studio)
     with replacing_folder(Path(out), REPORT) as folder:
         (folder / PAGE).write_bytes(_bytes(page))
         (folder / TEXT).write_bytes(_bytes(render_markdown(report, PAGE)))

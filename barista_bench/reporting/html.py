@@ -25,8 +25,8 @@ SCRIPTS = ("page", "tables", "charts", "leaderboard", "task", "gallery", "pictur
 """The page's modules in the order in which they are joined to one script: each uses those before it."""
 
 
-def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
-    """The page; the album has the pictures of `samples` by their places."""
+def render_html(report: Report, samples: Sequence[Sample], album: Album, *, studio: bool = False) -> str:
+    """The page; the album has the pictures of `samples` by their places. `studio`: that is what serves it."""
     style = own_template("report.css")
     script = "\n".join(['"use strict";', "{", *(own_template(f"{name}.js") for name in SCRIPTS), "}"])
     return (
@@ -34,6 +34,7 @@ def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
         .get_template("report.html.j2")
         .render(
             title=report.title,
+            studio=studio,
             warnings=report.warnings,
             style=Markup(style),  # noqa: S704  (our own file)
             script=Markup(script),  # noqa: S704  (our own files)

@@ -294,7 +294,7 @@ def open_run_examples(
     """
     identity, stored = described.identity, described.data
     refusals: list[BaristaError] = []
-    for candidate in [data] if data else _candidates(folder, stored.path, stored.absolute_path):
+    for candidate in [data] if data else data_places(folder, stored.path, stored.absolute_path):
         try:
             examples = open_examples(
                 candidate,
@@ -324,8 +324,11 @@ def open_run_examples(
     )
 
 
-def _candidates(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
-    """Where a path may lead to, the likeliest first. It is looked for elsewhere only when the next one is asked for."""
+def data_places(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
+    """Where a path of a run's data may lead to, the likeliest first.
+
+    It is looked for elsewhere only when the next one is asked for.
+    """
     if not written.startswith("."):
         yield written
         return
@@ -345,7 +348,7 @@ def _root(folder: Path, stored: RunData) -> str | Path | None:
     root, absolute = stored.root, stored.absolute_root
     if root is None or not root.startswith("."):
         return root
-    return next((path for path in _candidates(folder, root, absolute) if not _is_dataset(Path(path))), folder / root)
+    return next((path for path in data_places(folder, root, absolute) if not _is_dataset(Path(path))), folder / root)
 
 
 def judge_folders(run: str | Path) -> list[Path]:

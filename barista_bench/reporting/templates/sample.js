@@ -53,6 +53,8 @@ async function sampleScreen(task, found, id, query, again) {
       link(-1) ? node("a", { href: link(-1), class: "button", title: "previous (k)" }, "↑ previous") : null,
       link(1) ? node("a", { href: link(1), class: "button", title: "next (j)" }, "↓ next") : null),
     text("h2", id, { class: "id" }), text("p", `${label} · ${where}`, { class: "where" }),
+    "studio" in document.documentElement.dataset
+      ? node("p", {}, node("a", { href: `/#/example/${encodeURIComponent(id)}`, class: "button" }, "see this moment of the video")) : null,
     view.made,
     node("div", { class: "filters" }, ...pair.map((_, side) => pick(side))),
     node("div", { class: "cards" }, ...pair.map((one, side) => card(task, one, pair[1 - side]?.answer, chosen))),
@@ -60,7 +62,7 @@ async function sampleScreen(task, found, id, query, again) {
       pairs("Metadata", held.metadata), pairs("Evidence in the scene graph", held.evidence)),
     task.labels.length > 2 ? [text("h3", "All models"), all] : null,
     related.length ? [text("h3", "Also asked about these frames"), node("ul", { class: "related" }, ...related)] : null,
-  ].flat();
+  ].flat().filter(Boolean);
   const step = (by) => () => view.step?.(by);
   const keys = { j: go(1), k: go(-1), r: nextRun, b: view.toggle, ArrowRight: step(1), ArrowLeft: step(-1),
     Escape: () => { location.hash = address(task.address, "", query.size ? query : "all=1"); } };

@@ -1,0 +1,225 @@
+"""The studio's web server: pages and files of the package, JSON about what is open, and who may ask for it.
+
+It listens on this machine alone. The address that is printed holds a token, which becomes a cookie at the first visit;
+without it nothing is answered. The `Host` header must name this server (a foreign name that leads here is an attack), a
+request of another page's script is refused by its `Origin`, and the content policy lets the page load from here only.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from barista_bench.errors import BaristaError, ConfigError
+from barista_bench.reporting.html import own_template
+from barista_bench.studio.exploring import Exploring
+from barista_bench.studio.footage import Footage
+from barista_bench.studio.inspecting import Inspecting, LiveReport
+from barista_bench.studio.workspace import Json, View, Workspace
+
+STATIC = Path(__file__).parent / "static"
+HOST = "127.0.0.1"
+MAX_BODY = 64 * 2**20
+"""Bytes of what a page sends: the masks of a frame are a few hundred KB."""
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_REPORT_POLICY = "frame-ancestors 'none'"
+"""The report brings a policy of its own, with the hashes of its script and style."""
+
+
+class Guard:
+    """Refuses whoever does not come from this server's own page, before anything is read."""
+
+    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+        self.app, self._token, self._cookie = app, token, f"studio-{port}"
+        self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        answer = self._refusal(Request(scope))
+        if answer is not None:
+            await answer(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = _REPORT_POLICY if scope["path"] == "/report" else _POLICY
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Referrer-Policy"] = "no-referrer"
+                headers["Cross-Origin-Resource-Policy"] = "same-origin"
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+    def _refusal(self, request: Request) -> Response | None:
+        """What is answered instead, to who comes with the token for the first time or may not come at all."""
+        headers = request.headers
+        host = headers.get("host", "")
+        if host not in self._hosts:
+            return Response("Another host's name leads here: refused.", 403)
+        origin = headers.get("origin")
+        if (origin is not None and origin != f"http://{host}") or headers.get("sec-fetch-site") == "cross-site":
+            return Response("This request comes from another page: refused.", 403)
+        if self._is_token(request.query_params.get("token", "")):
+            welcome = RedirectResponse("/", 303)
+            welcome.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+            return welcome
+        if not self._is_token(_cookie(headers, self._cookie)):
+            return Response("Open the address that the command printed: it holds the token.", 403)
+        if request.method != "GET" and origin is None:
+            return Response("No origin: refused.", 403)
+        return None
+
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(), self._token.encode())
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    try:
+        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return morsel.value if morsel else ""
+
+
+class StudioApp:
+    """Routes of a workspace. An error that this package raises on purpose reaches the page as its text."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.footage = Footage(workspace)
+        self.report = LiveReport(workspace)
+        self.views: tuple[View, ...] = (Exploring(workspace), Inspecting(workspace), self.footage, self.report)
+
+    def routes(self) -> list[Route | Mount]:
+        reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
+        writes = [
+            Route(path, _writing(take), methods=["POST"]) for view in self.views for path, take in view.writes.items()
+        ]
+        return [
+            Route("/", lambda request: FileResponse(STATIC / "index.html")),
+            Route("/report.css", lambda request: Response(own_template("report.css"), media_type="text/css")),
+            Route("/report", self._report),
+            Route("/media/{kind}/{video}/{frame:int}.jpg", self._still),
+            Route("/media/{kind}/{video}/proxy.mp4", self._proxy),
+            *reads,
+            *writes,
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ]
+
+    def _report(self, request: Request) -> Response:
+        page = self.report.page
+        return FileResponse(page) if page else Response("The report is not ready.", 404)
+
+    def _still(self, request: Request) -> Response:
+        path = request.path_params
+        try:
+            jpeg = self.footage.still(path["kind"], path["video"], path["frame"])
+        except BaristaError as error:
+            return _answered({"error": str(error)}, 404)
+        return Response(jpeg, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=600"})
+
+    def _proxy(self, request: Request) -> Response:
+        path = request.path_params
+        try:
+            file = self.footage.proxy(path["kind"], path["video"])
+        except BaristaError as error:
+            return _answered({"error": str(error)}, 404)
+        return FileResponse(file, media_type="video/mp4") if file else _answered({"error": "not made yet"}, 404)
+
+
+def _reading(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], Response]:
+    """An endpoint of what only looks; Starlette runs it in a thread."""
+
+    def endpoint(request: Request) -> Response:
+        try:
+            return _answered(take(request.query_params))
+        except KeyError as error:
+            return _answered({"error": f"{error} is missing from the address"}, 400)
+        except BaristaError as error:
+            return _answered({"error": str(error)}, 404)
+
+    return endpoint
+
+
+def _writing(take: Callable[[bytes], Json]) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint of what changes something."""
+
+    async def endpoint(request: Request) -> Response:
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY:
+                return _answered({"error": f"more than {MAX_BODY // 2**20} MiB were sent"}, 413)
+        try:
+            return _answered(await run_in_threadpool(take, bytes(body)))
+        except BaristaError as error:
+            return _answered({"error": str(error)}, 400)
+
+    return endpoint
+
+
+def _answered(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+@contextmanager
+def serving(workspace: Workspace, port: int = 0) -> Iterator[Server]:
+    """A server that is bound to a port of this machine and answers once `run` is called.
+
+    Args:
+        port: 0 takes a free one.
+
+    Raises:
+        ConfigError: the port is taken.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((HOST, port))
+            bound.listen(64)
+        except OSError as error:
+            raise ConfigError(f"port {port} cannot be used ({error.strerror}). Remedy: leave --port out") from error
+        yield Server(workspace, bound)
+
+
+class Server:
+    """`address` holds the token: it is for the person who started the studio."""
+
+    def __init__(self, workspace: Workspace, bound: socket.socket) -> None:
+        port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
+        studio = StudioApp(workspace)
+        guard = Middleware(Guard, token=token, port=port)
+        app = Starlette(routes=studio.routes(), middleware=[guard])
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
+        self.address = f"http://{HOST}:{port}/?token={token}"
+        self._server, self._bound = uvicorn.Server(config), bound
+
+    def run(self) -> None:
+        """Answer until `stop`, or until the process is told to end."""
+        self._server.run(sockets=[self._bound])
+
+    def stop(self) -> None:
+        self._server.should_exit = True

@@ -1,0 +1,121 @@
+// Rows of ranges below a video: what holds when. A click goes there.
+import { button, node } from "./page.js";
+import { colour } from "./masks.js";
+
+const LAYERS = { activity: "Activities", step: "Process steps", contact: "Hands", relation: "Relations", attribute: "Attributes", object: "Objects in view" };
+const OPEN = ["activity", "step", "contact"];
+
+/** Rows of one layer on one line where none overlaps the other: activities, steps. */
+function joined(rows) {
+  const lanes = [];
+  for (const row of rows.flatMap(({ ranges, ...rest }) => ranges.map((range) => ({ ...rest, range }))).sort((a, b) => a.range[0] - b.range[0])) {
+    const lane = lanes.find((bars) => bars.at(-1).range[1] <= row.range[0]);
+    if (lane) lane.push(row);
+    else lanes.push([row]);
+  }
+  return lanes;
+}
+
+/** `edit(row, range, changed)`: a bar was dragged by an end or as a whole; null where nothing can be changed. */
+export class Timeline {
+  constructor(player, rows, { edit = null } = {}) {
+    Object.assign(this, { player, edit });
+    this.closed = new Set(Object.keys(LAYERS).filter((layer) => !OPEN.includes(layer)));
+    this.element = node("div", { class: "timeline" });
+    this.cursor = node("div", { class: "cursor" });
+    player.on("frame", () => this.follow());
+    player.on("pick", () => this.fill());
+    this.set(rows);
+  }
+
+  set(rows) {
+    this.rows = rows;
+    this.fill();
+  }
+
+  /** All layers; with objects chosen in the picture only what is said of them. */
+  fill() {
+    const { selected } = this.player;
+    const shown = selected.size ? this.rows.filter(({ objects }) => !objects.length || objects.some((id) => selected.has(id))) : this.rows;
+    const parts = Object.keys(LAYERS).flatMap((layer) => {
+      const rows = shown.filter((row) => row.layer === layer);
+      if (!rows.length) return [];
+      const isOpen = !this.closed.has(layer) || selected.size > 0;
+      const head = button(`${LAYERS[layer]} (${rows.length})`, () => {
+        if (this.closed.delete(layer)) this.fill();
+        else {
+          this.closed.add(layer);
+          this.fill();
+        }
+      }, { class: "fold", "aria-expanded": String(isOpen) });
+      return [head, ...(isOpen ? this.lines(layer, rows) : [])];
+    });
+    this.element.replaceChildren(node("div", { class: "lanes" }, ...parts, this.cursor));
+    this.follow();
+  }
+
+  lines(layer, rows) {
+    if (layer === "activity" || layer === "step") {
+      return joined(rows).map((bars) => this.line("", bars.map((row) => this.bar(row, row.range, row.text))));
+    }
+    return rows.map((row) => this.line(row.text, row.ranges.map((range) => this.bar(row, range, ""))));
+  }
+
+  line(label, bars) {
+    const lane = node("div", { class: "lane", click: (event) => {
+      if (event.target !== lane) return;
+      this.player.go(Math.floor(((event.clientX - lane.getBoundingClientRect().left) / lane.clientWidth) * this.player.count));
+    } }, ...bars);
+    return node("div", { class: "line" }, node("span", { class: "label", title: label }, label), lane);
+  }
+
+  bar(row, range, text) {
+    const [start, end] = range;
+    const { count } = this.player;
+    const seconds = (frame) => this.player.times[Math.min(frame, count - 1)].toFixed(1);
+    const title = `${row.text}: ${seconds(start)} to ${seconds(end)} s, frames ${start} to ${end - 1}`;
+    const made = button(text, () => {
+      if (made.dataset.dragged) delete made.dataset.dragged;
+      else {
+        this.player.go(start);
+        if (row.objects.length) this.player.pick(row.objects);
+      }
+    }, { class: "bar", title, "aria-label": title });
+    const layOut = ([from, to]) => {
+      made.style.left = `${(100 * from) / count}%`;
+      made.style.width = `${(100 * (to - from)) / count}%`;
+    };
+    layOut(range);
+    if (row.objects[0]) made.style.background = colour(row.objects.at(-1), 0.55);
+    if (this.edit) this.draggable(made, row, range, layOut);
+    return made;
+  }
+
+  draggable(made, row, range, layOut) {
+    made.addEventListener("pointerdown", (press) => {
+      const { left, width } = made.getBoundingClientRect();
+      const edge = Math.min(8, width / 3);
+      const held = press.clientX - left < edge ? [1, 0] : left + width - press.clientX < edge ? [0, 1] : [1, 1];
+      const across = made.parentElement.clientWidth;
+      let changed = range;
+      made.setPointerCapture(press.pointerId);
+      const move = (event) => {
+        const by = Math.round(((event.clientX - press.clientX) / across) * this.player.count);
+        const start = Math.max(0, range[0] + by * held[0]);
+        const end = Math.min(this.player.count, range[1] + by * held[1]);
+        if (start < end) layOut(changed = [start, end]);
+        if (by) made.dataset.dragged = "";
+      };
+      made.addEventListener("pointermove", move);
+      made.addEventListener("pointerup", () => {
+        made.removeEventListener("pointermove", move);
+        if (changed[0] !== range[0] || changed[1] !== range[1]) this.edit(row, range, changed);
+      }, { once: true });
+    });
+  }
+
+  follow() {
+    const { frame, count } = this.player;
+    this.cursor.style.setProperty("--at", Math.max(0, frame + 0.5) / count);
+  }
+}

@@ -1,0 +1,178 @@
+"""What the studio was opened on: any of a release, datasets, runs, an annotation project, and review files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cachetools import LRUCache
+
+from barista_bench.api import run_folders
+from barista_bench.core.task import Example
+from barista_bench.data.dataset import recorded_root
+from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
+from barista_bench.scene_graph import SceneGraph, VideoGraph
+
+if TYPE_CHECKING:
+    from barista_bench.annotate.project import Project
+
+Json = dict[str, Any]
+GRAPH, PROJECT = "graph", "project"
+"""The first part of a video's address: whose video it is."""
+
+
+class View(Protocol):
+    """A part of the studio: what the page may ask for, and what it may hand in, by path."""
+
+    @property
+    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
+        """Takes the address's query. KeyError: a part of it is missing."""
+        ...
+
+    @property
+    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
+        """Takes the body."""
+        ...
+
+
+@dataclass
+class Workspace:
+    """Opened folders. Methods may be called from several threads.
+
+    Args:
+        person: who annotates, reviews and answers.
+        out: where people's answers and ratings go.
+    """
+
+    person: str
+    out: Path
+    release: SceneGraph | None = None
+    project: Project | None = None
+    compared: tuple[Project, ...] = ()
+    datasets: tuple[Path, ...] = ()
+    runs: tuple[Path, ...] = ()
+    reviews: tuple[Path, ...] = ()
+    _graphs: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _examples: LRUCache[Path, dict[str, list[Example]]] = field(default_factory=lambda: LRUCache(4), repr=False)
+
+    def graph(self, video_id: str) -> VideoGraph:
+        """Raises DataError for a video that is not there, or cannot be read."""
+        if self.release is None:
+            raise DataError("no release is open. Remedy: name its folder when starting the studio")
+        with self._graphs:
+            return self.release[video_id]
+
+    def video_path(self, kind: str, video_id: str) -> Path:
+        """Where a video file lies. Raises DataError."""
+        if kind == PROJECT and self.project is not None:
+            return self.project.video(video_id).path
+        if kind == GRAPH and self.release is not None and video_id in self.release:
+            return self.release.video_path(video_id)
+        raise DataError(f"{video_id!r}: no such video is open. Remedy: choose one of the list")
+
+    def examples(self) -> dict[str, list[Example]]:
+        """All examples of the open datasets by task. Raises DataError."""
+        by_task: dict[str, list[Example]] = {}
+        with self._graphs:
+            for folder in self.datasets:
+                if folder not in self._examples:
+                    self._examples[folder] = _examples_of(folder)
+                by_task |= self._examples[folder]
+        return by_task
+
+    def all_examples(self) -> Iterator[Example]:
+        """Those of the open datasets."""
+        for examples in self.examples().values():
+            yield from examples
+
+
+def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: Sequence[Path] = ()) -> Workspace:
+    """Recognise folders by what is in them, and open what they rest on: a dataset's videos, a run's dataset.
+
+    Args:
+        paths: of a release, a dataset made by `build`, run folders or a folder of them, a project, a review file.
+        compared: projects of other annotators of the same videos.
+
+    Raises:
+        ConfigError: a path is none of these, or two releases or projects are named.
+        DataError: a file in it cannot be read.
+    """
+    workspace = Workspace(person, out)
+    for path in paths:
+        _open(workspace, path)
+    for folder in compared:
+        workspace.compared = (*workspace.compared, _project(folder))
+    for folder in workspace.runs if not workspace.datasets else ():
+        _follow_run(workspace, folder)
+    for folder in workspace.datasets if workspace.release is None else ():
+        root = recorded_root(folder)
+        if root is not None and workspace.release is None:
+            with _optional():
+                workspace.release = SceneGraph(root)
+    return workspace
+
+
+def _open(workspace: Workspace, path: Path) -> None:
+    if path.is_file() and path.suffix == ".jsonl":
+        workspace.reviews = (*workspace.reviews, path)
+    elif (path / "project.json").is_file():
+        if workspace.project is not None:
+            raise ConfigError(f"{path}: a project is open already. Remedy: name others with --compare")
+        workspace.project = _project(path)
+    elif (path / MANIFEST).is_file():
+        workspace.datasets = (*workspace.datasets, path)
+    elif path.is_dir() and next(path.rglob(CONFIG_FILE), None):
+        workspace.runs = (*workspace.runs, *run_folders(path))
+    else:
+        if workspace.release is not None:
+            raise ConfigError(f"{path}: a release is open already. Remedy: name one folder of videos")
+        try:
+            workspace.release = SceneGraph(path)
+        except DataError as error:
+            remedy = "name a release, a dataset, run folders, a project or a review file"
+            raise ConfigError(f"{path}: nothing that the studio can open. Remedy: {remedy}") from error
+
+
+def _project(folder: Path) -> Project:
+    from barista_bench.annotate.project import open_project
+
+    return open_project(folder)
+
+
+def _follow_run(workspace: Workspace, folder: Path) -> None:
+    """Open the dataset that a run was made on, where it is still there."""
+    stored = read_run(folder).data
+    places = data_places(folder, stored.path, stored.absolute_path)
+    dataset = next((Path(path) for path in places if (Path(path) / MANIFEST).is_file()), None)
+    if dataset is not None and dataset not in workspace.datasets:
+        workspace.datasets = (*workspace.datasets, dataset)
+
+
+@contextmanager
+def _optional() -> Iterator[None]:
+    """What is not there is not opened: the studio then says that the videos are missing."""
+    try:
+        yield
+    except DataError:
+        return
+
+
+def _examples_of(folder: Path) -> dict[str, list[Example]]:
+    from barista_bench.data.frozen import read_frozen
+
+    owner = str(read_manifest(folder).get("benchmark", DEFAULT))
+    return {file.stem: list(read_frozen(file, owner)) for file in sorted((folder / "frozen").glob("*.jsonl"))}
+
+
+def whole_number(query: Mapping[str, str], name: str) -> int:
+    """A number of an address. Raises DataError for what is none, KeyError."""
+    text = query[name]
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise DataError(f"{name} is {text[:40]!r}. Remedy: give a whole number from 0")
+    return int(text)

@@ -1,0 +1,44 @@
+"""The studio's views before axe-core, which is had from npm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from barista_bench.studio.workspace import open_workspace
+from tests.studio.serving import studio_at
+
+pytestmark = pytest.mark.integration
+
+
+def serious_faults(page: Page, axe: str) -> list[list[str]]:
+    """[rule, impact, element] of what keeps people out."""
+    page.evaluate(axe)
+    faults = page.evaluate("axe.run().then(result => result.violations.map(v => [v.id, v.impact, v.nodes[0].html]))")
+    return [fault for fault in faults if fault[1] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
+    chromium: Browser, axe: str, small_release: Path, out: Path, scheme: Literal["light", "dark"]
+) -> None:
+    workspace = open_workspace([small_release], person="anna", out=out)
+    with studio_at(workspace) as address, chromium.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        page.goto(address)
+        expect(page.get_by_role("link", name="v1", exact=True)).to_be_visible()
+        assert serious_faults(page, axe) == []
+        page.get_by_role("link", name="v1", exact=True).click()
+        expect(page.locator(".player[data-frame]")).to_be_visible()
+        page.get_by_role("searchbox").fill("left hand holds")
+        page.get_by_role("button", name="search").click()
+        expect(page.locator(".results li").first).to_be_visible()
+        for tab in ("This frame", "Graph", "Questions"):
+            page.get_by_role("button", name=tab).click()
+            assert serious_faults(page, axe) == [], tab
+        page.goto(address.partition("?")[0] + "#/search?text=left+hand")
+        expect(page.get_by_role("status")).to_contain_text("6 of 6 videos")
+        assert serious_faults(page, axe) == []

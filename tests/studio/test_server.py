@@ -1,0 +1,120 @@
+"""Who may ask the studio, and what it says of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barista_bench.errors import ConfigError
+from barista_bench.studio.server import STATIC, serving
+from barista_bench.studio.workspace import Workspace, open_workspace
+from tests.studio.serving import Visitor, studio_at
+
+
+@pytest.fixture
+def visitor(small_release: Path, out: Path) -> Iterator[Visitor]:
+    with studio_at(open_workspace([small_release], person="anna", out=out)) as address:
+        yield Visitor(address)
+
+
+def test_the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read(visitor: Visitor) -> None:
+    token = visitor.cookie.partition("=")[2]
+    status, _, headers = visitor.answer(f"/?token={token}", Cookie="")
+    assert (status, headers["location"]) == (303, "/")
+    assert {"HttpOnly", "SameSite=strict"} <= set(headers["set-cookie"].split("; "))
+    assert visitor.answer("/")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/studio", "/static/main.js", "/report", "/media/graph/v0/0.jpg", "/nowhere"]
+)
+def test_nothing_is_answered_without_the_token(visitor: Visitor, path: str) -> None:
+    assert visitor.answer(path, Cookie="")[0] == 403
+    assert visitor.answer(path, Cookie=visitor.cookie[:-1])[0] == 403
+    assert visitor.answer(path + "?token=wrong", Cookie="")[0] == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "localhost:1"])
+def test_a_foreign_host_name_that_leads_here_is_refused(visitor: Visitor, host: str) -> None:
+    assert visitor.answer("/api/studio", Host=host)[0] == 403
+
+
+def test_another_pages_requests_are_refused_even_with_the_cookie(visitor: Visitor) -> None:
+    assert visitor.answer("/api/studio", Origin="http://evil.example")[0] == 403
+    assert visitor.answer("/api/studio", Origin="null")[0] == 403
+    assert visitor.answer("/api/studio", Sec_Fetch_Site="cross-site")[0] == 403
+    assert visitor.answer("/api/studio", b"{}", Origin="")[0] == 403
+
+
+def test_every_answer_forbids_foreign_scripts_and_frames(visitor: Visitor) -> None:
+    for path in ("/", "/api/studio", "/static/main.js", "/media/graph/v0/0.jpg"):
+        _, _, headers = visitor.answer(path)
+        policy = headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/media/graph/..%2F..%2Fetc/0.jpg",
+        "/media/graph/%2Fetc%2Fpasswd/proxy.mp4",
+        "/media/else/v0/0.jpg",
+        "/static/..%2F__init__.py",
+        "/api/frame?video=../v0&frame=0",
+        "/api/frame?video=v0&frame=99999",
+        "/api/frame?video=v0&frame=-1",
+        "/api/frame?video=v0&frame=1e3",
+        "/api/frame?video=v0",
+        "/api/search?video=v0&text=",
+        "/media/graph/v0/99999.jpg",
+    ],
+)
+def test_an_address_of_nothing_is_refused_in_words_and_ends_nothing(visitor: Visitor, path: str) -> None:
+    status, body, _ = visitor.answer(path)
+    assert status in (400, 404)
+    assert b"Traceback" not in body
+    assert b"root:" not in body
+    assert visitor.json("/api/studio")["person"] == "anna"
+
+
+def test_the_server_listens_on_this_machine_alone(small_release: Path, out: Path) -> None:
+    with serving(open_workspace([small_release], person="anna", out=out)) as server:
+        assert server.address.startswith("http://127.0.0.1:")
+
+
+def test_a_port_that_is_taken_is_named(small_release: Path, out: Path) -> None:
+    workspace = open_workspace([small_release], person="anna", out=out)
+    with studio_at(workspace) as address:
+        port = int(Visitor(address).host.rpartition(":")[2])
+        with pytest.raises(ConfigError, match=f"port {port}"), serving(workspace, port):
+            pass
+
+
+def test_a_folder_that_holds_nothing_to_open_is_refused_with_the_remedy(tmp_path: Path, out: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing that the studio can open\. Remedy"):
+        open_workspace([tmp_path], person="anna", out=out)
+
+
+def test_what_was_not_written_here_is_what_its_makers_published() -> None:
+    for name, facts in json.loads((STATIC / "vendor.json").read_text()).items():
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == facts["sha256"], name
+
+
+def test_no_file_of_the_pages_names_another_address() -> None:
+    for path in STATIC.iterdir():
+        if path.suffix in (".js", ".html", ".css") and not path.name.startswith("konva"):
+            addresses = re.findall(r"https?://[\w./-]+", path.read_text())
+            assert set(addresses) <= {"http://www.w3.org/2000/svg"}, path.name
+
+
+def test_a_workspace_without_anything_says_so(out: Path) -> None:
+    with studio_at(Workspace("anna", out)) as address:
+        assert Visitor(address).json("/api/studio")["videos"] == []

@@ -42,6 +42,8 @@ from barista_bench.scene_graph.statistics import statistics
 from barista_bench.scene_graph.statistics_files import write_statistics
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import analysis_tables, write_tables
+from barista_bench.studio.server import serving
+from barista_bench.studio.workspace import open_workspace
 from tests.releases import write_release
 
 invoke = CliRunner().invoke
@@ -85,6 +87,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "judges": ([load_results], {"out", "human", "family", "option"}),
     "questions": ([QuestionConfig], {"config"}),
     "reword": ([RewordConfig], {"config"}),
+    "studio": ([open_workspace, serving], {"by", "compare", "browser"}),
     "submission": ([write_submission_file], {"repetition"}),
     "submit": (
         [make_submission, Target, Destination],

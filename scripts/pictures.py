@@ -30,7 +30,7 @@ GAP = 8
 
 
 class Screen(NamedTuple):
-    """A part of a page: `shown` is waited for; `focus`, where there is one, is scrolled to the top; `clicks` are made."""
+    """A part of a page: `shown` is waited for, `clicks` are made, `focus`, if there is one, is scrolled to the top."""
 
     name: str
     address: str

@@ -32,6 +32,9 @@ from barista_bench.reporting.html import own_template
 from barista_bench.studio.exploring import Exploring
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.inspecting import Inspecting, LiveReport
+from barista_bench.studio.people import Answering
+from barista_bench.studio.questions import Reviewing
+from barista_bench.studio.rating import RatingAnswers
 from barista_bench.studio.workspace import Json, View, Workspace
 
 STATIC = Path(__file__).parent / "static"
@@ -111,7 +114,15 @@ class StudioApp:
     def __init__(self, workspace: Workspace) -> None:
         self.footage = Footage(workspace)
         self.report = LiveReport(workspace)
-        self.views: tuple[View, ...] = (Exploring(workspace), Inspecting(workspace), self.footage, self.report)
+        self.views: tuple[View, ...] = (
+            Exploring(workspace),
+            Inspecting(workspace),
+            self.footage,
+            self.report,
+            Reviewing(workspace),
+            Answering(workspace),
+            RatingAnswers(workspace),
+        )
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
@@ -199,6 +210,7 @@ def serving(workspace: Workspace, port: int = 0) -> Iterator[Server]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((HOST, port))
+            bound.listen(64)
         except OSError as error:
             raise ConfigError(f"port {port} cannot be used ({error.strerror}). Remedy: leave --port out") from error
         yield Server(workspace, bound)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
 from cachetools import LRUCache
 
 from barista_bench.api import run_folders
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from barista_bench.annotate.project import Project
 
 Json = dict[str, Any]
+SentT = TypeVar("SentT", bound=msgspec.Struct)
 GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
@@ -176,3 +178,11 @@ def whole_number(query: Mapping[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{name} is {text[:40]!r}. Remedy: give a whole number from 0")
     return int(text)
+
+
+def sent_as(kind: type[SentT], body: bytes) -> SentT:
+    """What a page sent. Raises DataError for what is none."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"this is no {kind.__name__} ({error}). Remedy: load the page again") from error

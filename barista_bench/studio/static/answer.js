@@ -29,7 +29,7 @@ async function showQuestion(holder, keys, number, asked) {
     holder.replaceChildren(node("h2", {}, "All questions are answered"), ...problems, node("p", {}, `${asked.done} answers, in `, node("code", {}, asked.folder)));
     return;
   }
-  const sheets = Object.assign(new Sheets(asked.images), { scale: asked.scale });
+  const sheets = new Sheets(asked.images, asked.scale);
   const answer = { choice: choiceOf, fields: fieldsOf, text: textOf }[asked.form](asked, sheets, keys);
   const heading = node("h2", { tabindex: -1 }, `Question ${asked.done + 1} of ${asked.total}`);
   let begun = performance.now();
@@ -46,7 +46,7 @@ async function showQuestion(holder, keys, number, asked) {
   holder.style.setProperty("--picture", `${size.value}%`);
   holder.replaceChildren(node("div", { class: "heading" }, heading, node("span", { class: "note" }, `${asked.benchmark} · ${asked.task}`),
     asked.images.length ? node("label", { class: "inline" }, "size of pictures ", size) : ""), ...problems,
-  node("div", { class: "columns" }, node("div", { class: "asked" }, ...partsOf(asked.parts, sheets)), node("div", {}, instructions(asked.system), form)));
+  node("div", { class: "columns" }, node("div", { class: "asked" }, ...partsOf(asked.parts, sheets)), node("div", {}, form, instructions(asked.system))));
   heading.focus();
   await sheets.ready();
   begun = performance.now();
@@ -86,7 +86,7 @@ function choiceOf({ choices }, _, keys) {
   return { element: node("div", { role: "group", "aria-label": "answers", class: "choices" }, ...buttons), read: () => chosen };
 }
 
-const fieldsOf = ({ schema }, sheets) => field(schema, "answer", sheets);
+const fieldsOf = ({ schema }, sheets) => field(schema, schema.type === "array" ? "items" : "", sheets);
 
 function textOf() {
   const area = node("textarea", { rows: 6, required: true, "aria-label": "answer" });

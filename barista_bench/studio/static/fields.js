@@ -2,10 +2,13 @@
 import { button, drawn, node, say } from "./page.js";
 import { encoded } from "./masks.js";
 
-/** Pictures to draw on, and the field that a drag fills: `take(number, points, size)`, points in pixels of picture `number`. */
+/**
+ * Pictures to draw on. A drag fills the field that is aimed at: `take(number, points, size, isWhole)`, points in pixels of
+ * picture `number`; then comes the next empty one. `scale` is what a full side of a picture maps to in boxes.
+ */
 export class Sheets {
-  constructor(sources) {
-    this.target = null;
+  constructor(sources, scale) {
+    Object.assign(this, { scale, target: null, fields: new Set() });
     this.marks = new Map();
     this.sheets = sources.map((src, number) => {
       const image = node("img", { src, alt: `picture ${number + 1}`, draggable: "false" });
@@ -40,15 +43,39 @@ export class Sheets {
       const { left, top, width: across, height: down } = element.getBoundingClientRect();
       const inside = (value, most) => Math.max(0, Math.min(most, value * most));
       points.push([inside((clientX - left) / across, width), inside((clientY - top) / down, height)]);
-      target.take(number, points, { width, height }, false);
+      if (points.length > 2) target.take(number, points, { width, height }, false);
     };
     element.setPointerCapture(press.pointerId);
     follow(press);
     element.addEventListener("pointermove", follow);
     element.addEventListener("pointerup", () => {
       element.removeEventListener("pointermove", follow);
+      if (points.length < 3) return;
       target.take(number, points, { width, height }, true);
+      this.aim();
     }, { once: true });
+  }
+
+  /** By default at the first field that is empty. */
+  aim(target = [...this.fields].find((made) => made.isEmpty())) {
+    this.target = target ?? null;
+    for (const made of this.fields) made.drawing.setAttribute("aria-pressed", String(made === target));
+  }
+
+  /** A field that can be drawn: gives it a button, and takes it off the pictures when it is removed. */
+  join(made) {
+    made.drawing = button("draw", () => {
+      this.aim(made);
+      say("drag over the picture");
+    });
+    made.removed = () => {
+      this.fields.delete(made);
+      this.mark(made, 0, null);
+      this.aim();
+    };
+    this.fields.add(made);
+    this.aim();
+    return made.drawing;
   }
 
   /** What a field shows on a picture; null takes it away. */
@@ -110,7 +137,7 @@ function alternatives(schemas, name, sheets) {
 
 function list({ items, minItems = 0, maxItems = Infinity }, name, sheets) {
   const rows = new Map();
-  const holder = node("ol", { class: "rows" });
+  const holder = node("ol", { class: "entries" });
   const add = () => {
     if (rows.size >= maxItems) {
       say(`no more than ${maxItems}`);
@@ -134,10 +161,7 @@ function list({ items, minItems = 0, maxItems = Infinity }, name, sheets) {
 /** Four numbers, typed or drawn: x and y of two corners, `scale` to a full side. */
 function box(schema, name, sheets) {
   const inputs = ["left", "top", "right", "bottom"].map((side) => node("input", { type: "number", min: 0, max: sheets.scale, required: true, "aria-label": `${words(name)}: ${side}` }));
-  const made = { read: () => inputs.map(({ value }) => Number(value)), removed: () => {
-    sheets.mark(made, 0, null);
-    if (sheets.target === made) sheets.target = null;
-  } };
+  const made = { read: () => inputs.map(({ value }) => Number(value)), isEmpty: () => inputs.some(({ value }) => !value) };
   made.take = (number, points, { width, height }) => {
     const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
     const [left, top, right, bottom] = [xs[0], ys[0], xs.at(-1), ys.at(-1)];
@@ -145,7 +169,7 @@ function box(schema, name, sheets) {
     inputs.forEach((input, at) => { input.value = Math.round(corners[at] * sheets.scale); });
     sheets.mark(made, number, [[left, top], [right, top], [right, bottom], [left, bottom]]);
   };
-  made.element = node("span", { class: "inline" }, `${words(name)} `, ...inputs, drawing(made, sheets));
+  made.element = node("span", { class: "inline" }, `${words(name)} `, ...inputs, sheets.join(made));
   return made;
 }
 
@@ -153,7 +177,7 @@ function box(schema, name, sheets) {
 function outline(name, sheets) {
   const state = node("output", {}, "nothing drawn");
   let canvas = null;
-  const made = { removed: () => sheets.mark(made, 0, null), read: () => {
+  const made = { isEmpty: () => !canvas, read: () => {
     if (!canvas) throw new Error(`${words(name)}: draw an outline, or remove the entry`);
     const { width, height } = canvas;
     const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
@@ -169,15 +193,6 @@ function outline(name, sheets) {
     pen.fill();
     state.textContent = `drawn on picture ${number + 1}`;
   };
-  made.element = node("span", { class: "inline" }, `${words(name)} `, state, drawing(made, sheets));
+  made.element = node("span", { class: "inline" }, `${words(name)} `, state, sheets.join(made));
   return made;
-}
-
-/** The next drag on a picture fills this field. */
-function drawing(made, sheets) {
-  sheets.target = made;
-  return button("draw", () => {
-    sheets.target = made;
-    say("drag over the picture");
-  });
 }

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import shutil
+import subprocess
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from tests.releases import document, write_release
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # A busy machine is no failure: nothing here is timed.
 settings.register_profile("any machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -121,3 +129,35 @@ def datasets_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache = tmp_path / "datasets_cache"
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
     return cache
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests: Playwright takes one at a time."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.reporting.browser import CHROMIUM
+
+    assert CHROMIUM, "no browser: apt-get install chromium, or name one in the variable CHROMIUM"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+AXE = "axe-core-4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The accessibility checker's script, from npm."""
+    name, known = AXE
+    folder = tmp_path_factory.mktemp("axe")
+    package = "axe-core@" + name.rpartition("-")[2]
+    subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, capture_output=True)
+    content = (folder / f"{name}.tgz").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == known
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        script = archive.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()

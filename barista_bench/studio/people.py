@@ -21,9 +21,9 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import MAX_TEXT, write_scores
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, Status, Task, content_seed
+from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, read_manifest
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined
 from barista_bench.files.writing import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import Completion, ModelIdentity
@@ -196,8 +196,10 @@ class Answering:
     def _opened(self) -> Iterator[AskedTask]:
         for folder in self._workspace.datasets:
             benchmark = str(read_manifest(folder).get("benchmark", DEFAULT))
-            out = confined(self._workspace.out, self._workspace.person, benchmark)
+            out = self._workspace.out / self._workspace.person / benchmark
             settings = {"data": str(folder), "out": out, "task": ALL, "runs": 1, "temperature": 0.0}
+            if recorded_root(folder) is None and self._workspace.release is not None:
+                settings["root"] = self._workspace.release.root
             config = checked(RunConfig, {**settings, "model": self._identity.name})
             for opened in open_tasks(config):
                 check_place(opened.folder, RUN)
@@ -207,8 +209,8 @@ class Answering:
 def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
     """Positions of at least `number` examples whose truth is known, or of all there are, the same for every person.
 
-    Every breakdown and label has its share: ordered by these, examples are taken at even distances, in the order of van
-    der Corput's sequence, so that a larger number draws the same ones and further ones. What is scored together is drawn
+    Every breakdown and label has its share: in the order of these, examples are taken at even distances, as in van der
+    Corput's sequence, so that a larger number draws the same ones and further ones. What is scored together is drawn
     together.
     """
     units: dict[str, list[int]] = {}
@@ -284,8 +286,8 @@ def written(task: Task, example: Example, answer: object) -> str:
         raise DataError("this answer is none of the choices, or no text. Remedy: load the page again")
     else:
         text = answer if form == "text" else write_scores({label: float(label == answer) for label in choices})
-    problem = f"has more than {MAX_TEXT} characters" if len(text) > MAX_TEXT else ""
-    if not problem:
+    problem: str | None = f"has more than {MAX_TEXT} characters"
+    if len(text) <= MAX_TEXT:
         _, problem = sample_status(task, example.inputs, Completion(text), BOXES)
     if problem:
         raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")

@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import confined, read_json_lines
+from barista_bench.errors import DataError
+from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import replacing
-from barista_bench.generate.family import family_class
+from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.generate.review import (
     MAX_LINE,
     Note,
@@ -145,8 +145,8 @@ def _decided(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedIt
 
 def _moments(folder: Path, family: str) -> dict[str, ItemMoment]:
     """Item id to its moment, from what `generate` wrote beside the review file; empty where that is not there."""
-    path = confined(folder, f"{family}.items.jsonl")
-    if not path.is_file():
+    path = folder / f"{family}.items.jsonl"
+    if family not in FAMILIES or not path.is_file():
         return {}
     decode = msgspec.json.Decoder(ItemMoment).decode
     lines = read_json_lines(path, MAX_LINE, decode, what="no generated item", remedy="generate the set again")
@@ -154,7 +154,4 @@ def _moments(folder: Path, family: str) -> dict[str, ItemMoment]:
 
 
 def _is_revisable(family: str) -> bool:
-    try:
-        return family_class(family).has_own_texts
-    except ConfigError:  # of another version's family: `generate` says so when it reads the verdicts
-        return True
+    return family in FAMILIES and family_class(family).has_own_texts

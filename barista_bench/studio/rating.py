@@ -13,7 +13,6 @@ import msgspec
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import Judged, content_seed
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import confined
 from barista_bench.files.writing import replacing
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
 from barista_bench.judging.cross import labels_of_runs
@@ -67,8 +66,8 @@ class RatingAnswers:
 
     @property
     def file(self) -> Path:
-        """Where the ratings go. Raises DataError for a person whose name is none of a file."""
-        return confined(self._workspace.out, f"ratings-{self._workspace.person}.jsonl")
+        """Where the ratings go."""
+        return self._workspace.out / f"ratings-{self._workspace.person}.jsonl"
 
     def next(self) -> Json:
         """What a judge is shown of the next answer, and neither whose it is nor what others gave it.

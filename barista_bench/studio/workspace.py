@@ -17,6 +17,7 @@ from barista_bench.core.task import Example
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.reading import name_problem
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -102,9 +103,12 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
         compared: projects of other annotators of the same videos.
 
     Raises:
-        ConfigError: a path is none of these, or two releases or projects are named.
+        ConfigError: a path is none of these, two releases or projects are named, or `person` is no name of a folder.
         DataError: a file in it cannot be read.
     """
+    problem = name_problem(person)
+    if problem is not None:
+        raise ConfigError(f"--by {person!r}: {problem}. Remedy: give a name that a folder can have")
     workspace = Workspace(person, out)
     for path in paths:
         _open(workspace, path)

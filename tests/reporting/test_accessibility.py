@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import subprocess
-import tarfile
 from typing import Literal
 
 import pytest
@@ -28,24 +24,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> str:
         made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
     ]
     return write_report(runs, tmp_path_factory.mktemp("report"))[0].as_uri()
-
-
-AXE = "axe-core-4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"
-
-
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The accessibility checker's script, from npm."""
-    name, known = AXE
-    folder = tmp_path_factory.mktemp("axe")
-    package = "axe-core@" + name.rpartition("-")[2]
-    subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, capture_output=True)
-    content = (folder / f"{name}.tgz").read_bytes()
-    assert hashlib.sha256(content).hexdigest() == known
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        script = archive.extractfile("package/axe.min.js")
-        assert script is not None
-        return script.read().decode()
 
 
 @pytest.mark.integration

@@ -42,11 +42,13 @@ async function showQuestion(holder, keys, number, asked) {
     await showQuestion(holder, keys, number, next);
   }) }, answer.element, node("p", { class: "controls" }, node("button", {}, "answer")));
   keys.Enter = () => form.requestSubmit();
+  const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1; // what follows the pictures stands by the answer
   const size = node("input", { type: "range", min: 10, max: 100, value: asked.images.length > 2 ? 33 : 100, input: () => holder.style.setProperty("--picture", `${size.value}%`) });
   holder.style.setProperty("--picture", `${size.value}%`);
   holder.replaceChildren(node("div", { class: "heading" }, heading, node("span", { class: "note" }, `${asked.benchmark} · ${asked.task}`),
     asked.images.length ? node("label", { class: "inline" }, "size of pictures ", size) : ""), ...problems,
-  node("div", { class: "columns" }, node("div", { class: "asked" }, ...partsOf(asked.parts, sheets)), node("div", {}, form, instructions(asked.system))));
+  node("div", { class: "columns" }, node("div", { class: "asked" }, ...partsOf(asked.parts.slice(0, end), sheets)),
+    node("div", {}, ...partsOf(asked.parts.slice(end), sheets), form, instructions(asked.system))));
   heading.focus();
   await sheets.ready();
   begun = performance.now();
@@ -64,16 +66,11 @@ function instructions(text) {
 
 /** Texts and pictures in the order of the prompt; a short text before a picture is its caption. */
 function partsOf(parts, sheets) {
-  const shown = [];
-  for (const [at, part] of parts.entries()) {
-    const isCaption = typeof part === "string" && typeof parts[at + 1] === "number" && part.length < 60 && !part.includes("\n");
-    if (typeof part === "number") {
-      const before = parts[at - 1];
-      const caption = typeof before === "string" && before.length < 60 && !before.includes("\n") ? before : null;
-      shown.push(node("figure", {}, caption ? node("figcaption", {}, caption) : null, sheets.sheets[part].element));
-    } else if (!isCaption) shown.push(node("p", { class: "asked-text" }, part));
-  }
-  return shown;
+  const isCaption = (at) => typeof parts[at] === "string" && typeof parts[at + 1] === "number" && parts[at].length < 60 && !parts[at].trim().includes("\n");
+  return parts.map((part, at) => {
+    if (typeof part === "string") return isCaption(at) ? "" : node("p", { class: "asked-text" }, part);
+    return node("figure", {}, isCaption(at - 1) ? node("figcaption", {}, parts[at - 1]) : null, sheets.sheets[part].element);
+  });
 }
 
 function choiceOf({ choices }, _, keys) {

@@ -94,7 +94,7 @@ export function field(schema, name, sheets) {
   if (schema.enum) return selected(schema.enum, name);
   if (schema.type === "array" && schema.maxItems === 4) return box(schema, name, sheets);
   if (schema.type === "array") return list(schema, name, sheets);
-  if (schema.type === "object" && schema.properties.counts) return outline(name, sheets);
+  if (schema.type === "object" && schema.properties.counts) return outline(sheets);
   if (schema.type === "object") return group(schema, name, sheets);
   return plain(schema, name);
 }
@@ -104,7 +104,7 @@ const words = (name) => name.replaceAll("_", " ");
 function plain({ type, minimum, maximum }, name) {
   const isNumber = type !== "string";
   const input = node("input", { type: isNumber ? "number" : "text", step: type === "integer" ? 1 : "any", min: minimum, max: maximum, required: true });
-  return { element: node("label", {}, `${words(name)} `, input), read: () => (isNumber ? Number(input.value) : input.value) };
+  return { element: node("label", {}, `${words(name)} `, input), input, read: () => (isNumber ? Number(input.value) : input.value) };
 }
 
 function selected(values, name) {
@@ -115,6 +115,8 @@ function selected(values, name) {
 function group({ properties }, name, sheets) {
   const fields = Object.entries(properties).map(([key, schema]) => [key, field(schema, key, sheets)]);
   const elements = fields.map(([, { element }]) => element);
+  const number = fields.find(([key]) => key === "frame")?.[1];
+  for (const [, made] of fields) made.drawnOn = (picture) => { if (number) number.input.value = picture; };
   return { element: node("fieldset", {}, name ? node("legend", {}, words(name)) : null, ...elements), removed: () => fields.forEach(([, made]) => made.removed?.()),
     read: () => Object.fromEntries(fields.map(([key, { read }]) => [key, read()])) };
 }
@@ -174,11 +176,11 @@ function box(schema, name, sheets) {
 }
 
 /** Run lengths of the pixels inside of outlines drawn by hand. */
-function outline(name, sheets) {
+function outline(sheets) {
   const state = node("output", {}, "nothing drawn");
   let canvas = null;
   const made = { isEmpty: () => !canvas, read: () => {
-    if (!canvas) throw new Error(`${words(name)}: draw an outline, or remove the entry`);
+    if (!canvas) throw new Error("draw an outline, or remove the entry");
     const { width, height } = canvas;
     const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
     return encoded(Uint8Array.from({ length: width * height }, (_, at) => (data[4 * at + 3] > 127 ? 1 : 0)), height, width);
@@ -192,7 +194,8 @@ function outline(name, sheets) {
     for (const point of points) pen.lineTo(...point);
     pen.fill();
     state.textContent = `drawn on picture ${number + 1}`;
+    made.drawnOn?.(number);
   };
-  made.element = node("span", { class: "inline" }, `${words(name)} `, state, sheets.join(made));
+  made.element = node("span", { class: "inline" }, "outline ", state, sheets.join(made));
   return made;
 }

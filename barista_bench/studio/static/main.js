@@ -22,7 +22,9 @@ function list(title, videos, link) {
 }
 
 function homeView() {
-  if (!opened.videos.length && TABS.length) location.replace(TABS[0][1]);
+  if (!opened.videos.length) {
+    return { made: [node("h2", {}, "Open here"), node("ul", {}, ...TABS.map(([title, link]) => node("li", {}, node("a", { href: link }, title))))] };
+  }
   const problems = opened.problems.length
     ? [node("div", { class: "alert" }, `${opened.problems.length} problems: ${opened.problems[0]}`)] : [];
   return { made: [...problems, ...list(`${graphs.length} annotated videos`, graphs, (id) => address(id, 0)),

@@ -1,0 +1,67 @@
+"""The studio's server in a thread of the test, and requests to it as its page sends them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from barista_bench.studio.server import serving
+from barista_bench.studio.workspace import Workspace
+
+
+@contextmanager
+def studio_at(workspace: Workspace) -> Iterator[str]:
+    """The address with the token, as the command prints it."""
+    with serving(workspace) as server:
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        yield server.address
+        server.stop()
+        thread.join(10)
+
+
+class Visitor:
+    """Whoever asks a server: `answer(path)` is (status, body); headers can be those of an attacker."""
+
+    def __init__(self, address: str) -> None:
+        self.base, _, token = address.partition("/?token=")
+        self.host = self.base.removeprefix("http://")
+        self.cookie = f"studio-{self.host.rpartition(':')[2]}={token}"
+
+    def answer(self, path: str, body: object = None, **headers: str) -> tuple[int, bytes, dict[str, str]]:
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        usual = {"Cookie": self.cookie} | ({} if data is None else {"Origin": self.base})
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = {name: value for name, value in {**usual, **given}.items() if value}
+        request = urllib.request.Request(self.base + path, data, sent)
+        opener = urllib.request.build_opener(_NoRedirect)
+        try:
+            with opener.open(request, timeout=30) as response:
+                return response.status, response.read(), dict(response.headers)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read(), dict(error.headers)
+
+    def json(self, path: str, body: object = None) -> Any:
+        status, content, _ = self.answer(path, body)
+        assert status == 200, content
+        return json.loads(content)
+
+    def ready(self, kind: str, video: str) -> dict[str, Any]:
+        """Facts of a video whose copy is made."""
+        for _ in range(600):
+            facts: dict[str, Any] = self.json(f"/api/footage?kind={kind}&video={video}")
+            if facts["copy"]["state"] != "making":
+                return facts
+            time.sleep(0.1)
+        raise AssertionError("the copy is not made")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: object) -> None:
+        return None

@@ -102,6 +102,7 @@ class Answering:
         self._lock = threading.Lock()
         self._identity = ModelIdentity(f"human:{workspace.person}", settings={"asked": "draw in proportion to strata"})
         self._tasks: list[AskedTask] = []
+        self._draws: dict[int, list[DrawnQuestion]] = {}
         self._claimed: set[Path] = set()
         self._unreadable: dict[str, str] = {}
 
@@ -155,9 +156,9 @@ class Answering:
         return self.next(given.number)
 
     def _log(self, question: DrawnQuestion, text: str, seconds: float) -> None:
-        opened, asked = question.of.opened, question.asked
+        task, opened, asked = question.of, question.of.opened, question.asked
         if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
-            with claimed(opened, self._identity, BOXES, question.of.config, Shard()):
+            with claimed(opened, task.inputs, self._identity, BOXES, task.config, Shard()):
                 self._claimed.add(opened.folder)
         record = SampleRecord(
             key=question.key,
@@ -181,9 +182,12 @@ class Answering:
     def _drawn(self, number: int) -> list[DrawnQuestion]:
         """All questions of the draw, in the person's own order over all tasks."""
         self._tasks = self._tasks or list(self._opened())
-        questions = [question for task in self._tasks for question in self._drawn_of(task, number)]
-        person = self._workspace.person
-        return sorted(questions, key=lambda question: content_seed("people", person, question.token))
+        if number not in self._draws:
+            person = self._workspace.person
+            questions = [question for task in self._tasks for question in self._drawn_of(task, number)]
+            questions.sort(key=lambda question: content_seed("people", person, question.token))
+            self._draws[number] = questions
+        return self._draws[number]
 
     def _drawn_of(self, asked: AskedTask, number: int) -> Iterator[DrawnQuestion]:
         task, examples = asked.opened.task, asked.opened.examples.examples

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,15 +13,17 @@ import msgspec
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import Judged, content_seed
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.writing import replacing
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
 from barista_bench.judging.cross import labels_of_runs
 from barista_bench.judging.human import Rating, read_ratings
 from barista_bench.judging.rubric import TOP_SCORE, Rubric, load_rubric
 from barista_bench.runs.run_folder import read_run
-from barista_bench.runs.score.scoring import read_scored
+from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.studio.workspace import Json, Workspace, sent_as
+
+log = logging.getLogger(__name__)
 
 RatedAnswer = tuple[str, str, int]
 """Model, example id and run."""
@@ -55,6 +58,7 @@ class RatingAnswers:
         self._workspace = workspace
         self._lock = threading.Lock()
         self._answers: list[AnswerToRate] | None = None
+        self._problems: list[str] = []
 
     @property
     def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
@@ -73,13 +77,13 @@ class RatingAnswers:
         """What a judge is shown of the next answer, and neither whose it is nor what others gave it.
 
         Raises:
-            DataError, ConfigError: a run cannot be read, or the file of ratings.
+            DataError: the file of ratings cannot be read.
         """
         with self._lock:
             answers, rated = self._opened(), _keys(self._ratings())
             waiting = [answer for answer in answers if not _rows(answer) <= rated]
             state = {"done": len(answers) - len(waiting), "total": len(answers), "file": str(self.file)}
-            return {**(_shown(waiting[0]) if waiting else {}), **state}
+            return {**(_shown(waiting[0]) if waiting else {}), **state, "problems": self._problems}
 
     def rate(self, sent: SentRating) -> Json:
         """Add the scores of one answer to the file, which is replaced whole; the next answer.
@@ -108,7 +112,7 @@ class RatingAnswers:
     def _opened(self) -> list[AnswerToRate]:
         if self._answers is None:
             distinct: dict[tuple[str, str], AnswerToRate] = {}
-            runs = [read_scored(folder, options={}) for folder in runs_to_rate(self._workspace)]
+            runs = list(self._scored())
             labels = labels_of_runs([(run.task.name, run.folder, run.results.model.name) for run in runs])
             for run, label in zip(runs, labels, strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
@@ -120,14 +124,23 @@ class RatingAnswers:
             self._answers = sorted(distinct.values(), key=lambda answer: content_seed("rate", person, answer.token))
         return self._answers
 
+    def _scored(self) -> Iterator[ScoredRun]:
+        """The runs that can be read; the others are told of on the page."""
+        for folder in runs_to_rate(self._workspace):
+            try:
+                yield read_scored(folder, options={})
+            except BaristaError as error:
+                log.warning("%s: not rated: %s", folder, error)
+                self._problems.append(str(error))
+
 
 def _rubric(folder: Path) -> Rubric | None:
-    """None for a task that judges do not score, or whose reasons they do."""
-    identity = read_run(folder).identity
-    task = get_task(identity.benchmark, identity.task)
+    """None for a task that judges do not score, or whose reasons they do. A broken run is the report's to tell of."""
     try:
+        identity = read_run(folder).identity
+        task = get_task(identity.benchmark, identity.task)
         return None if asks_for_reasons(task) else load_rubric(task)
-    except ConfigError:
+    except BaristaError:
         return None
 
 

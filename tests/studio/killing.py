@@ -26,4 +26,4 @@ def killed_studio(*paths: Path, by: str, out: Path) -> Iterator[str]:
 
 def complaints(watched: Watched) -> list[str]:
     """What a page said that its server's death does not explain, and what a script opened."""
-    return [*(text for text in watched.console if "ERR_CONNECTION_REFUSED" not in text), *watched.dialogs]
+    return [*(text for text in watched.console if "net::ERR_" not in text), *watched.dialogs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -247,6 +248,22 @@ def test_one_answer_of_two_runs_is_rated_once_for_both(runs: Path, data: Path, t
     assert len({(rating.model, rating.run) for rating in ratings}) == len(ratings) == 3
 
 
+def test_a_run_that_cannot_be_read_costs_no_other_its_ratings(
+    data: Path, runs: Path, tmp_path: Path, out: Path
+) -> None:
+    folder = shutil.copytree(runs, tmp_path / "runs")
+    (folder / "chance" / "referring" / "samples.jsonl").write_bytes(b"")
+    broken = tmp_path / "runs" / "broken" / "run.json"
+    broken.parent.mkdir()
+    broken.write_text("{")
+    with studio_at(open_workspace([data, folder], person=PERSON, out=out)) as address:
+        visitor = Visitor(address)
+        assert visitor.json("/api/studio")["rated"] == 2
+        rated = visitor.json("/api/rating")
+    assert rated["total"] == 4
+    assert ["no finished sample" in problem for problem in rated["problems"]] == [True]
+
+
 def drag(page: Page) -> None:
     box = page.locator(".sheet").bounding_box()
     assert box is not None
@@ -294,7 +311,9 @@ def answer_shown(page: Page, heading: str) -> None:
     expect(page.get_by_role("status")).to_have_text(heading.replace("Q", "q"))
     if page.get_by_role("group", name="answers").is_visible():
         page.keyboard.press("2")
-    elif page.get_by_role("button", name="add bbox").is_visible():
+        page.keyboard.press("Enter")
+        return
+    if page.get_by_role("button", name="add bbox").is_visible():
         page.get_by_role("button", name="add bbox").click()
         drag(page)
     else:

@@ -23,7 +23,7 @@ from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import check_fit, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.log.asked import asked_inputs, asks_on, claim_inputs, digest
+from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import (
@@ -78,7 +78,10 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     with_device = config.model_copy(update={"device": shard.device(config.device)})
     model = load_model(with_device, [(task.task, task.examples) for task in opened])
     with ExitStack() as stack:
-        runs = [stack.enter_context(claimed(t, model.identity, model.box_format, config, shard)) for t in opened]
+        runs = []
+        for task in opened:
+            inputs = asked_inputs(task.task, task.examples, model.box_format)
+            runs.append(stack.enter_context(claimed(task, inputs, model.identity, model.box_format, config, shard)))
         asker = Asker(model, config, shard)
         asker.clock.add("load", time.perf_counter() - started)
         try:
@@ -97,14 +100,21 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
 
 @contextmanager
 def claimed(
-    opened: OpenedTask, model: ModelIdentity, boxes: BoxFormat, config: RunConfig, shard: Shard
+    opened: OpenedTask,
+    inputs: Sequence[AskedInput],
+    model: ModelIdentity,
+    boxes: BoxFormat,
+    config: RunConfig,
+    shard: Shard,
 ) -> Iterator[TaskRun]:
     """A run folder with its log open: it is ours, and no start with other processes is still at work in it.
+
+    Args:
+        inputs: `asked_inputs` of the task.
 
     Raises:
         ConfigError: the folder belongs to another run, or another process writes to it.
     """
-    inputs = asked_inputs(opened.task, opened.examples, boxes)
     described = run_description(
         opened.folder,
         opened.task,

@@ -9,6 +9,7 @@ export function answerView(query) {
   if (!number) return startView();
   const holder = node("div", {});
   const keys = {};
+  say("opening the questions");
   return { made: [holder], keys, started: async () => showQuestion(holder, keys, number, await send("/api/people/next", { number })) };
 }
 
@@ -22,9 +23,11 @@ function startView() {
   } }, node("label", {}, "questions of each task ", field_), node("button", {}, "start"))] };
 }
 
+const alerts = (problems) => problems.map((problem) => node("p", { class: "alert" }, problem));
+
 async function showQuestion(holder, keys, number, asked) {
   for (const key of Object.keys(keys)) delete keys[key];
-  const problems = asked.problems.length ? [node("p", { class: "alert" }, `${asked.problems.length} questions cannot be shown: ${asked.problems[0]}`)] : [];
+  const problems = alerts(asked.problems);
   if (!asked.question) {
     holder.replaceChildren(node("h2", {}, "All questions are answered"), ...problems, node("p", {}, `${asked.done} answers, in `, node("code", {}, asked.folder)));
     return;
@@ -41,7 +44,6 @@ async function showQuestion(holder, keys, number, asked) {
     const next = await send("/api/people/answer", { number, question: asked.question, answer: given, seconds });
     await showQuestion(holder, keys, number, next);
   }) }, answer.element, node("p", { class: "controls" }, node("button", {}, "answer")));
-  keys.Enter = () => form.requestSubmit();
   const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1; // what follows the pictures stands by the answer
   const size = node("input", { type: "range", min: 10, max: 100, value: asked.images.length > 2 ? 33 : 100, input: () => holder.style.setProperty("--picture", `${size.value}%`) });
   holder.style.setProperty("--picture", `${size.value}%`);
@@ -79,7 +81,10 @@ function choiceOf({ choices }, _, keys) {
     chosen = label;
     for (const other of buttons) other.setAttribute("aria-pressed", String(other === buttons[Object.keys(choices).indexOf(label)]));
   }, { "aria-pressed": "false", class: "choice" }));
-  buttons.forEach((made, at) => { keys[String(at + 1)] = () => made.click(); });
+  buttons.forEach((made, at) => { keys[String(at + 1)] = () => {
+    made.click();
+    made.form.querySelector(".controls button").focus();
+  }; });
   return { element: node("div", { role: "group", "aria-label": "answers", class: "choices" }, ...buttons), read: () => chosen };
 }
 
@@ -98,22 +103,22 @@ export function rateView() {
 
 function showAnswer(holder, rated) {
   if (!rated.answer) {
-    holder.replaceChildren(node("h2", {}, "All answers are rated"), node("p", {}, `${rated.done} answers, in `, node("code", {}, rated.file)));
+    holder.replaceChildren(node("h2", {}, "All answers are rated"), ...alerts(rated.problems), node("p", {}, `${rated.done} answers, in `, node("code", {}, rated.file)));
     return;
   }
   const heading = node("h2", { tabindex: -1 }, `Answer ${rated.done + 1} of ${rated.total}`);
   const said = (title, text) => [node("h3", {}, title), node("p", { class: "asked-text" }, text)];
   const points = Array.from({ length: rated.top + 1 }, (_, score) => score);
   const criteria = rated.criteria.map(({ name, text, scale }) => node("fieldset", {}, node("legend", {}, name.replaceAll("_", " ")),
-    node("p", { class: "asked-text" }, text), node("p", { class: "asked-text note" }, scale),
-    node("div", { class: "scores" }, ...points.map((score) => node("label", {}, node("input", { type: "radio", name, value: score, required: true }), ` ${score}`)))));
-  holder.replaceChildren(heading, node("details", {}, node("summary", {}, "What is rated"), node("p", { class: "asked-text" }, rated.introduction)),
-    ...said("Question", rated.asked), ...said("Reference", rated.reference), ...said("Answer", rated.text),
+    node("div", { class: "scores" }, ...points.map((score) => node("label", {}, node("input", { type: "radio", name, value: score, required: true }), ` ${score}`))),
+    node("p", { class: "asked-text note" }, scale), node("details", {}, node("summary", {}, "What counts"), node("p", { class: "asked-text" }, text))));
+  holder.replaceChildren(heading, ...alerts(rated.problems), node("div", { class: "columns" }, node("div", {}, ...said("Question", rated.asked), ...said("Reference", rated.reference),
+    ...said("Answer", rated.text), node("details", {}, node("summary", {}, "What is rated"), node("p", { class: "asked-text" }, rated.introduction))),
     node("form", { class: "inputs", submit: explained(async (event) => {
       event.preventDefault();
       const scores = Object.fromEntries([...new FormData(event.target)].map(([name, score]) => [name, Number(score)]));
       showAnswer(holder, await send("/api/rating/scores", { answer: rated.answer, scores }));
-    }) }, ...criteria, node("p", { class: "controls" }, node("button", {}, "rate"))));
+    }) }, ...criteria, node("p", { class: "controls" }, node("button", {}, "rate")))));
   heading.focus();
   say(`answer ${rated.done + 1} of ${rated.total}`);
 }

@@ -21,7 +21,9 @@ from barista_bench.data.dataset import ExampleSet, LoadedExample
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError
-from barista_bench.judging.human import read_ratings
+from barista_bench.judging.human import human_agreement, read_ratings
+from barista_bench.judging.scoring import all_judged
+from barista_bench.judging.session import judge
 from barista_bench.reporting import write_report
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
@@ -230,11 +232,21 @@ def test_ratings_are_blind_and_read_back(runs: Path, out: Path) -> None:
         (10, "correctness", 0),
     ]
     answers = load_results(runs).samples.set_index(["model", "example_id"])["text"]
-    texts = [answers[rating.model, rating.example_id] for rating in ratings]
-    assert [shown_text in text for shown_text, text in zip((rated["text"], second["text"]), texts, strict=True)] == [
-        True,
-        True,
-    ]
+    for asked, rating in zip((rated, second), ratings, strict=True):
+        assert asked["text"] in answers[rating.model, rating.example_id]
+
+
+def test_people_and_judges_are_compared_by_these_ratings(runs: Path, tmp_path: Path, out: Path) -> None:
+    folders = [shutil.copytree(runs / name / "referring", tmp_path / name) for name in ("oracle", "chance")]
+    judged = [judged_run for folder in folders for judged_run in all_judged(judge(folder, "lexical").run)]
+    with studio_at(open_workspace(folders, person=PERSON, out=out)) as address:
+        visitor = Visitor(address)
+        rated = visitor.json("/api/rating")
+        while rated.get("answer"):
+            body = {"answer": rated["answer"], "scores": {"correctness": 5}}
+            rated = visitor.json("/api/rating/scores", body)
+    (agreement,) = human_agreement(judged, read_ratings(out / "ratings-anna.jsonl"))
+    assert (agreement.judge, agreement.rated, agreement.n) == ("lexical", 8, 8)
 
 
 def test_one_answer_of_two_runs_is_rated_once_for_both(runs: Path, data: Path, tmp_path: Path, out: Path) -> None:

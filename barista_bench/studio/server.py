@@ -33,7 +33,6 @@ from barista_bench.studio.exploring import Exploring
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.inspecting import Inspecting, LiveReport
 from barista_bench.studio.people import Answering
-from barista_bench.studio.questions import Reviewing
 from barista_bench.studio.rating import RatingAnswers
 from barista_bench.studio.workspace import Json, View, Workspace
 
@@ -119,10 +118,13 @@ class StudioApp:
             Inspecting(workspace),
             self.footage,
             self.report,
-            Reviewing(workspace),
             Answering(workspace),
             RatingAnswers(workspace),
         )
+        if workspace.reviews:
+            from barista_bench.studio.questions import Reviewing  # brings all that makes questions, a second of imports
+
+            self.views += (Reviewing(workspace),)
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]

@@ -12,6 +12,7 @@ from barista_bench.benchmarks.barista.lexical import content_words
 from barista_bench.data.trace import Traced, explained_truth, trace
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
+from barista_bench.studio.rating import runs_to_rate
 from barista_bench.studio.workspace import GRAPH, PROJECT, Json, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
@@ -53,6 +54,7 @@ def overview(workspace: Workspace) -> Json:
         "problems": [str(problem) for problem in workspace.release.problems] if workspace.release else [],
         "datasets": [folder.name for folder in workspace.datasets],
         "runs": len(workspace.runs),
+        "rated": len(runs_to_rate(workspace)),
         "reviews": [path.name for path in workspace.reviews],
         "compared": [project.folder.name for project in workspace.compared],
     }

@@ -55,6 +55,13 @@ class Copy:
     problem: str = ""
 
 
+def jpeg(image: Image.Image) -> bytes:
+    """A picture for the page."""
+    target = io.BytesIO()
+    image.save(target, "JPEG", quality=_JPEG_QUALITY)
+    return target.getvalue()
+
+
 def cache_folder() -> Path:
     """Where copies lie: `$XDG_CACHE_HOME/barista_bench/videos`, by default below `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -81,9 +88,7 @@ class Footage:
     def still(self, kind: str, video_id: str, frame: int) -> bytes:
         """A frame of the original as JPEG. Raises DataError."""
         (image,) = read_frames(self._workspace.video_path(kind, video_id), [frame])
-        target = io.BytesIO()
-        Image.fromarray(image).save(target, "JPEG", quality=_JPEG_QUALITY)
-        return target.getvalue()
+        return jpeg(Image.fromarray(image))
 
     def proxy(self, kind: str, video_id: str) -> Path | None:
         """The copy's file, where it is ready."""

@@ -32,6 +32,8 @@ from barista_bench.reporting.html import own_template
 from barista_bench.studio.exploring import Exploring
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.inspecting import Inspecting, LiveReport
+from barista_bench.studio.people import Answering
+from barista_bench.studio.rating import RatingAnswers
 from barista_bench.studio.workspace import Json, View, Workspace
 
 STATIC = Path(__file__).parent / "static"
@@ -111,7 +113,18 @@ class StudioApp:
     def __init__(self, workspace: Workspace) -> None:
         self.footage = Footage(workspace)
         self.report = LiveReport(workspace)
-        self.views: tuple[View, ...] = (Exploring(workspace), Inspecting(workspace), self.footage, self.report)
+        self.views: tuple[View, ...] = (
+            Exploring(workspace),
+            Inspecting(workspace),
+            self.footage,
+            self.report,
+            Answering(workspace),
+            RatingAnswers(workspace),
+        )
+        if workspace.reviews:
+            from barista_bench.studio.questions import Reviewing  # brings all that makes questions, a second of imports
+
+            self.views += (Reviewing(workspace),)
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
 from cachetools import LRUCache
 
 from barista_bench.api import run_folders
@@ -16,6 +17,7 @@ from barista_bench.core.task import Example
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.reading import name_problem
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from barista_bench.annotate.project import Project
 
 Json = dict[str, Any]
+SentT = TypeVar("SentT", bound=msgspec.Struct)
 GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
@@ -100,9 +103,12 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
         compared: projects of other annotators of the same videos.
 
     Raises:
-        ConfigError: a path is none of these, or two releases or projects are named.
+        ConfigError: a path is none of these, two releases or projects are named, or `person` is no name of a folder.
         DataError: a file in it cannot be read.
     """
+    problem = name_problem(person)
+    if problem is not None:
+        raise ConfigError(f"--by {person!r}: {problem}. Remedy: give a name that a folder can have")
     workspace = Workspace(person, out)
     for path in paths:
         _open(workspace, path)
@@ -176,3 +182,11 @@ def whole_number(query: Mapping[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{name} is {text[:40]!r}. Remedy: give a whole number from 0")
     return int(text)
+
+
+def sent_as(kind: type[SentT], body: bytes) -> SentT:
+    """What a page sent. Raises DataError for what is none."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"this is no {kind.__name__} ({error}). Remedy: load the page again") from error

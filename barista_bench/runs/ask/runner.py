@@ -12,17 +12,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, naming
-from barista_bench.models import Model
+from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import check_fit, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.log.asked import asked_inputs, asks_on, claim_inputs, digest
+from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import (
@@ -77,7 +78,10 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     with_device = config.model_copy(update={"device": shard.device(config.device)})
     model = load_model(with_device, [(task.task, task.examples) for task in opened])
     with ExitStack() as stack:
-        runs = [stack.enter_context(_claimed(task, model, config, shard)) for task in opened]
+        runs = []
+        for task in opened:
+            inputs = asked_inputs(task.task, task.examples, model.box_format)
+            runs.append(stack.enter_context(claimed(task, inputs, model.identity, model.box_format, config, shard)))
         asker = Asker(model, config, shard)
         asker.clock.add("load", time.perf_counter() - started)
         try:
@@ -95,17 +99,30 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
 
 
 @contextmanager
-def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) -> Iterator[TaskRun]:
-    """A run folder with its log open: it is ours, and no start with other processes is still at work in it."""
-    inputs = asked_inputs(opened.task, opened.examples, model.box_format)
+def claimed(
+    opened: OpenedTask,
+    inputs: Sequence[AskedInput],
+    model: ModelIdentity,
+    boxes: BoxFormat,
+    config: RunConfig,
+    shard: Shard,
+) -> Iterator[TaskRun]:
+    """A run folder with its log open: it is ours, and no start with other processes is still at work in it.
+
+    Args:
+        inputs: `asked_inputs` of the task.
+
+    Raises:
+        ConfigError: the folder belongs to another run, or another process writes to it.
+    """
     described = run_description(
         opened.folder,
         opened.task,
         split=opened.examples.split,
         content_hash=opened.examples.content_hash,
         prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
-        model=model.identity,
-        boxes=model.box_format,
+        model=model,
+        boxes=boxes,
         generation=asdict(config.generation),
         runs=config.runs,
         data=data_location(opened.folder, opened.data, config.root, config.limit),

@@ -4,7 +4,7 @@ import { colour } from "./masks.js";
 import { Player, remembering } from "./player.js";
 import { Timeline } from "./timeline.js";
 
-const frameOf = (video) => remembering((frame) => ask("/api/frame", { video, frame }));
+export const frameOf = (video) => remembering((frame) => ask("/api/frame", { video, frame }));
 
 export async function exploreView(video, query) {
   const graph = frameOf(video);

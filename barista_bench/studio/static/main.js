@@ -1,6 +1,8 @@
 // Which view the address names, its keys, and the way between views.
 import { ask, node, say, sleep } from "./page.js";
+import { answerView, rateView } from "./answer.js";
 import { address, exploreView, searchView } from "./explore.js";
+import { questionsView } from "./questions.js";
 
 const opened = await ask("/api/studio");
 const graphs = opened.videos.filter(({ kind }) => kind === "graph");
@@ -10,6 +12,9 @@ const TABS = [
   ["Explore", "#/", graphs.length > 0],
   ["Search", "#/search", graphs.length > 0],
   ["Runs", "#/runs", opened.runs > 0],
+  ["Questions", "#/questions", opened.reviews.length > 0],
+  ["Answer", "#/answer", opened.datasets.length > 0],
+  ["Rate", "#/rate", opened.rated > 0],
 ].filter(([, , isOpen]) => isOpen);
 
 function list(title, videos, link) {
@@ -17,6 +22,9 @@ function list(title, videos, link) {
 }
 
 function homeView() {
+  if (!opened.videos.length) {
+    return { made: [node("h2", {}, "Open here"), node("ul", {}, ...TABS.map(([title, link]) => node("li", {}, node("a", { href: link }, title))))] };
+  }
   const problems = opened.problems.length
     ? [node("div", { class: "alert" }, `${opened.problems.length} problems: ${opened.problems[0]}`)] : [];
   return { made: [...problems, ...list(`${graphs.length} annotated videos`, graphs, (id) => address(id, 0)),
@@ -50,6 +58,9 @@ const ROUTES = {
   search: (_, query) => searchView(graphs, query),
   example: (id) => exampleView(id),
   runs: runsView,
+  questions: questionsView,
+  answer: (_, query) => answerView(query),
+  rate: rateView,
 };
 
 let keys = {};

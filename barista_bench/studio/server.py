@@ -112,6 +112,11 @@ class StudioApp:
         self.footage = Footage(workspace)
         self.report = LiveReport(workspace)
         self.views: tuple[View, ...] = (Exploring(workspace), Inspecting(workspace), self.footage, self.report)
+        if workspace.project is not None:
+            from barista_bench.studio.adjudicating import Adjudicating
+            from barista_bench.studio.annotating import Annotating
+
+            self.views += Annotating(workspace, workspace.project), Adjudicating(workspace, workspace.project)
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
@@ -199,6 +204,7 @@ def serving(workspace: Workspace, port: int = 0) -> Iterator[Server]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((HOST, port))
+            bound.listen(64)
         except OSError as error:
             raise ConfigError(f"port {port} cannot be used ({error.strerror}). Remedy: leave --port out") from error
         yield Server(workspace, bound)

@@ -1,5 +1,7 @@
 // Which view the address names, its keys, and the way between views.
 import { ask, node, say, sleep } from "./page.js";
+import { agreementView } from "./agreement.js";
+import { annotateView } from "./annotate.js";
 import { address, exploreView, searchView } from "./explore.js";
 
 const opened = await ask("/api/studio");
@@ -10,6 +12,7 @@ const TABS = [
   ["Explore", "#/", graphs.length > 0],
   ["Search", "#/search", graphs.length > 0],
   ["Runs", "#/runs", opened.runs > 0],
+  ["Agreement", "#/agreement", opened.compared.length > 0],
 ].filter(([, , isOpen]) => isOpen);
 
 function list(title, videos, link) {
@@ -50,6 +53,8 @@ const ROUTES = {
   search: (_, query) => searchView(graphs, query),
   example: (id) => exampleView(id),
   runs: runsView,
+  project: (video, query) => annotateView(video, query),
+  agreement: () => agreementView(projects),
 };
 
 let keys = {};

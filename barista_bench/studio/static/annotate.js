@@ -167,9 +167,9 @@ class AnnotateView {
     const row = (mark) => node("li", {}, this.thing(mark), node("small", {}, ` ${mark.origin} `),
       button("✕", explained(() => work.remove(frame, mark.id)), { "aria-label": `remove ${work.nameOf(mark.object)}`, title: isWhole ? "not on this frame" : "not seen on this frame" }));
     return [node("p", {}, `Frame ${frame}, ${state}. `, ...accept, " ", ...discard),
-      node("h4", {}, `Objects (${marks.length})`), node("ul", { class: "facts-list" }, ...marks.map(row)),
       node("div", { class: "inline wrap" }, node("label", {}, "draw new: ", this.category), button("new object", () => this.newObject(), { title: "what is drawn next is a new object (o)" })),
       ...(chosen ? this.identity(chosen, new Set(marks.map(({ id }) => id))) : []),
+      node("h4", {}, `Objects (${marks.length})`), node("ul", { class: "facts-list" }, ...marks.map(row)),
       node("h4", {}, `Suggestions (${suggestions.length})`), node("ul", { class: "facts-list" }, ...suggestions.map((suggestion) => {
         const name = `${work.nameOf(suggestion.object) ?? suggestion.category}${suggestion.object ? "" : " (new)"}`;
         return node("li", {}, button(name, explained(() => this.take(suggestion)), { "aria-label": `accept suggestion ${name} of ${suggestion.origin}` }), node("small", {}, ` ${suggestion.origin}${suggestion.confidence === null ? "" : `, ${suggestion.confidence}`}`));

@@ -62,7 +62,7 @@ export function statementsPanel(project, names, player, write) {
   const rows = offeredRows(project, names);
   const list = node("ul", { class: "facts-list" }, ...rows.map((row) => node("li", {},
     button("accept", () => write(acceptedRow(project.layers, row)), { "aria-label": `accept ${row.text}` }), ` ${row.text} `,
-    node("small", {}, `${row.ranges.length} ranges from frame ${row.ranges[0][0]}`))));
+    button(`frame ${row.ranges[0][0]}`, () => player.go(row.ranges[0][0])), node("small", {}, row.ranges.length > 1 ? ` and ${row.ranges.length - 1} more` : ""))));
   return [ownStatement(project, names, player, write), node("h4", {}, `Proposed (${rows.length})`), list];
 }
 

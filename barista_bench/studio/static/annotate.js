@@ -4,7 +4,7 @@ import { colour, encoded } from "./masks.js";
 import { Annotation } from "./annotation.js";
 import { Drawing } from "./draw.js";
 import { Player } from "./player.js";
-import { changedLayers, offeredRows, rowsOf, statementsPanel } from "./statements.js";
+import { changedLayers, offeredRows, rowsOf, statementForm, statementsPanel } from "./statements.js";
 import { Timeline } from "./timeline.js";
 
 export async function annotateView(video, query) {
@@ -36,12 +36,13 @@ class AnnotateView {
     this.timeline = new Timeline(player, [], { edit: explained((...given) => this.editRange(...given)), take: explained((row, range) => this.takeRange(row, range)),
       make: explained((row, range) => work.setContacts([...this.contacts(), range].sort((a, b) => a[0] - b[0]))) });
     work.changed = () => this.refresh();
-    work.told = (text) => this.fillNext(text);
+    work.told = () => this.fillNext();
     player.on("frame", () => this.fill());
     player.on("pick", explained((ids) => this.picked(ids)));
     this.made = [node("div", { class: "heading" }, node("h2", {}, work.video), this.next), this.stages,
       node("datalist", { id: "categories" }, ...vocabulary.categories.map((value) => node("option", { value }))),
-      node("div", { class: "columns" }, node("div", {}, this.drawing.element, player.element),
+      node("div", { class: "columns" }, node("div", {}, node("div", { class: "inline wrap" },
+        button("new object", () => this.newObject(), { title: "what is drawn next is a new object (o)" }), node("label", {}, "of category ", this.category)), this.drawing.element, player.element),
         node("section", { class: "side", "aria-label": "annotation" }, node("div", { class: "tabs" }, ...this.tabs), this.content)), this.timeline.element];
     this.fillTimeline();
     this.fillNext();
@@ -115,9 +116,9 @@ class AnnotateView {
     return this.work.project.doubts.filter(({ frame }) => !this.work.lookedAt.has(frame));
   }
 
-  fillNext(running = "") {
+  fillNext() {
     const { work } = this;
-    const { project } = work;
+    const { project, running } = work;
     const keyframe = this.nextKeyframe();
     const doubts = this.doubts();
     const primary = (text, action) => button(text, explained(action), { class: "primary" });
@@ -147,8 +148,12 @@ class AnnotateView {
   async fill() {
     const turn = this.turn = (this.turn ?? 0) + 1;
     const made = await { Frame: () => this.framePanel(), Doubtful: () => this.doubtPanel(), Edits: () => this.editPanel(),
-      Statements: () => statementsPanel(this.work.project, this.work.names, this.player, explained((layers) => this.work.layers(layers))) }[this.panel]();
-    if (turn === this.turn) this.content.replaceChildren(...made);
+      Statements: () => this.statementPanel() }[this.panel]();
+    if (turn !== this.turn) return;
+    const label = (element) => element.getAttribute("aria-label") ?? element.textContent;
+    const focused = this.content.contains(document.activeElement) ? label(document.activeElement) : null;
+    this.content.replaceChildren(...made);
+    if (focused !== null) [...this.content.querySelectorAll("button, input, select")].find((element) => label(element) === focused)?.focus();
   }
 
   // ---------------------------------------------------------------- panels
@@ -167,7 +172,6 @@ class AnnotateView {
     const row = (mark) => node("li", {}, this.thing(mark), node("small", {}, ` ${mark.origin} `),
       button("✕", explained(() => work.remove(frame, mark.id)), { "aria-label": `remove ${work.nameOf(mark.object)}`, title: isWhole ? "not on this frame" : "not seen on this frame" }));
     return [node("p", {}, `Frame ${frame}, ${state}. `, ...accept, " ", ...discard),
-      node("div", { class: "inline wrap" }, node("label", {}, "draw new: ", this.category), button("new object", () => this.newObject(), { title: "what is drawn next is a new object (o)" })),
       ...(chosen ? this.identity(chosen, new Set(marks.map(({ id }) => id))) : []),
       node("h4", {}, `Objects (${marks.length})`), node("ul", { class: "facts-list" }, ...marks.map(row)),
       node("h4", {}, `Suggestions (${suggestions.length})`), node("ul", { class: "facts-list" }, ...suggestions.map((suggestion) => {
@@ -210,6 +214,14 @@ class AnnotateView {
         button("another object from here on", explained(() => work.edit({ edit: "split", object, frame, new: work.newId(work.categoryOf(object)) }, `split ${work.nameOf(object)}`)))] : []))];
   }
 
+  statementPanel() {
+    const { work, player } = this;
+    const write = explained((layers) => work.layers(layers));
+    this.form ??= statementForm(work, player, write);
+    this.form.fill();
+    return [this.form.element, ...statementsPanel(work.project, work.names, player, write)];
+  }
+
   doubtPanel() {
     const { work } = this;
     return [node("p", {}, button("next doubtful (d)", () => this.doubtful()), " ", button("looks right (y)", explained(() => this.looksRight()))),
@@ -229,6 +241,7 @@ class AnnotateView {
   // ---------------------------------------------------------------- steps
 
   async acceptFrame() {
+    await this.drawing.busy;
     const { frame } = this;
     const isKeyframe = this.work.project.asked.includes(frame);
     await this.work.acceptFrame(frame);
@@ -248,6 +261,7 @@ class AnnotateView {
   }
 
   async looksRight() {
+    if (this.doubts().every(({ frame }) => frame !== this.frame)) return;
     this.work.lookedAt.add(this.frame);
     await this.work.save();
     this.fillNext();

@@ -14,7 +14,7 @@ export class Annotation {
   }
 
   constructor(video) {
-    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), contacts: null, lookedAt: new Set(), history: [], seconds: 0, progress: { state: "none" }, changed: () => {}, told: () => {} });
+    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), contacts: null, lookedAt: new Set(), history: [], seconds: 0, running: "", changed: () => {}, told: () => {} });
     this.frameOf = remembering((frame) => ask("/api/project/frame", { video, frame }));
     let last = performance.now();
     for (const name of ["pointermove", "keydown"]) addEventListener(name, () => {
@@ -163,6 +163,8 @@ export class Annotation {
     this.seconds = 0;
     await send("/api/project/accept", { video: this.video, seconds: Math.round(10 * seconds) / 10, ...decisions });
     if (back) this.history.push({ text, back: () => this.accept(back, text) });
+    this.running = "starting";
+    this.told();
     say(`accepted: ${text}`);
     await this.reload();
     this.changed();
@@ -231,7 +233,7 @@ export class Annotation {
   }
 
   async run() {
-    this.progress = await send("/api/project/run", { video: this.video });
+    await send("/api/project/run", { video: this.video });
     this.follow();
   }
 
@@ -241,19 +243,19 @@ export class Annotation {
     this.following = true;
     try {
       for (;;) {
-        this.progress = await ask("/api/project/progress", { video: this.video });
-        const { state, stage, seconds, problem } = this.progress;
+        const { state, stage, seconds, problem } = await ask("/api/project/progress", { video: this.video });
         if (state === "failed") say(problem);
         if (state !== "running" && state !== "waiting") break;
-        this.told(`${state === "waiting" ? "waiting for its turn" : `making ${stage || "ready"}`}, ${Math.round(seconds)} s`);
+        this.running = `${state === "waiting" ? "waiting for its turn" : `making ${stage || "ready"}`}, ${Math.round(seconds)} s`;
+        this.told();
         await sleep(250);
       }
       await this.reload();
-      this.changed();
     } catch (error) {
       say(error.message);
-    } finally {
-      this.following = false;
     }
+    this.following = false;
+    this.running = "";
+    this.changed();
   }
 }

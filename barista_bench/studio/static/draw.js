@@ -23,9 +23,15 @@ export class Drawing {
     player.stage.on("pointerdown", (event) => this.press(player.pointer(), event.evt.button === 2 || event.evt.altKey));
     player.stage.on("pointermove", () => this.move(player.pointer()));
     player.stage.on("contextmenu", (event) => event.evt.preventDefault());
-    addEventListener("pointerup", this.lift = () => (this.element.isConnected ? this.release() : removeEventListener("pointerup", this.lift)));
+    addEventListener("pointerup", this.lift = () => {
+      if (this.element.isConnected) this.busy = this.release();
+      else removeEventListener("pointerup", this.lift);
+    });
     player.holder.addEventListener("keydown", (event) => this.key(event));
-    player.on("frame", () => this.cancel());
+    player.on("frame", (frame) => {
+      if (frame !== this.frame) this.cancel();
+      this.frame = frame;
+    });
     this.choose("select");
   }
 
@@ -108,7 +114,7 @@ export class Drawing {
       const { target } = this;
       await this.begun;
       this.start = null;
-      this.drawn(target.id, this.pixels());
+      await this.drawn(target.id, this.pixels());
       this.cancel();
     }
   }
@@ -170,7 +176,7 @@ export class Drawing {
     this.context.fill();
     const { id } = this.target;
     this.target = null;
-    this.drawn(id, this.pixels());
+    await this.drawn(id, this.pixels());
   }
 
   pixels() {

@@ -57,22 +57,22 @@ export function offeredRows({ layers, offered_layers: offered }, names) {
 /** All ranges of a row, accepted. */
 export const acceptedRow = (layers, { list, entry, ranges }) => ranges.reduce((all, range) => changedLayers(all, list, entry, null, range), layers);
 
-/** The panel of statements: those offered, and a form for one's own. `write(layers)` accepts. */
+/** What others propose; `write(layers)` accepts. */
 export function statementsPanel(project, names, player, write) {
   const rows = offeredRows(project, names);
   const list = node("ul", { class: "facts-list" }, ...rows.map((row) => node("li", {},
     button("accept", () => write(acceptedRow(project.layers, row)), { "aria-label": `accept ${row.text}` }), ` ${row.text} `,
     button(`frame ${row.ranges[0][0]}`, () => player.go(row.ranges[0][0])), node("small", {}, row.ranges.length > 1 ? ` and ${row.ranges.length - 1} more` : ""))));
-  return [ownStatement(project, names, player, write), node("h4", {}, `Proposed (${rows.length})`), list];
+  return [node("h4", {}, `Proposed (${rows.length})`), list];
 }
 
-function ownStatement(project, names, player, write) {
-  const { attributes, relations } = project.vocabulary;
+/** A form for a statement of one's own on the frame that is shown. It is made once: `fill()` takes the objects there are. */
+export function statementForm(work, player, write) {
+  const { attributes, relations } = work.project.vocabulary;
   const options = (pairs) => pairs.map(([value, text]) => node("option", { value }, text));
-  const objects = () => options([...names]);
   const kind = node("select", { "aria-label": "kind", change: () => shape() }, ...options(Object.keys(LISTS).map((name) => [name, name])));
   const name = node("input", { "aria-label": "name", required: true, maxlength: 200 });
-  const [source, target] = ["object", "other object"].map((label) => node("select", { "aria-label": label }, ...objects()));
+  const [source, target] = ["object", "other object"].map((label) => node("select", { "aria-label": label }));
   const said = node("select", { "aria-label": "what" });
   const shape = () => {
     const isNamed = kind.value === "activity" || kind.value === "step";
@@ -82,14 +82,22 @@ function ownStatement(project, names, player, write) {
     for (const [field, isShown] of [[name, isNamed], [source, !isNamed], [said, !isNamed], [target, kind.value === "relation"]]) field.hidden = !isShown;
   };
   shape();
-  return node("form", { class: "inline wrap", submit: explained(async (event) => {
+  const fill = () => {
+    for (const field of [source, target]) {
+      const { value } = field;
+      field.replaceChildren(...options([...work.names]));
+      if (work.names.has(value)) field.value = value;
+    }
+  };
+  const element = node("form", { class: "inline wrap", submit: explained(async (event) => {
     event.preventDefault();
     const [type, value] = JSON.parse(said.value || "[]");
     const start = player.frame;
     const range = [start, Math.min(player.count, start + Math.round(2 * player.facts.fps) || 1)];
     const entry = { activity: { name: name.value.trim() }, step: { name: name.value.trim() }, attribute: { object: source.value, type, value },
       relation: { source: source.value, target: target.value, type, value } }[kind.value];
-    await write(changedLayers(project.layers, LISTS[kind.value], entry, null, range));
+    await write(changedLayers(work.project.layers, LISTS[kind.value], entry, null, range));
     say(`from frame ${range[0]} to ${range[1] - 1}: drag its ends on the timeline`);
   }) }, kind, name, source, said, target, node("button", {}, "add here"));
+  return { element, fill };
 }

@@ -129,6 +129,8 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
         press(page, "Statements")
         page.get_by_label("name").fill("make coffee")
         press(page, "add here")
+        expect(page.locator("#status")).to_contain_text("drag its ends")
+        at_rest(page)
         bar = page.get_by_role("button", name=re.compile("^make coffee: "))
         bar.scroll_into_view_if_needed()
         before = bar.bounding_box()
@@ -139,21 +141,19 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
         page.mouse.move(before["x"] + 20, before["y"] + 5, steps=3)
         page.mouse.up()
         expect(page.locator("#status")).to_have_text("accepted: statements")
+        at_rest(page)
         page.get_by_label("kind").select_option("attribute")
         page.get_by_label("what", exact=True).select_option(label="state: full")
         press(page, "add here")
-        press(page, re.compile(r"Attributes \(1\)"))
         expect(page.get_by_role("button", name=re.compile("state: full: .*drag"))).to_be_attached()
-        if page.locator(".next .primary").count():
-            press(page, re.compile("Look at frame"))
-        while page.locator(".next .primary").count():
-            at_frame(page, doubtful(page))
+        at_rest(page)
+        look = page.get_by_role("button", name=re.compile("Look at frame"))
+        while look.count():
+            frame = doubtful(page)
+            look.click()
+            at_frame(page, frame)
             page.keyboard.press("y")
-            expect(
-                page.get_by_role(
-                    "button", name=f"Look at frame {page.locator('.player').get_attribute('data-frame')}", exact=True
-                )
-            ).to_have_count(0)
+            expect(page.get_by_role("button", name=f"Look at frame {frame}", exact=True)).to_have_count(0)
         command = page.locator(".next code").inner_text().split()
     assert command[:3] == ["barista-bench", "annotate", "export"]
     graphs = tmp_path / "graphs"

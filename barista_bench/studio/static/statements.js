@@ -83,8 +83,9 @@ export function statementForm(work, player, write) {
   };
   shape();
   const fill = () => {
-    for (const field of [source, target]) {
-      const { value } = field;
+    const [chosen] = player.selected;
+    for (const [field, preferred] of [[source, chosen], [target, null]]) {
+      const value = preferred ?? field.value;
       field.replaceChildren(...options([...work.names]));
       if (work.names.has(value)) field.value = value;
     }

@@ -38,6 +38,10 @@ export class Timeline {
 
   /** All layers; with objects chosen in the picture only what is said of them. */
   fill() {
+    if (this.held) {
+      this.isLate = true; // a bar that is being dragged stays
+      return;
+    }
     const { selected } = this.player;
     const shown = selected.size ? this.rows.filter(({ objects }) => !objects.length || objects.some((id) => selected.has(id))) : this.rows;
     const parts = Object.keys(LAYERS).flatMap((layer) => {
@@ -114,6 +118,7 @@ export class Timeline {
       const held = press.clientX - left < edge ? [1, 0] : left + width - press.clientX < edge ? [0, 1] : [1, 1];
       const across = made.parentElement.clientWidth;
       let changed = range;
+      this.held = true;
       made.setPointerCapture(press.pointerId);
       const move = (event) => {
         const by = Math.round(((event.clientX - press.clientX) / across) * this.player.count);
@@ -125,6 +130,9 @@ export class Timeline {
       made.addEventListener("pointermove", move);
       made.addEventListener("pointerup", () => {
         made.removeEventListener("pointermove", move);
+        this.held = false;
+        if (this.isLate) setTimeout(() => this.fill());
+        this.isLate = false;
         if (changed[0] !== range[0] || changed[1] !== range[1]) this.edit(row, range, changed);
       }, { once: true });
     });

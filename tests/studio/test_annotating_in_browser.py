@@ -10,19 +10,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from typer.testing import CliRunner
 
 from barista_bench.annotate.project import Project, open_project, start
-from barista_bench.annotate.records import AcceptedFile
+from barista_bench.annotate.records import AcceptedFile, SignalFile
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.masks import decode_mask
 from barista_bench.studio.workspace import open_workspace
-from tests.annotate.projects import VIDEO, annotated, only, started
+from tests.annotate.projects import VIDEO, annotated, only, started, with_models
 from tests.reporting.browser import Watched
 from tests.studio.serving import studio_at
 from tests.studio.test_annotating import second_annotator
@@ -225,6 +226,92 @@ def test_a_mask_is_drawn_without_a_mouse(chromium: Browser, small_kitchen: Path,
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
     assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == 200
+
+
+def test_contacts_are_made_and_removed_without_a_mouse(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    project = started(small_kitchen, tmp_path)
+    workspace = open_workspace([project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=70") as page:
+        at_frame(page, 70)
+        page.keyboard.press("[")
+        page.keyboard.press("Shift+ArrowRight")
+        at_frame(page, 100)
+        page.keyboard.press("]")
+        page.get_by_role("button", name=re.compile("frames 110 to 149")).focus()
+        page.keyboard.press("Delete")
+        press(page, "Accept 2 contacts")
+        expect(page.locator("#status")).to_have_text("accepted: contacts")
+        at_rest(page)
+        before = sorted(project.video(VIDEO).asked())
+        page.keyboard.press("u")
+        expect(page.locator("#status")).to_have_text("undone: contacts")
+        at_rest(page)
+    assert sorted(project.video(VIDEO).asked()) != before
+    confidence = project.video(VIDEO).read(SignalFile).confidence
+    assert [frame for frame, value in enumerate(confidence) if value] == [*range(20, 60), *range(110, 150)]
+
+
+def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path) -> None:
+    pytest.importorskip("transformers", reason="SAM is loaded through transformers")
+    from tests.annotate.sam_checkpoints import write_checkpoint
+
+    project = started(small_kitchen, tmp_path)
+    with_models(project, segmenter=write_checkpoint(tmp_path / "sam", "sam2"))
+    frame = min(project.video(VIDEO).asked())
+    workspace = open_workspace([project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address) as page:
+        at_frame(page, frame)
+        page.get_by_label("category of what is drawn next").fill("coffee cup")
+        press(page, "box")
+        drag(page, [(20, 20), (60, 60)])
+        expect(page.locator("#status")).to_have_text("accepted: prompt", timeout=60_000)
+        at_rest(page)
+        press(page, "points")
+        drag(page, [(30, 30), (40, 40)], press=False)
+        with page.expect_response("**/api/project/accept"):
+            page.keyboard.press("Enter")
+        at_rest(page)
+        expect(page.get_by_role("button", name="accept suggestion coffee cup (new) of prompted").first).to_be_visible()
+    prompts = project.video(VIDEO).prompts()
+    assert [(p.frame, p.category, bool(p.box), len(p.points)) for p in prompts] == [
+        (frame, "coffee cup", True, 0),
+        (frame, "coffee cup", False, 2),
+    ]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("route", [f"#/project/{VIDEO}", "#/agreement"])
+def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
+    chromium: Browser,
+    axe: str,
+    small_kitchen: Path,
+    tmp_path: Path,
+    out: Path,
+    scheme: Literal["light", "dark"],
+    route: str,
+) -> None:
+    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
+    assert not run_video(video.project.folder, VIDEO).problem
+    other = second_annotator(small_kitchen, tmp_path / "b", "bob")
+    workspace = open_workspace([video.project.folder], person="anna", out=out, compared=[other.folder])
+    with studio_at(workspace) as address, page_of(chromium, address, route) as page:
+        page.emulate_media(color_scheme=scheme)
+        expect(page.locator("tbody td, .facts-list .thing").first).to_be_visible()
+        page.evaluate(axe)
+        for panel in ("Frame", "Doubtful", "Statements", "Edits") if "project" in route else ("",):
+            if panel:
+                press(page, re.compile(panel))
+                expect(page.locator(".content > *").first).to_be_visible()
+                if panel == "Frame":
+                    page.locator(".facts-list .thing").first.click()
+                    press(page, "brush")
+            faults = page.evaluate(
+                "axe.run().then(found => found.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
+            )
+            assert [fault for fault in faults if fault[1] in ("serious", "critical")] == []
 
 
 def test_objects_are_renamed_split_merged_and_edits_undone(

@@ -34,7 +34,7 @@ class AnnotateView {
     this.drawing = new Drawing(player, { current: () => this.current(), drawn: explained((id, pixels) => this.drawn(id, pixels)),
       prompted: canAsk ? explained((prompt) => this.prompt(prompt)) : null });
     this.timeline = new Timeline(player, [], { edit: explained((...given) => this.editRange(...given)), take: explained((row, range) => this.takeRange(row, range)),
-      make: explained((row, range) => work.setContacts([...this.contacts(), range].sort((a, b) => a[0] - b[0]))) });
+      make: explained((row, range) => this.addContact(range)) });
     work.changed = () => this.refresh();
     work.told = () => this.fillNext();
     player.on("frame", () => this.fill());
@@ -73,21 +73,26 @@ class AnnotateView {
 
   async drawn(id, pixels) {
     const { width, height } = this.work.project;
-    const category = this.category.value.trim();
-    if (!id && !this.work.project.vocabulary.categories.includes(category)) {
-      this.category.focus();
-      await this.player.refresh();
-      throw new Error("Name the category first, one of the vocabulary, or choose an object.");
-    }
-    const target = id ?? this.work.addObject(category);
+    const target = id ?? this.work.addObject(this.newCategory());
     await this.work.setMask(this.frame, target, encoded(pixels, height, width));
     this.player.pick([(await this.work.marks(this.frame)).get(target).object]);
   }
 
+  newCategory() {
+    const category = this.category.value.trim();
+    if (this.work.project.vocabulary.categories.includes(category)) return category;
+    this.category.focus();
+    this.player.refresh();
+    throw new Error("Name the category first, one of the vocabulary, or choose an object.");
+  }
+
+  /** Ask the segmenter: its answer is a suggestion, of the chosen object or of a new one. */
   async prompt(prompt) {
-    const category = (await this.chosen())?.id ? this.work.categoryOf((await this.chosen()).id) : this.category.value.trim();
-    const { prompts } = await this.work.frameOf(this.frame);
-    await this.work.accept({ prompts: [...prompts, { frame: this.frame, category, ...prompt }] }, "prompt");
+    const { frame } = this;
+    const object = (await this.chosen())?.id;
+    const category = object ? this.work.categoryOf(object) : this.newCategory();
+    const { prompts } = await this.work.frameOf(frame);
+    await this.work.accept({ prompts: [...prompts, { frame, category, object, ...prompt }] }, "prompt");
   }
 
   async picked([object]) {
@@ -126,7 +131,7 @@ class AnnotateView {
       if (work.contacts) return [primary(`Accept ${work.contacts.length} contacts`, () => work.acceptContacts()), button("discard", explained(() => work.keepContacts(null)))];
       if (running) return [node("progress", { "aria-label": "work in the background" }), node("span", {}, running)];
       if (project.can_run) return [primary("Run what is due", () => work.run())];
-      if (!project.contacts && !project.asked.length && !project.accepted.length) return [node("span", {}, "First: on the timeline, drag over each stretch in which hands touch things.")];
+      if (!project.contacts && !project.asked.length && !project.accepted.length) return [node("span", {}, "First: on the timeline, drag over each stretch in which hands touch things (or [ on its first frame, ] on its last).")];
       if (keyframe !== null) return [primary(`Next keyframe: ${keyframe}`, () => this.player.go(keyframe)), node("span", {}, `${work.project.asked.length} keyframes; missing: ${project.missing}`)];
       if (doubts.length) return [primary(`Look at frame ${doubts[0].frame}`, () => this.doubtful()), node("span", {}, `${doubts.length} doubtful frames are left`)];
       return [node("span", {}, "Ready to export: "), node("code", {}, project.export)];
@@ -283,7 +288,24 @@ class AnnotateView {
       if (!(await this.drawing.finish()) && (this.work.whole.has(this.frame) || this.work.drafts.has(this.frame))) await this.acceptFrame();
     });
     return { ...this.player.keys(), ...this.drawing.keys(), n: () => this.keyframe(1), p: () => this.keyframe(-1), d: () => this.doubtful(), y: explained(() => this.looksRight()),
-      u: undo, o: () => this.newObject(), Enter: enter };
+      u: undo, o: () => this.newObject(), Enter: enter, "[": () => this.beginContact(), "]": explained(() => this.endContact()) };
+  }
+
+  /** Contacts without a mouse: from this frame ... */
+  beginContact() {
+    this.contactStart = this.frame;
+    say(`Hands touch things from frame ${this.frame}: go to the last such frame and press ]`);
+  }
+
+  /** ... to this one. */
+  async endContact() {
+    if (this.contactStart > this.frame) throw new Error("The contact would end before it begins.");
+    if (this.contactStart !== undefined) await this.addContact([this.contactStart, this.frame + 1]);
+    this.contactStart = undefined;
+  }
+
+  addContact(range) {
+    return this.work.setContacts([...this.contacts(), range].sort((a, b) => a[0] - b[0]));
   }
 
   // ---------------------------------------------------------------- timeline
@@ -310,7 +332,7 @@ class AnnotateView {
   }
 
   async takeRange(row, range) {
-    if (row.layer === "touch") await this.work.setContacts([...this.contacts(), range].sort((a, b) => a[0] - b[0]));
+    if (row.layer === "touch") await this.addContact(range);
     else await this.work.layers(changedLayers(this.work.project.layers, row.list, row.entry, null, range));
   }
 }

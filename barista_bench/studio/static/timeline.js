@@ -99,7 +99,9 @@ export class Timeline {
       }
     }, { class: row.offered ? "bar offered" : "bar", title, "aria-label": title, keydown: (event) => {
       const changed = { "[": [this.player.frame, end], "]": [start, this.player.frame + 1], Delete: null }[event.key];
-      if (row.editable && changed !== undefined && (!changed || changed[0] < changed[1])) this.edit(row, range, changed);
+      if (!row.editable || changed === undefined) return;
+      event.stopPropagation();
+      if (!changed || changed[0] < changed[1]) this.edit(row, range, changed);
     } });
     const place = ([from, to]) => {
       made.style.left = `${(100 * from) / count}%`;

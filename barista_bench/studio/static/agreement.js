@@ -16,7 +16,7 @@ export function agreementView(videos) {
         const { annotators, figures, keyframes } = await ask("/api/agreement", { video: id });
         heading.textContent = `${annotators.join(" and ")}. A frame leads to the lead's project, where masks and statements of both are suggestions.`;
         rows.append(node("tr", {}, node("th", {}, id), ...Object.keys(FIGURES).map((key) => node("td", { class: "number" }, figures[key] === null ? "–" : String(Number(figures[key].toFixed(3))))),
-          node("td", { class: "text" }, ...keyframes.slice(0, SHOWN).flatMap((keyframe) => [link(id, keyframe), " "]))));
+          node("td", { class: "text" }, ...keyframes.filter(({ iou }) => iou < 1).slice(0, SHOWN).flatMap((keyframe) => [link(id, keyframe), " "]))));
       } catch (error) {
         rows.append(node("tr", {}, node("th", {}, id), node("td", { colspan: Object.keys(FIGURES).length + 1, class: "warn" }, error.message)));
       }

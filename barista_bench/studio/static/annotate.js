@@ -179,9 +179,9 @@ class AnnotateView {
     return [node("p", {}, `Frame ${frame}, ${state}. `, ...accept, " ", ...discard),
       ...(chosen ? this.identity(chosen, new Set(marks.map(({ id }) => id))) : []),
       node("h4", {}, `Objects (${marks.length})`), node("ul", { class: "facts-list" }, ...marks.map(row)),
-      node("h4", {}, `Suggestions (${suggestions.length})`), node("ul", { class: "facts-list" }, ...suggestions.map((suggestion) => {
-        const name = `${work.nameOf(suggestion.object) ?? suggestion.category}${suggestion.object ? "" : " (new)"}`;
-        return node("li", {}, button(name, explained(() => this.take(suggestion)), { "aria-label": `accept suggestion ${name} of ${suggestion.origin}` }), node("small", {}, ` ${suggestion.origin}${suggestion.confidence === null ? "" : `, ${suggestion.confidence}`}`));
+      node("h4", {}, `Suggestions (${suggestions.length})`), node("ul", { class: "facts-list" }, ...suggestions.map((suggestion, number) => {
+        const name = suggestion.object ? work.names.get(suggestion.object) ?? suggestion.category : `${suggestion.category} (new)`;
+        return node("li", {}, button(name, explained(() => this.take(suggestion)), { pointerenter: () => this.player.stress(`suggestion ${number}`), "aria-label": `accept suggestion ${name} of ${suggestion.origin}` }), node("small", {}, ` ${suggestion.origin}${suggestion.confidence === null ? "" : `, ${suggestion.confidence}`}`));
       }))];
   }
 

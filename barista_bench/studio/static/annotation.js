@@ -56,12 +56,14 @@ export class Annotation {
     return marks;
   }
 
-  /** What the player draws; suggestions of objects that have no mask here are among it. */
+  /** What the player draws; of objects that have no mask here the first suggestion is among it. */
   async instances(frame) {
     const marks = await this.marks(frame);
     const { suggestions } = await this.frameOf(frame);
     const shown = [...marks.values()].map((mark) => ({ ...mark, name: this.nameOf(mark.object), box: boxOf(mark.mask) })).filter(({ box }) => box);
-    const offered = suggestions.map((suggestion, number) => ({ ...suggestion, number })).filter(({ object, mask }) => !(object && marks.has(object)) && !shown.some((mark) => mark.mask.counts === mask.counts))
+    const taken = new Set(marks.keys());
+    const isFree = ({ object, mask }) => (object ? !taken.has(object) && taken.add(object) : !shown.some((mark) => mark.mask.counts === mask.counts));
+    const offered = suggestions.map((suggestion, number) => ({ ...suggestion, number })).filter(isFree)
       .map(({ category, origin, mask, number }) => ({ object: `suggestion ${number}`, name: `${category}? (${origin})`, mask, box: boxOf(mask), offered: true }));
     return [...shown, ...offered];
   }

@@ -133,6 +133,12 @@ export class Player {
     }
   }
 
+  /** Stress what the pointer is at in a list, until something else is shown. */
+  stress(object) {
+    this.pointedAt = object;
+    this.redraw();
+  }
+
   /** Ask for what is drawn over the frame again. */
   async refresh() {
     this.overlay.forget();
@@ -140,7 +146,7 @@ export class Player {
   }
 
   show(frame, picture, instances) {
-    Object.assign(this, { frame, instances });
+    Object.assign(this, { frame, instances, pointedAt: null });
     this.picture.image(picture);
     this.pictureLayer.draw();
     this.redraw();
@@ -154,7 +160,7 @@ export class Player {
   /** Draw the overlay again. */
   redraw() {
     if (!this.instances) return;
-    const stressed = (object) => this.selected.has(object);
+    const stressed = (object) => this.selected.has(object) || object === this.pointedAt;
     const shown = this.shows.masks ? this.instances : [];
     const { canvas, at } = painted(shown, stressed);
     this.hit = at;

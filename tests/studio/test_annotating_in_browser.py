@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +30,7 @@ from tests.studio.test_annotating import second_annotator
 
 pytestmark = pytest.mark.full
 WIDTH, HEIGHT = 128, 72
+HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 @contextmanager
@@ -43,6 +44,7 @@ def page_of(chromium: Browser, address: str, route: str = f"#/project/{VIDEO}") 
         page.goto(address.partition("?")[0] + route)
         yield page
         assert not watched.console
+        assert not watched.dialogs
         assert {url.split("/")[2] for url in watched.requests if url.startswith("http")} == {address.split("/")[2]}
 
 
@@ -383,13 +385,14 @@ def test_a_review_that_is_killed_goes_on_with_nothing_lost(
         process.send_signal(signal.SIGKILL)
         process.wait()
     accepted = video.accepted()
-    with studio_process(video.project, tmp_path / "cache") as (_, address):
-        with page_of(chromium, address, f"#/project/{VIDEO}?frame={frame}") as page:
-            expect(page.locator("#status")).to_have_text("Your draft of 1 frames is here again.")
-            expect(page.locator(".next span")).to_have_text(f"{count - 2} doubtful frames are left")
-            press(page, f"Accept correction of frame {frame}")
-            expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
-            at_rest(page)
+    with ExitStack() as stack:
+        _, address = stack.enter_context(studio_process(video.project, tmp_path / "cache"))
+        page = stack.enter_context(page_of(chromium, address, f"#/project/{VIDEO}?frame={frame}"))
+        expect(page.locator("#status")).to_have_text("Your draft of 1 frames is here again.")
+        expect(page.locator(".next span")).to_have_text(f"{count - 2} doubtful frames are left")
+        press(page, f"Accept correction of frame {frame}")
+        expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
+        at_rest(page)
     added = [keyframe for keyframe in video.accepted().keyframes if keyframe not in accepted.keyframes]
     assert [(keyframe.frame, keyframe.complete, len(keyframe.masks)) for keyframe in added] == [(frame, False, 1)]
     (line,) = (line for line in video.tracks() if line.frame == frame)
@@ -401,7 +404,7 @@ def test_a_lead_decides_where_two_annotators_differ(
 ) -> None:
     lead = started(small_kitchen, tmp_path)
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
-    second = second_annotator(small_kitchen, tmp_path / "b", "bob", fewer=True)
+    second = second_annotator(small_kitchen, tmp_path / HOSTILE, "bob", fewer=True)
     workspace = open_workspace([lead.folder], person="lead", out=out, compared=[first.folder, second.folder])
     with studio_at(workspace) as address, page_of(chromium, address, "#/agreement") as page:
         row = page.locator("tbody tr")
@@ -410,13 +413,16 @@ def test_a_lead_decides_where_two_annotators_differ(
         row.get_by_role("link").first.click()
         at_frame(page, frame)
         drawn = {by: p.video(VIDEO).accepted().keyframes[0].masks for by, p in (("ann", first), ("bob", second))}
-        for origin in ("a/project", "b/project"):
-            offers = page.get_by_role("button", name=re.compile(f"accept suggestion .* of {origin[0]}.project"))
-            expect(offers).to_have_count(len(drawn["ann" if origin[0] == "a" else "bob"]))
+        offers = {
+            "ann": page.get_by_role("button", name=re.compile("^accept suggestion .* of a.project")),
+            "bob": page.get_by_role("button", name=re.compile("^accept suggestion .* of <img .*>.project")),
+        }
+        for by, masks in drawn.items():
+            expect(offers[by]).to_have_count(len(masks))
         for number in range(len(drawn["ann"])):
-            page.get_by_role("button", name=re.compile("accept suggestion .* of a.project")).nth(number).click()
+            offers["ann"].nth(number).click()
             expect(page.locator(".facts-list .thing")).to_have_count(number + 1)
-        page.get_by_role("button", name=re.compile("accept suggestion .* of b.project")).first.click()
+        offers["bob"].first.click()
         expect(page.locator(".facts-list .thing")).to_have_count(len(drawn["ann"]))
         press(page, f"Accept keyframe {frame}")
         expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")

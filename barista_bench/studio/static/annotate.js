@@ -39,11 +39,12 @@ class AnnotateView {
     work.told = () => this.fillNext();
     player.on("frame", () => this.fill());
     player.on("pick", explained((ids) => this.picked(ids)));
-    this.made = [node("div", { class: "heading" }, node("h2", {}, work.video), this.next), this.stages,
+    const moved = () => work.moved();
+    this.made = [node("div", { pointermove: moved, keydown: moved }, node("div", { class: "heading" }, node("h2", {}, work.video), this.next), this.stages,
       node("datalist", { id: "categories" }, ...vocabulary.categories.map((value) => node("option", { value }))),
       node("div", { class: "columns" }, node("div", {}, node("div", { class: "inline wrap" },
         button("new object", () => this.newObject(), { title: "what is drawn next is a new object (o)" }), node("label", {}, "of category ", this.category)), this.drawing.element, player.element),
-        node("section", { class: "side", "aria-label": "annotation" }, node("div", { class: "tabs" }, ...this.tabs), this.content)), this.timeline.element];
+        node("section", { class: "side", "aria-label": "annotation" }, node("div", { class: "tabs" }, ...this.tabs), this.content)), this.timeline.element)];
     this.fillTimeline();
     this.fillNext();
   }
@@ -132,7 +133,7 @@ class AnnotateView {
       if (running) return [node("progress", { "aria-label": "work in the background" }), node("span", {}, running)];
       if (project.can_run) return [primary("Run what is due", () => work.run())];
       if (!project.contacts && !project.asked.length && !project.accepted.length) return [node("span", {}, "First: on the timeline, drag over each stretch in which hands touch things (or [ on its first frame, ] on its last).")];
-      if (keyframe !== null) return [primary(`Next keyframe: ${keyframe}`, () => this.player.go(keyframe)), node("span", {}, `${work.project.asked.length} keyframes; missing: ${project.missing}`)];
+      if (keyframe !== null) return [primary(`Next keyframe: ${keyframe}`, () => this.player.go(keyframe)), node("span", {}, `missing: ${project.missing}`)];
       if (doubts.length) return [primary(`Look at frame ${doubts[0].frame}`, () => this.doubtful()), node("span", {}, `${doubts.length} doubtful frames are left`)];
       return [node("span", {}, "Ready to export: "), node("code", {}, project.export)];
     };

@@ -16,11 +16,14 @@ export class Annotation {
   constructor(video) {
     Object.assign(this, { video, drafts: new Map(), fresh: new Map(), contacts: null, lookedAt: new Set(), history: [], seconds: 0, running: "", changed: () => {}, told: () => {} });
     this.frameOf = remembering((frame) => ask("/api/project/frame", { video, frame }));
-    let last = performance.now();
-    for (const name of ["pointermove", "keydown"]) addEventListener(name, () => {
-      this.seconds += Math.min(IDLE, (performance.now() - last) / 1000);
-      last = performance.now();
-    });
+    this.movedAt = performance.now();
+  }
+
+  /** The person is at work: counts the seconds since the last move. */
+  moved() {
+    const now = performance.now();
+    this.seconds += Math.min(IDLE, (now - this.movedAt) / 1000);
+    this.movedAt = now;
   }
 
   async reload() {
@@ -162,8 +165,8 @@ export class Annotation {
   /** Hand in decisions. `back` undoes them: decisions again. */
   async accept(decisions, text, back) {
     const { seconds } = this;
-    this.seconds = 0;
     await send("/api/project/accept", { video: this.video, seconds: Math.round(10 * seconds) / 10, ...decisions });
+    this.seconds -= seconds;
     if (back) this.history.push({ text, back: () => this.accept(back, text) });
     this.running = "starting";
     this.told();
@@ -225,12 +228,13 @@ export class Annotation {
   }
 
   async undo() {
-    const last = this.history.pop();
+    const last = this.history.at(-1);
     if (!last) {
       say("Nothing of this session is left to undo.");
       return;
     }
     await last.back();
+    this.history.pop();
     say(`undone: ${last.text}`);
   }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -36,16 +36,20 @@ def run(project: Project, *, num_proc: int = 1) -> Iterator[VideoOutcome]:
         yield from map_in_processes(partial(run_video, project.folder), jobs, num_proc)
 
 
-def run_video(folder: Path, video_id: str) -> VideoOutcome:
-    """As `run`, of one video."""
+def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | None = None) -> VideoOutcome:
+    """As `run`, of one video.
+
+    Args:
+        starting: is told the name of each stage before it is made.
+    """
     project = open_project(folder)
     made: list[str] = []
     try:
         video = project.video(video_id)
-        made += _made(video, BEFORE_MASKS)
+        made += _made(video, BEFORE_MASKS, starting)
         missing = missing_masks(video)
         if not missing:
-            made += _made(video, AFTER_MASKS)
+            made += _made(video, AFTER_MASKS, starting)
     except (ConfigError, ModelError):
         raise
     except BaristaError as error:
@@ -53,9 +57,13 @@ def run_video(folder: Path, video_id: str) -> VideoOutcome:
     return VideoOutcome(video_id=video_id, made=made, missing=missing)
 
 
-def _made(video: VideoFiles, stages: Sequence[AnnotationStage]) -> Iterator[str]:
+def _made(
+    video: VideoFiles, stages: Sequence[AnnotationStage], starting: Callable[[str], object] | None
+) -> Iterator[str]:
     for stage in stages:
         if stage.state(video) in ("ready", "stale"):
+            if starting:
+                starting(stage.name)
             identity = stage.made_by(video)
             assert identity is not None
             video.folder.mkdir(exist_ok=True)

@@ -79,7 +79,12 @@ def tables(graph: VideoGraph) -> Json:
     """
     names = display_names(graph)
     objects = [
-        {"id": item.id, "category": item.category, "name": names[item.id], "ranges": _runs(graph.frames_of(index))}
+        {
+            "id": item.id,
+            "category": item.category,
+            "name": names[item.id],
+            "ranges": frame_ranges(graph.frames_of(index)),
+        }
         for index, item in enumerate(graph.objects)
     ]
     return {
@@ -105,7 +110,7 @@ def _rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]
     rows: dict[tuple[int, int, int], list[FrameRange]] = {}
     for position in range(len(table.start)):
         frames = graph.frames_with_boxes(table, position) if layer == "relation" else None
-        ranges = [(int(table.start[position]), int(table.end[position]))] if frames is None else _runs(frames)
+        ranges = [(int(table.start[position]), int(table.end[position]))] if frames is None else frame_ranges(frames)
         key = (int(table.source[position]), int(table.target[position]), int(table.label[position]))
         rows.setdefault(key, []).extend(ranges)
     for (source, target, label), ranges in rows.items():
@@ -196,10 +201,10 @@ def _asked(traced: Traced) -> Json:
     }
 
 
-def _runs(frames: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> list[FrameRange]:
+def frame_ranges(frames: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> list[FrameRange]:
     """Sorted frames as half-open ranges.
 
-    >>> _runs(np.array([3, 4, 5, 9], dtype=np.int32))
+    >>> frame_ranges(np.array([3, 4, 5, 9], dtype=np.int32))
     [(3, 6), (9, 10)]
     """
     if not len(frames):

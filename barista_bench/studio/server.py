@@ -125,6 +125,11 @@ class StudioApp:
             from barista_bench.studio.questions import Reviewing  # brings all that makes questions, a second of imports
 
             self.views += (Reviewing(workspace),)
+        if workspace.project is not None:
+            from barista_bench.studio.adjudicating import Adjudicating
+            from barista_bench.studio.annotating import Annotating
+
+            self.views += Annotating(workspace, workspace.project), Adjudicating(workspace, workspace.project)
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]

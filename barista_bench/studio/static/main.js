@@ -1,6 +1,8 @@
 // Which view the address names, its keys, and the way between views.
 import { ask, node, say, sleep } from "./page.js";
 import { answerView, rateView } from "./answer.js";
+import { agreementView } from "./agreement.js";
+import { annotateView } from "./annotate.js";
 import { address, exploreView, searchView } from "./explore.js";
 import { questionsView } from "./questions.js";
 
@@ -15,6 +17,7 @@ const TABS = [
   ["Questions", "#/questions", opened.reviews.length > 0],
   ["Answer", "#/answer", opened.datasets.length > 0],
   ["Rate", "#/rate", opened.rated > 0],
+  ["Agreement", "#/agreement", opened.compared.length > 0],
 ].filter(([, , isOpen]) => isOpen);
 
 function list(title, videos, link) {
@@ -61,6 +64,8 @@ const ROUTES = {
   questions: questionsView,
   answer: (_, query) => answerView(query),
   rate: rateView,
+  project: (video, query) => annotateView(video, query),
+  agreement: () => agreementView(projects),
 };
 
 let keys = {};

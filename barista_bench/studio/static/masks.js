@@ -62,6 +62,25 @@ export function encoded(pixels, height, width) {
   return { counts, size: [height, width] };
 }
 
+export const empty = ([height, width]) => encoded(new Uint8Array(height * width), height, width);
+
+/** Smallest [x, y, width, height] around a mask; null around none. */
+export function boxOf({ counts, size: [height] }) {
+  let [left, top, right, bottom] = [Infinity, Infinity, 0, 0];
+  let at = 0;
+  runsOf(counts).forEach((run, number) => {
+    if (number % 2 && run) {
+      const isTall = Math.floor(at / height) !== Math.floor((at + run - 1) / height);
+      left = Math.min(left, Math.floor(at / height));
+      right = Math.max(right, Math.floor((at + run - 1) / height) + 1);
+      top = Math.min(top, isTall ? 0 : at % height);
+      bottom = Math.max(bottom, isTall ? height : ((at + run - 1) % height) + 1);
+    }
+    at += run;
+  });
+  return right ? [left, top, right - left, bottom - top] : null;
+}
+
 /** A hue for each object, the same on every frame and in every view. */
 export function hue(id) {
   let hash = 7;
@@ -79,7 +98,7 @@ function channels(id) {
 }
 
 /**
- * Paint masks over each other, large ones first.
+ * Paint masks over each other, large ones first; those that are only offered are paler.
  * Returns the canvas and `at(x, y)`: the number of the instance at a pixel of the frame, or -1.
  */
 export function painted(instances, isStrong) {
@@ -100,7 +119,7 @@ export function painted(instances, isStrong) {
       at += run;
     });
   }
-  const colours = instances.map(({ object }) => ((isStrong(object) ? 190 : 90) << 24) | channels(object));
+  const colours = instances.map(({ object, offered }) => ((isStrong(object) ? 190 : offered ? 50 : 90) << 24) | channels(object));
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);

@@ -8,7 +8,7 @@ const KEPT = 60;
 /** Keeps the answers last asked for. */
 export function remembering(fetch) {
   const kept = new Map();
-  return (key) => {
+  const recall = (key) => {
     if (!kept.has(key)) {
       kept.set(key, fetch(key));
       kept.get(key).catch(() => kept.delete(key));
@@ -16,6 +16,8 @@ export function remembering(fetch) {
     }
     return kept.get(key);
   };
+  recall.forget = () => kept.clear();
+  return recall;
 }
 
 /** The number of the last frame that begins by `seconds`. */
@@ -141,8 +143,20 @@ export class Player {
     }
   }
 
+  /** Stress what the pointer is at in a list, until something else is shown. */
+  stress(object) {
+    this.pointedAt = object;
+    this.redraw();
+  }
+
+  /** Ask for what is drawn over the frame again. */
+  async refresh() {
+    this.overlay.forget();
+    if (this.frame >= 0) await this.go(this.frame);
+  }
+
   show(frame, picture, instances) {
-    Object.assign(this, { frame, instances });
+    Object.assign(this, { frame, instances, pointedAt: null });
     this.picture.image(picture);
     this.pictureLayer.draw();
     this.redraw();
@@ -156,19 +170,19 @@ export class Player {
   /** Draw the overlay again. */
   redraw() {
     if (!this.instances) return;
-    const stressed = (object) => this.selected.has(object);
+    const stressed = (object) => this.selected.has(object) || object === this.pointedAt;
     const shown = this.shows.masks ? this.instances : [];
     const { canvas, at } = painted(shown, stressed);
     this.hit = at;
     this.paint.image(canvas ?? undefined);
     this.maskLayer.batchDraw();
     this.boxLayer.destroyChildren();
-    for (const { object, name, box } of this.instances) {
-      if (!box || !(this.shows.boxes || stressed(object))) continue;
+    for (const { object, name, box, offered } of this.instances) {
+      if (!box || !(this.shows.boxes || offered || stressed(object))) continue;
       const [x, y, width, height] = box;
       const size = 13 / this.scale;
       this.boxLayer.add(
-        new Konva.Rect({ x, y, width, height, stroke: colour(object), strokeWidth: (stressed(object) ? 3 : 1.5) / this.scale }),
+        new Konva.Rect({ x, y, width, height, stroke: colour(object), strokeWidth: (stressed(object) ? 3 : 1.5) / this.scale, dash: offered ? [5 / this.scale, 4 / this.scale] : null }),
         new Konva.Text({ x: x + size / 4, y: Math.max(0, y - size * 1.2), text: name, fontSize: size, fill: "#fff", stroke: "#000", strokeWidth: 3 / this.scale, fillAfterStrokeEnabled: true }),
       );
     }

@@ -2,8 +2,8 @@
 import { button, node } from "./page.js";
 import { colour } from "./masks.js";
 
-const LAYERS = { activity: "Activities", step: "Process steps", contact: "Hands", relation: "Relations", attribute: "Attributes", object: "Objects in view" };
-const OPEN = ["activity", "step", "contact"];
+const LAYERS = { touch: "When hands touch things", keyframe: "Keyframes", activity: "Activities", step: "Process steps", contact: "Hands", relation: "Relations", attribute: "Attributes", object: "Objects in view" };
+const OPEN = ["touch", "keyframe", "activity", "step", "contact"];
 
 /** Rows of one layer on one line where none overlaps the other: activities, steps. */
 function joined(rows) {
@@ -16,10 +16,13 @@ function joined(rows) {
   return lanes;
 }
 
-/** `edit(row, range, changed)`: a bar was dragged by an end or as a whole; null where nothing can be changed. */
+/**
+ * `edit(row, range, changed)`: a bar of an `editable` row was dragged by an end or as a whole, or is to go (null).
+ * `take(row, range)`: a bar of an `offered` row was clicked. `make(row, range)`: a range was dragged in a row that `grows`.
+ */
 export class Timeline {
-  constructor(player, rows, { edit = null } = {}) {
-    Object.assign(this, { player, edit });
+  constructor(player, rows, { edit = null, take = null, make = null } = {}) {
+    Object.assign(this, { player, edit, take, make });
     this.closed = new Set(Object.keys(LAYERS).filter((layer) => !OPEN.includes(layer)));
     this.element = node("div", { class: "timeline" });
     this.cursor = node("div", { class: "cursor" });
@@ -35,6 +38,10 @@ export class Timeline {
 
   /** All layers; with objects chosen in the picture only what is said of them. */
   fill() {
+    if (this.held) {
+      this.isLate = true; // a bar that is being dragged stays
+      return;
+    }
     const { selected } = this.player;
     const shown = selected.size ? this.rows.filter(({ objects }) => !objects.length || objects.some((id) => selected.has(id))) : this.rows;
     const parts = Object.keys(LAYERS).flatMap((layer) => {
@@ -56,16 +63,24 @@ export class Timeline {
 
   lines(layer, rows) {
     if (layer === "activity" || layer === "step") {
-      return joined(rows).map((bars) => this.line("", bars.map((row) => this.bar(row, row.range, row.text))));
+      return joined(rows).map((bars) => this.line(bars[0], "", bars.map((row) => this.bar(row, row.range, row.text))));
     }
-    return rows.map((row) => this.line(row.text, row.ranges.map((range) => this.bar(row, range, ""))));
+    return rows.map((row) => this.line(row, row.text, row.ranges.map((range) => this.bar(row, range, ""))));
   }
 
-  line(label, bars) {
+  line(row, label, bars) {
+    const frameAt = (event) => Math.max(0, Math.min(this.player.count, Math.floor(((event.clientX - lane.getBoundingClientRect().left) / lane.clientWidth) * this.player.count)));
     const lane = node("div", { class: "lane", click: (event) => {
-      if (event.target !== lane) return;
-      this.player.go(Math.floor(((event.clientX - lane.getBoundingClientRect().left) / lane.clientWidth) * this.player.count));
+      if (event.target === lane) this.player.go(frameAt(event));
     } }, ...bars);
+    if (row.grows) lane.addEventListener("pointerdown", (press) => {
+      if (press.target !== lane) return;
+      lane.setPointerCapture(press.pointerId);
+      lane.addEventListener("pointerup", (event) => {
+        const [start, end] = [frameAt(press), frameAt(event)].sort((a, b) => a - b);
+        if (end > start) this.make(row, [start, end]);
+      }, { once: true });
+    });
     return node("div", { class: "line" }, node("span", { class: "label", title: label }, label), lane);
   }
 
@@ -73,21 +88,28 @@ export class Timeline {
     const [start, end] = range;
     const { count } = this.player;
     const seconds = (frame) => this.player.times[Math.min(frame, count - 1)].toFixed(1);
-    const title = `${row.text}: ${seconds(start)} to ${seconds(end)} s, frames ${start} to ${end - 1}`;
+    const hint = row.editable ? "; drag, or [ and ] for this frame as its start or end, Delete" : row.offered ? "; click to accept" : "";
+    const title = `${row.text}: ${seconds(start)} to ${seconds(end)} s, frames ${start} to ${end - 1}${hint}`;
     const made = button(text, () => {
       if (made.dataset.dragged) delete made.dataset.dragged;
+      else if (row.offered) this.take(row, range);
       else {
         this.player.go(start);
         if (row.objects.length) this.player.pick(row.objects);
       }
-    }, { class: "bar", title, "aria-label": title });
+    }, { class: row.offered ? "bar offered" : "bar", title, "aria-label": title, keydown: (event) => {
+      const changed = { "[": [this.player.frame, end], "]": [start, this.player.frame + 1], Delete: null }[event.key];
+      if (!row.editable || changed === undefined) return;
+      event.stopPropagation();
+      if (!changed || changed[0] < changed[1]) this.edit(row, range, changed);
+    } });
     const layOut = ([from, to]) => {
       made.style.left = `${(100 * from) / count}%`;
       made.style.width = `${(100 * (to - from)) / count}%`;
     };
     layOut(range);
     if (row.objects[0]) made.style.background = colour(row.objects.at(-1), 0.55);
-    if (this.edit) this.draggable(made, row, range, layOut);
+    if (row.editable) this.draggable(made, row, range, layOut);
     return made;
   }
 
@@ -98,6 +120,7 @@ export class Timeline {
       const held = press.clientX - left < edge ? [1, 0] : left + width - press.clientX < edge ? [0, 1] : [1, 1];
       const across = made.parentElement.clientWidth;
       let changed = range;
+      this.held = true;
       made.setPointerCapture(press.pointerId);
       const move = (event) => {
         const by = Math.round(((event.clientX - press.clientX) / across) * this.player.count);
@@ -109,6 +132,9 @@ export class Timeline {
       made.addEventListener("pointermove", move);
       made.addEventListener("pointerup", () => {
         made.removeEventListener("pointermove", move);
+        this.held = false;
+        if (this.isLate) setTimeout(() => this.fill());
+        this.isLate = false;
         if (changed[0] !== range[0] || changed[1] !== range[1]) this.edit(row, range, changed);
       }, { once: true });
     });

@@ -7,7 +7,7 @@ proposals are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -18,15 +18,7 @@ from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import LayerAttribute, LayerRelation, Layers
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.masks import Rle
-from barista_bench.studio.workspace import Json, Workspace
-
-
-class OfferedMask(NamedTuple):
-    """Another annotator's mask on a keyframe. `object` is the id that the lead would give to it."""
-
-    object: str
-    category: str
-    rle: Rle
+from barista_bench.studio.workspace import Json, View, Workspace
 
 
 class OtherAnnotator(NamedTuple):
@@ -36,14 +28,13 @@ class OtherAnnotator(NamedTuple):
     video: VideoFiles
     names: dict[str, str]
 
-    def masks(self) -> Iterator[tuple[int, OfferedMask]]:
-        """Frame and mask of all that is drawn."""
+    def masks(self) -> Iterator[tuple[int, str, str, Rle]]:
+        """Frame, the lead's id, category and mask of all that is drawn."""
         identities = self.video.identities()
         for keyframe in self.video.accepted().keyframes:
             for name, rle in identities.masks(keyframe).items():
                 if not is_empty(rle):
-                    offered = OfferedMask(self.names[name], identities.categories[name], rle)
-                    yield keyframe.frame, offered
+                    yield keyframe.frame, self.names[name], identities.categories[name], rle
 
     def layers(self) -> Layers:
         """Their layers under the lead's ids."""
@@ -98,19 +89,12 @@ def labels(projects: tuple[Project, ...]) -> list[str]:
     return [folder.name if is_told_apart else f"{folder.parent.name}/{folder.name}" for folder in folders]
 
 
-class Adjudicating:
+class Adjudicating(View):
     """How far annotators agree."""
 
     def __init__(self, workspace: Workspace, lead: Project) -> None:
         self._lead, self._compared = lead, workspace.compared
-
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {"/api/agreement": lambda query: self._agreement(query["video"])}
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {}
+        self.reads = {"/api/agreement": lambda query: self._agreement(query["video"])}
 
     def _agreement(self, video_id: str) -> Json:
         """Of one video: the figures, and its shared keyframes by mean mask IoU, lowest first."""

@@ -7,8 +7,7 @@ same format, kept whole in a file of the person's in the video's folder, so that
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from barista_bench.annotate.records import (
     Layers,
     LayersFile,
     LinksFile,
-    MaskPrompt,
     Name,
     ProjectRecord,
     PromptsFile,
@@ -48,9 +46,9 @@ from barista_bench.errors import DataError
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos
-from barista_bench.studio.exploring import FrameRange, frame_ranges
+from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
 from barista_bench.studio.project_writer import ProjectWriter
-from barista_bench.studio.workspace import Json, Workspace, whole_number
+from barista_bench.studio.workspace import Json, View, Workspace, whole_number
 
 _READ = (
     *(SignalFile, KeyframesFile, AcceptedFile, AcceptedLayersFile, LinksFile, SignedEdit),
@@ -77,8 +75,6 @@ class Decided:
     stamp: tuple[FileStamp, ...]
     keyframes: Mapping[int, AcceptedKeyframe]
     identities: Identities
-    asked: Mapping[int, int]
-    prompts: list[MaskPrompt]
     suggestions: Mapping[int, list[Json]]
     offered_layers: list[Json]
     offered_contacts: list[Json]
@@ -90,7 +86,7 @@ class Decided:
         return next((known for known in candidates if self.identities.of(known, frame) == name), name)
 
 
-class Annotating:
+class Annotating(View):
     """The project that was opened first."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:
@@ -99,24 +95,20 @@ class Annotating:
         self._tracks = TrackIndex()
         self._decided: dict[str, Decided] = {}
         self._lock = threading.Lock()
-
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {
+        self.reads = {
             "/api/project": lambda query: self._standing(self._video(query["video"])),
             "/api/project/frame": lambda query: self._frame(self._video(query["video"]), whole_number(query, "frame")),
-            "/api/project/progress": lambda query: self._writer.progress(self._video(query["video"]).video_id),
+            "/api/project/progress": lambda query: self._writer.progress(query["video"]),
         }
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {"/api/project/accept": self._accept, "/api/project/draft": self._keep, "/api/project/run": self._run}
+        self.writes = {
+            "/api/project/accept": self._accept,
+            "/api/project/draft": self._keep,
+            "/api/project/run": self._run,
+        }
 
     def _video(self, video_id: str) -> VideoFiles:
         """As project.json has it now, which people may edit meanwhile. Raises DataError."""
         return open_project(self._folder).video(video_id)
-
-    # ------------------------------------------------------------ what stands
 
     def _standing(self, video: VideoFiles) -> Json:
         """All of a video but its masks: decisions, stages, what to do next, and the person's draft."""
@@ -132,10 +124,10 @@ class Annotating:
             "can_run": any(waiting[: len(BEFORE_MASKS)]) or (not missing and any(waiting)),
             "contacts": _contacts(video) if is_signed else None,
             "offered_contacts": decided.offered_contacts,
-            "asked": sorted(decided.asked),
+            "asked": sorted(video.asked()),
             "accepted": [{"frame": k.frame, "complete": k.complete} for k in decided.keyframes.values()],
             "objects": _objects(decided.identities),
-            "edits": _edits(video.edits()),
+            "edits": video.edits(),
             "layers": video.accepted_layers(),
             "offered_layers": decided.offered_layers,
             "doubts": video.read(ReviewFile).frames if video.has(ReviewFile) else [],
@@ -168,7 +160,7 @@ class Annotating:
                 for name, mask in (track.masks.items() if track else ())
             ],
             "suggestions": decided.suggestions.get(number, []),
-            "prompts": [prompt for prompt in decided.prompts if prompt.frame == number],
+            "prompts": [prompt for prompt in video.prompts() if prompt.frame == number],
         }
 
     def _read(self, video: VideoFiles) -> Decided:
@@ -180,8 +172,6 @@ class Annotating:
                 known = self._decided[video.video_id] = _decided(video, other_annotators(video, compared), stamp)
             return known
 
-    # ------------------------------------------------------------ what people hand in
-
     def _accept(self, body: bytes) -> Json:
         """Decisions of the person who started the studio, whoever the body names."""
         decisions = decode_record(body, Decisions, "decisions")
@@ -192,7 +182,7 @@ class Annotating:
     def _run(self, body: bytes) -> Json:
         video = self._video(decode_record(body, _WhichVideo, "run").video)
         self._writer.start(video.video_id)
-        return self._writer.progress(video.video_id)
+        return {}
 
     def _keep(self, body: bytes) -> Json:
         draft = decode_record(body, Draft, "draft")
@@ -213,24 +203,19 @@ def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tup
     identities = video.identities()
     suggestions: dict[int, list[Json]] = {}
     for entry in video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []:
-        suggestions[entry.frame] = [
-            _suggestion(p.object, p.category, p.origin, p.rle, p.confidence) for p in entry.proposals
-        ]
+        suggestions[entry.frame] = [_suggestion(p.object, p.category, p.origin, p.rle) for p in entry.proposals]
     layers, contacts = list(_proposed(video)), []
     if video.has(SignalFile) and not (signal := video.read(SignalFile)).verified:
         contacts.append({"origin": signal.by, "ranges": _contacts(video)})
     for annotator in annotators:
-        for frame, mask in annotator.masks():
-            offered = _suggestion(mask.object, mask.category, annotator.origin, mask.rle)
-            suggestions.setdefault(frame, []).append(offered)
+        for frame, name, category, rle in annotator.masks():
+            suggestions.setdefault(frame, []).append(_suggestion(name, category, annotator.origin, rle))
         layers.append((annotator.origin, annotator.layers()))
         contacts.append({"origin": annotator.origin, "ranges": _contacts(annotator.video)})
     return Decided(
         stamp=stamp,
         keyframes={keyframe.frame: keyframe for keyframe in video.accepted().keyframes},
         identities=identities,
-        asked=video.asked(),
-        prompts=video.prompts(),
         suggestions=suggestions,
         offered_layers=[{"origin": origin, "layers": _of_known(said, identities)} for origin, said in layers],
         offered_contacts=contacts,
@@ -244,8 +229,8 @@ def _proposed(video: VideoFiles) -> Iterator[tuple[str, Layers]]:
         yield "model", video.read(DescribedFile).layers
 
 
-def _suggestion(name: str | None, category: str, origin: str, rle: Rle, confidence: float | None = None) -> Json:
-    return {"object": name, "category": category, "origin": origin, "confidence": confidence, "mask": rle}
+def _suggestion(name: str | None, category: str, origin: str, rle: Rle) -> Json:
+    return {"object": name, "category": category, "origin": origin, "mask": rle}
 
 
 def _contacts(video: VideoFiles) -> list[FrameRange]:
@@ -258,19 +243,8 @@ def _contacts(video: VideoFiles) -> list[FrameRange]:
 
 
 def _objects(identities: Identities) -> list[Json]:
-    """Id and name: the category, numbered where several have it."""
-    counts = Counter(identities.categories.values())
-    numbers: Counter[str] = Counter()
-    objects = []
-    for name, category in identities.categories.items():
-        numbers[category] += 1
-        shown = f"{category} {numbers[category]}" if counts[category] > 1 else category
-        objects.append({"id": name, "category": category, "name": shown})
-    return objects
-
-
-def _edits(edits: list[SignedEdit]) -> list[Json]:
-    return [{"line": line, "by": signed.by, "edit": signed.edit} for line, signed in enumerate(edits, start=1)]
+    categories, names = identities.categories, display_names(identities.categories)
+    return [{"id": item, "category": categories[item], "name": names[item]} for item in names]
 
 
 def _of_known(layers: Layers, identities: Identities) -> Layers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -13,62 +13,55 @@ from barista_bench.data.trace import Traced, explained_truth, trace
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.rating import runs_to_rate
-from barista_bench.studio.workspace import GRAPH, PROJECT, Json, Workspace, whole_number
+from barista_bench.studio.workspace import Json, View, Workspace, whole_number
 
-MAX_ROWS, MAX_NEAREST = 500, 5
+MAX_ROWS = 500
 """Of one video's answer to a search."""
 FrameRange: TypeAlias = tuple[int, int]
 
 
-class Exploring:
+class Exploring(View):
     """A release, and the examples that were made of it."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {
-            "/api/studio": lambda query: overview(self._workspace),
-            "/api/video": lambda query: tables(self._workspace.graph(query["video"])),
-            "/api/frame": lambda query: frame(self._workspace.graph(query["video"]), whole_number(query, "frame")),
-            "/api/search": lambda query: search(self._workspace.graph(query["video"]), query["text"]),
-            "/api/moment": lambda query: moment(self._workspace, query["video"], whole_number(query, "frame")),
+        self.reads = {
+            "/api/studio": lambda query: overview(workspace),
+            "/api/video": lambda query: tables(workspace.graph(query["video"])),
+            "/api/frame": lambda query: frame(workspace.graph(query["video"]), whole_number(query, "frame")),
+            "/api/search": lambda query: search(workspace.graph(query["video"]), query["text"]),
+            "/api/moment": lambda query: moment(workspace, query["video"], whole_number(query, "frame")),
         }
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {}
 
 
 def overview(workspace: Workspace) -> Json:
     """What is open, without reading a graph: 185 of them would take minutes."""
-    videos = [
-        {"kind": GRAPH, "id": video_id} for video_id in (workspace.release.video_ids if workspace.release else ())
-    ]
-    if workspace.project is not None:
-        videos += [{"kind": PROJECT, "id": video_id} for video_id in sorted(workspace.project.file.videos)]
+    release, project = workspace.release, workspace.project
     return {
         "person": workspace.person,
-        "videos": videos,
-        "problems": [str(problem) for problem in workspace.release.problems] if workspace.release else [],
-        "datasets": [folder.name for folder in workspace.datasets],
+        "graphs": list(release.video_ids) if release else [],
+        "projects": sorted(project.file.videos) if project else [],
+        "problems": [str(problem) for problem in release.problems] if release else [],
+        "datasets": len(workspace.datasets),
         "runs": len(workspace.runs),
         "rated": len(runs_to_rate(workspace)),
-        "reviews": [path.name for path in workspace.reviews],
-        "compared": [project.folder.name for project in workspace.compared],
+        "reviews": len(workspace.reviews),
+        "compared": len(workspace.compared),
     }
 
 
-def display_names(graph: VideoGraph) -> dict[str, str]:
-    """Object id to its category, numbered in the order of the file where there are several."""
-    counts = Counter(item.category for item in graph.objects)
+def display_names(categories: Mapping[str, str]) -> dict[str, str]:
+    """Object id to its category, numbered in the order given where there are several."""
+    counts = Counter(categories.values())
     numbers: Counter[str] = Counter()
     names = {}
-    for item in graph.objects:
-        numbers[item.category] += 1
-        names[item.id] = f"{item.category} {numbers[item.category]}" if counts[item.category] > 1 else item.category
+    for object_id, category in categories.items():
+        numbers[category] += 1
+        names[object_id] = f"{category} {numbers[category]}" if counts[category] > 1 else category
     return names
+
+
+def _names(graph: VideoGraph) -> dict[str, str]:
+    return display_names({item.id: item.category for item in graph.objects})
 
 
 def tables(graph: VideoGraph) -> Json:
@@ -77,19 +70,12 @@ def tables(graph: VideoGraph) -> Json:
     A row is {layer, text, objects, ranges}, ranges half-open in frames; a relation's are those on which both its ends
     have a box, as `VideoGraph.relations` has it.
     """
-    names = display_names(graph)
-    objects = [
-        {
-            "id": item.id,
-            "category": item.category,
-            "name": names[item.id],
-            "ranges": frame_ranges(graph.frames_of(index)),
-        }
-        for index, item in enumerate(graph.objects)
-    ]
+    names = _names(graph)
     return {
-        "objects": objects,
-        "frames": graph.frame_count,
+        "objects": [
+            {"id": item.id, "name": names[item.id], "ranges": frame_ranges(graph.frames_of(index))}
+            for index, item in enumerate(graph.objects)
+        ],
         "rows": [
             *_segments("activity", graph.activities()),
             *_segments("step", graph.steps()),
@@ -117,14 +103,11 @@ def _rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]
         kind, value = table.labels[label]
         ends = [graph.objects[index] for index in (source, target) if index >= 0]
         parts = [names[ends[0].id], *((value, names[ends[1].id]) if len(ends) == 2 else (f"{kind}:", value))]
-        side = HANDS.get(ends[0].category.casefold()) if kind == HAND_RELATION else None
+        is_contact = kind == HAND_RELATION and ends[0].category.casefold() in HANDS
         if ranges:
             yield {
-                "layer": "contact" if side else layer,
+                "layer": "contact" if is_contact else layer,
                 "text": " ".join(parts),
-                "side": side,
-                "kind": kind,
-                "value": value,
                 "objects": [item.id for item in ends],
                 "ranges": sorted(ranges),
             }
@@ -138,7 +121,7 @@ def frame(graph: VideoGraph, number: int) -> Json:
     """
     if number >= graph.frame_count:
         raise DataError(f"{graph.video_id}: no frame {number}. Remedy: it has {graph.frame_count}, counted from 0")
-    names = display_names(graph)
+    names = _names(graph)
     instances = graph.instances(number)
     shown = []
     for item, rle in zip(instances, graph.rles(instances), strict=True):
@@ -158,23 +141,18 @@ def frame(graph: VideoGraph, number: int) -> Json:
 
 
 def search(graph: VideoGraph, text: str) -> Json:
-    """The moments of a video at which something holds, as rows of `tables`, best first.
+    """The moments of a video at which something holds, as rows of `tables`, best first; `more` were left out.
 
     Words are compared without their endings ("hold", "holds"). Rows have all words asked for, those with the words in
-    the order asked first: "left hand holds pitcher". Where there is none, `nearest` has those with most of the words.
+    the order asked first: "left hand holds pitcher".
     """
     words = content_words(text)
     if not words:
         raise DataError("nothing to search for. Remedy: say what holds, such as: left hand holds pitcher")
-    scored = []
-    for row in tables(graph)["rows"]:
-        said = content_words(row["text"])
-        scored.append((len(set(words) & set(said)), _in_order(words, said), row))
-    scored.sort(key=lambda entry: entry[:2], reverse=True)
-    full = [row for count, _, row in scored if count == len(set(words))]
-    nearest = [row for count, _, row in scored if count and count == scored[0][0]] if not full else []
-    rows = full[:MAX_ROWS]
-    return {"video": graph.video_id, "rows": rows, "more": len(full) - len(rows), "nearest": nearest[:MAX_NEAREST]}
+    said = [(content_words(row["text"]), row) for row in tables(graph)["rows"]]
+    rows = [(_in_order(words, spoken), row) for spoken, row in said if set(words) <= set(spoken)]
+    rows.sort(key=lambda entry: not entry[0])
+    return {"rows": [row for _, row in rows[:MAX_ROWS]], "more": max(0, len(rows) - MAX_ROWS)}
 
 
 def _in_order(words: list[str], said: list[str]) -> bool:
@@ -191,7 +169,6 @@ def moment(workspace: Workspace, video_id: str, number: int) -> Json:
 def _asked(traced: Traced) -> Json:
     example = traced.example
     return {
-        "benchmark": example.benchmark,
         "task": example.task,
         "id": example.example_id,
         "label": example.label,

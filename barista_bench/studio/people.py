@@ -10,7 +10,7 @@ import base64
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,7 +34,7 @@ from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sampl
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, sample_digest
 from barista_bench.studio.footage import jpeg
-from barista_bench.studio.workspace import Json, Workspace, sent_as
+from barista_bench.studio.workspace import Json, View, Workspace, sent_as
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class DrawnQuestion:
         return sample_digest(self.key, self.asked.fingerprint, self.example.example_id, 0)
 
 
-class Answering:
+class Answering(View):
     """The opened datasets as questions to one person. The page gets what a model gets, and no truth."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -105,14 +105,7 @@ class Answering:
         self._draws: dict[int, list[DrawnQuestion]] = {}
         self._claimed: set[Path] = set()
         self._unreadable: dict[str, str] = {}
-
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {}
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {
+        self.writes = {
             "/api/people/next": lambda body: self.next(sent_as(NextQuestion, body).number),
             "/api/people/answer": lambda body: self.answer(sent_as(PersonAnswer, body)),
         }
@@ -136,7 +129,7 @@ class Answering:
             else:
                 asked = {}
             done = len(drawn) - len(waiting)
-            state = {"done": done, "total": len(drawn), "folder": str(self._workspace.out / self._workspace.person)}
+            state = {"done": done, "total": len(drawn), "kept": str(self._workspace.out / self._workspace.person)}
             return {**asked, **state, "problems": list(self._unreadable.values())}
 
     def answer(self, given: PersonAnswer) -> Json:

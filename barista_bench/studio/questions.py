@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -19,11 +19,10 @@ from barista_bench.generate.review import (
     ReviewedItem,
     Text,
     read_review,
-    retention,
     review_bytes,
     verdict_problem,
 )
-from barista_bench.studio.workspace import GRAPH, Json, Workspace, sent_as
+from barista_bench.studio.workspace import GRAPH, Json, View, Workspace, sent_as
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,25 +46,18 @@ class ItemMoment(msgspec.Struct, frozen=True):
     objects: tuple[str, ...]
 
 
-class Reviewing:
+class Reviewing(View):
     """The opened review files. Every verdict is in its file before the page hears of it."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = threading.Lock()
+        self.reads = {"/api/review": lambda query: {"items": list(self._items())}}
+        self.writes = {"/api/review/verdict": lambda body: self._decide(sent_as(ItemVerdict, body))}
 
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {"/api/review": lambda query: self.items()}
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {"/api/review/verdict": lambda body: self.decide(sent_as(ItemVerdict, body))}
-
-    def items(self) -> Json:
-        """All items in the order of their files, what was decided, and what became of each subtask."""
+    def _items(self) -> Iterator[Json]:
+        """All items in the order of their files."""
         release = self._workspace.release
-        items = []
         for number, path in enumerate(self._workspace.reviews):
             moments: dict[str, dict[str, ItemMoment]] = {}
             for row in read_review(path).values():
@@ -73,20 +65,16 @@ class Reviewing:
                 if family not in moments:
                     moments[family] = _moments(path.parent, family)
                 moment = moments[family].get(item_id)
-                is_known = moment is not None and moment.video_id == row.video_id
-                items.append(
-                    {
-                        **msgspec.to_builtins(row),
-                        "file": number,
-                        "moment": moment if is_known else None,
-                        "kind": GRAPH if release is not None and row.video_id in release else None,
-                        "revisable": _is_revisable(family),
-                    }
-                )
-        return {"items": items, **self._summary()}
+                yield {
+                    **msgspec.to_builtins(row),
+                    "file": number,
+                    "moment": moment if moment is not None and moment.video_id == row.video_id else None,
+                    "kind": GRAPH if release is not None and row.video_id in release else None,
+                    "revisable": _is_revisable(family),
+                }
 
-    def decide(self, verdict: ItemVerdict) -> Json:
-        """Write one verdict into its file, which is replaced whole. Returns the item, and the tables anew.
+    def _decide(self, verdict: ItemVerdict) -> Json:
+        """Write one verdict into its file, which is replaced whole. Returns the item.
 
         Raises:
             DataError: there is no such item, or the verdict lacks a reason or changes what it may not.
@@ -102,19 +90,7 @@ class Reviewing:
             rows[verdict.item] = decided = _decided(rows[verdict.item], verdict, self._workspace.person)
             with replacing(path, durable=True) as partial:
                 partial.write_bytes(review_bytes(rows.values()))
-        return {"item": msgspec.to_builtins(decided), **self._summary()}
-
-    def _summary(self) -> Json:
-        """Retention by subtask, and the reasons given so far, the most frequent first."""
-        tables = [row for path in self._workspace.reviews for row in retention(read_review(path).values(), {})]
-        reasons: dict[str, int] = {}
-        for table in tables:
-            for reason, count in table.reasons.items():
-                reasons[reason] = reasons.get(reason, 0) + count
-        return {
-            "retention": [{**msgspec.to_builtins(table), "rate": table.rate} for table in tables],
-            "reasons": sorted(reasons, key=lambda reason: (-reasons[reason], reason)),
-        }
+        return msgspec.to_builtins(decided)
 
 
 def _decided(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedItem:

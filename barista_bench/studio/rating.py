@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,12 +21,9 @@ from barista_bench.judging.human import Rating, read_ratings
 from barista_bench.judging.rubric import TOP_SCORE, Rubric, load_rubric
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
-from barista_bench.studio.workspace import Json, Workspace, sent_as
+from barista_bench.studio.workspace import Json, View, Workspace, sent_as
 
 log = logging.getLogger(__name__)
-
-RatedAnswer = tuple[str, str, int]
-"""Model, example id and run."""
 
 
 class SentRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,12 +35,12 @@ class SentRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class AnswerToRate:
-    """One distinct answer, and all that gave it."""
+    """One distinct answer, and the model, example id and run of all that gave it."""
 
     token: str
     shown: Judged
     rubric: Rubric
-    given_by: list[RatedAnswer]
+    given_by: list[tuple[str, str, int]]
 
 
 def runs_to_rate(workspace: Workspace) -> list[Path]:
@@ -51,29 +48,19 @@ def runs_to_rate(workspace: Workspace) -> list[Path]:
     return [folder for folder in workspace.runs if _rubric(folder) is not None]
 
 
-class RatingAnswers:
+class RatingAnswers(View):
     """The distinct answers of the opened runs, in an order that is the person's own."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._file = workspace.out / f"ratings-{workspace.person}.jsonl"
         self._lock = threading.Lock()
         self._answers: list[AnswerToRate] | None = None
         self._problems: list[str] = []
+        self.reads = {"/api/rating": lambda query: self._next()}
+        self.writes = {"/api/rating/scores": lambda body: self._rate(sent_as(SentRating, body))}
 
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {"/api/rating": lambda query: self.next()}
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {"/api/rating/scores": lambda body: self.rate(sent_as(SentRating, body))}
-
-    @property
-    def file(self) -> Path:
-        """Where the ratings go."""
-        return self._workspace.out / f"ratings-{self._workspace.person}.jsonl"
-
-    def next(self) -> Json:
+    def _next(self) -> Json:
         """What a judge is shown of the next answer, and neither whose it is nor what others gave it.
 
         Raises:
@@ -82,10 +69,10 @@ class RatingAnswers:
         with self._lock:
             answers, rated = self._opened(), _keys(self._ratings())
             waiting = [answer for answer in answers if not _rows(answer) <= rated]
-            state = {"done": len(answers) - len(waiting), "total": len(answers), "file": str(self.file)}
+            state = {"done": len(answers) - len(waiting), "total": len(answers), "kept": str(self._file)}
             return {**(_shown(waiting[0]) if waiting else {}), **state, "problems": self._problems}
 
-    def rate(self, sent: SentRating) -> Json:
+    def _rate(self, sent: SentRating) -> Json:
         """Add the scores of one answer to the file, which is replaced whole; the next answer.
 
         Raises:
@@ -98,16 +85,15 @@ class RatingAnswers:
             if set(sent.scores) != set(answer.rubric.names):
                 raise DataError(f"scores are wanted for {', '.join(answer.rubric.names)}. Remedy: give one for each")
             ratings = self._ratings()
-            rated = _keys(ratings)
-            for model, example_id, run, criterion in sorted(_rows(answer) - rated):
+            for model, example_id, run, criterion in sorted(_rows(answer) - _keys(ratings)):
                 ratings.append(Rating(example_id, criterion, sent.scores[criterion], model, run))
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(self.file, durable=True) as partial:
-                partial.write_bytes(b"".join(msgspec.json.encode(rating) + b"\n" for rating in ratings))
-        return self.next()
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(self._file, durable=True) as partial:
+                partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
+        return self._next()
 
     def _ratings(self) -> list[Rating]:
-        return read_ratings(self.file) if self.file.exists() else []
+        return read_ratings(self._file) if self._file.exists() else []
 
     def _opened(self) -> list[AnswerToRate]:
         if self._answers is None:

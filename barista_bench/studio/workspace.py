@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from cachetools import LRUCache
 
 from barista_bench.api import run_folders
 from barista_bench.core.task import Example
@@ -30,18 +30,13 @@ GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
 
-class View(Protocol):
+class View:
     """A part of the studio: what the page may ask for, and what it may hand in, by path."""
 
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        """Takes the address's query. KeyError: a part of it is missing."""
-        ...
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        """Takes the body."""
-        ...
+    reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
+    """Take the address's query. KeyError: a part of it is missing."""
+    writes: Mapping[str, Callable[[bytes], Json]] = {}
+    """Take the body."""
 
 
 @dataclass
@@ -62,7 +57,6 @@ class Workspace:
     runs: tuple[Path, ...] = ()
     reviews: tuple[Path, ...] = ()
     _graphs: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _examples: LRUCache[Path, dict[str, list[Example]]] = field(default_factory=lambda: LRUCache(4), repr=False)
 
     def graph(self, video_id: str) -> VideoGraph:
         """Raises DataError for a video that is not there, or cannot be read."""
@@ -84,15 +78,8 @@ class Workspace:
         by_task: dict[str, list[Example]] = {}
         with self._graphs:
             for folder in self.datasets:
-                if folder not in self._examples:
-                    self._examples[folder] = _examples_of(folder)
-                by_task |= self._examples[folder]
+                by_task |= _examples_of(folder)
         return by_task
-
-    def all_examples(self) -> Iterator[Example]:
-        """Those of the open datasets."""
-        for examples in self.examples().values():
-            yield from examples
 
 
 def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: Sequence[Path] = ()) -> Workspace:
@@ -119,7 +106,7 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
     for folder in workspace.datasets if workspace.release is None else ():
         root = recorded_root(folder)
         if root is not None and workspace.release is None:
-            with _optional():
+            with suppress(DataError):  # the studio then says that the videos are missing
                 workspace.release = SceneGraph(root)
     return workspace
 
@@ -160,15 +147,7 @@ def _follow_run(workspace: Workspace, folder: Path) -> None:
         workspace.datasets = (*workspace.datasets, dataset)
 
 
-@contextmanager
-def _optional() -> Iterator[None]:
-    """What is not there is not opened: the studio then says that the videos are missing."""
-    try:
-        yield
-    except DataError:
-        return
-
-
+@lru_cache(4)
 def _examples_of(folder: Path) -> dict[str, list[Example]]:
     from barista_bench.data.frozen import read_frozen
 

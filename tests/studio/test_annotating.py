@@ -73,7 +73,7 @@ def test_a_decision_of_the_page_is_the_persons_who_started_the_studio(project: P
     keyframe = {"frame": frame, "masks": {"cup-1": rectangle(project, 8)}}
     body = {"video": VIDEO, "by": "mallory", "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe], "seconds": 3}
     assert anna.json("/api/project/accept", body) == {"files": ["accepted.json"]}
-    assert at_rest(anna)["made"] == ["proposals"]
+    assert not at_rest(anna)["problem"]
     accepted = open_project(project.folder).video(VIDEO).accepted()
     assert {mask.by for entry in accepted.keyframes for mask in entry.masks.values()} == {"anna"}
     shown = anna.json(f"/api/project/frame?video={VIDEO}&frame={frame}")

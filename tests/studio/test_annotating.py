@@ -96,7 +96,7 @@ def test_a_draft_is_kept_for_its_person_until_it_is_replaced(project: Project, a
     keyframe = {"frame": 5, "complete": False, "masks": {"cup-1": rectangle(project, 8)}}
     decisions = {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]}
     anna.json("/api/project/draft", {"decisions": decisions, "looked_at": [3], "by": "mallory"})
-    with studio_at(open_workspace([project.folder], person="../ben", out=out)) as address:
+    with studio_at(open_workspace([project.folder], person="ben", out=out)) as address:
         assert standing(Visitor(address))["draft"] is None
         Visitor(address).json("/api/project/draft", {"decisions": {"video": VIDEO}})
     with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:

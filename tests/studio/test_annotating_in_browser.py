@@ -145,7 +145,6 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
         page.mouse.up()
         expect(page.locator("#status")).to_have_text("accepted: statements")
         at_rest(page)
-        page.get_by_label("kind").select_option("attribute")
         page.get_by_label("what", exact=True).select_option(label="state: full")
         press(page, "add here")
         expect(page.get_by_role("button", name=re.compile("state: full: .*drag"))).to_be_attached()
@@ -197,7 +196,7 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
         at_rest(page)
         erased = area(project.video(VIDEO).accepted(), frame, "coffee_cup-1")
         assert 600 < erased < 900
-        page.keyboard.press("p")
+        page.get_by_role("button", name=re.compile(f"^annotated: .*frames {frame} to")).click()
         at_frame(page, frame)
         expect(page.locator(".thing[aria-pressed=true]")).to_have_text("coffee cup")
         press(page, "brush")
@@ -211,25 +210,6 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
         assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == erased
 
 
-def test_a_mask_is_drawn_without_a_mouse(chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path) -> None:
-    project = started(small_kitchen, tmp_path)
-    frame = min(project.video(VIDEO).asked())
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
-        at_frame(page, frame)
-        page.keyboard.press("o")
-        page.keyboard.type("coffee cup")
-        page.get_by_role("button", name="new object").focus()
-        page.keyboard.press("b")
-        page.get_by_role("application").focus()
-        for key in ("Space", *["Shift+ArrowRight"] * 2, "Shift+ArrowDown", "Space"):
-            page.keyboard.press(key)
-        expect(page.locator(".thing", has_text="coffee cup")).to_be_visible()
-        page.keyboard.press("Enter")
-        expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
-    assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == 200
-
-
 def test_contacts_are_made_and_removed_without_a_mouse(
     chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
 ) -> None:
@@ -237,10 +217,11 @@ def test_contacts_are_made_and_removed_without_a_mouse(
     workspace = open_workspace([project.folder], person="anna", out=out)
     with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=70") as page:
         at_frame(page, 70)
+        press(page, "Statements")
+        page.get_by_label("what", exact=True).select_option(label="hands touch things")
+        press(page, "add here")
+        page.get_by_role("button", name=re.compile("frames 70 to 129")).focus()
         page.keyboard.press("[")
-        page.keyboard.press("Shift+ArrowRight")
-        at_frame(page, 100)
-        page.keyboard.press("]")
         page.get_by_role("button", name=re.compile("frames 110 to 149")).focus()
         page.keyboard.press("Delete")
         press(page, "Accept 2 contacts")

@@ -126,12 +126,11 @@ def test_a_search_leads_to_every_moment_and_marks_its_objects(explored: Watched)
     expect(page.locator(".thing[aria-pressed=true]").first).to_be_visible()
 
 
-def test_a_search_without_a_match_shows_what_is_nearest(explored: Watched) -> None:
+def test_a_search_without_a_match_says_so(explored: Watched) -> None:
     page = explored.page
     page.get_by_role("searchbox").fill("left hand holds giraffe")
     page.get_by_role("button", name="search").click()
     expect(page.locator(".results")).to_contain_text("0 moments")
-    expect(page.locator(".results .moments li").first).to_contain_text("left hand holds")
 
 
 def test_bars_of_the_timeline_and_objects_of_the_picture_are_clicked(explored: Watched) -> None:

@@ -8,18 +8,18 @@ export function agreementView(videos) {
   const rows = node("tbody");
   const link = (video, { frame, iou }) => node("a", { href: `#/project/${encodeURIComponent(video)}?${new URLSearchParams({ frame })}` }, `frame ${frame} (${iou.toFixed(2)})`);
   const heading = node("p", { class: "note" });
+  const cells = async (video) => {
+    const { annotators, figures, keyframes } = await ask("/api/agreement", { video });
+    heading.textContent = `${annotators.join(" and ")}. A frame leads to the lead's project, where masks and statements of both are suggestions.`;
+    return [...Object.keys(FIGURES).map((key) => node("td", { class: "number" }, figures[key] === null ? "–" : String(Number(figures[key].toFixed(3))))),
+      node("td", { class: "text" }, ...keyframes.filter(({ iou }) => iou < 1).slice(0, SHOWN).flatMap((keyframe) => [link(video, keyframe), " "]))];
+  };
   return { made: [node("h2", {}, "Agreement"), heading, node("div", { class: "scroll" }, node("table", {}, node("thead", {}, node("tr", {}, node("th", {}, "video"),
     ...Object.values(FIGURES).map((title) => node("th", { class: "number" }, title)), node("th", {}, "they differ most on (mask IoU)"))), rows))],
   started: async () => {
-    for (const { id } of videos) {
-      try {
-        const { annotators, figures, keyframes } = await ask("/api/agreement", { video: id });
-        heading.textContent = `${annotators.join(" and ")}. A frame leads to the lead's project, where masks and statements of both are suggestions.`;
-        rows.append(node("tr", {}, node("th", {}, id), ...Object.keys(FIGURES).map((key) => node("td", { class: "number" }, figures[key] === null ? "–" : String(Number(figures[key].toFixed(3))))),
-          node("td", { class: "text" }, ...keyframes.filter(({ iou }) => iou < 1).slice(0, SHOWN).flatMap((keyframe) => [link(id, keyframe), " "]))));
-      } catch (error) {
-        rows.append(node("tr", {}, node("th", {}, id), node("td", { colspan: Object.keys(FIGURES).length + 1, class: "warn" }, error.message)));
-      }
+    for (const video of videos) {
+      const problem = (error) => [node("td", { colspan: Object.keys(FIGURES).length + 1, class: "warn" }, error.message)];
+      rows.append(node("tr", {}, node("th", {}, video), ...await cells(video).catch(problem)));
     }
     say(`${videos.length} videos compared`);
   } };

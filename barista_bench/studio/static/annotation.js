@@ -1,9 +1,7 @@
 // One video of a project: what stands on the server, what is drawn and not accepted yet (kept there as a draft), and undo.
-import { ask, say, send, sleep } from "./page.js";
+import { ask, finished, say, send } from "./page.js";
 import { boxOf, empty } from "./masks.js";
 import { remembering } from "./player.js";
-
-const IDLE = 30; // seconds without a move that count as work
 
 export class Annotation {
   static async open(video) {
@@ -14,16 +12,9 @@ export class Annotation {
   }
 
   constructor(video) {
-    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), contacts: null, lookedAt: new Set(), history: [], seconds: 0, running: "", changed: () => {}, told: () => {} });
+    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), contacts: null, lookedAt: new Set(), history: [], running: "", changed: () => {}, told: () => {} });
     this.frameOf = remembering((frame) => ask("/api/project/frame", { video, frame }));
-    this.movedAt = performance.now();
-  }
-
-  /** The person is at work: counts the seconds since the last move. */
-  moved() {
-    const now = performance.now();
-    this.seconds += Math.min(IDLE, (now - this.movedAt) / 1000);
-    this.movedAt = now;
+    this.saving = Promise.resolve();
   }
 
   async reload() {
@@ -31,6 +22,7 @@ export class Annotation {
     this.names = new Map(this.project.objects.map(({ id, name }) => [id, name]));
     this.categories = new Map(this.project.objects.map(({ id, category }) => [id, category]));
     this.whole = new Set([...this.project.asked, ...this.project.accepted.filter(({ complete }) => complete).map(({ frame }) => frame)]);
+    this.size = [this.project.height, this.project.width];
     this.frameOf.forget();
   }
 
@@ -89,15 +81,14 @@ export class Annotation {
     const marks = this.whole.has(frame) ? await this.marks(frame) : new Map();
     const draft = new Map(before ?? [...marks.values()].map(({ id, mask }) => [id, mask]));
     edit(draft);
-    this.history.push({ text: `drawing on frame ${frame}`, back: async () => this.setDraft(frame, before) });
+    this.history.push({ text: `drawing on frame ${frame}`, back: () => this.setDraft(frame, before) });
     await this.setDraft(frame, draft);
   }
 
-  async setDraft(frame, draft) {
+  setDraft(frame, draft) {
     if (draft) this.drafts.set(frame, draft);
     else this.drafts.delete(frame);
-    await this.save();
-    this.changed();
+    return this.save();
   }
 
   setMask(frame, id, mask) {
@@ -106,8 +97,7 @@ export class Annotation {
 
   /** Of a frame that is annotated whole the mask goes; elsewhere it is empty: the object is not seen there. */
   remove(frame, id) {
-    const size = [this.project.height, this.project.width];
-    return this.draw(frame, (draft) => (this.whole.has(frame) ? draft.delete(id) : draft.set(id, empty(size))));
+    return this.draw(frame, (draft) => (this.whole.has(frame) ? draft.delete(id) : draft.set(id, empty(this.size))));
   }
 
   async take(frame, { object, category, mask }) {
@@ -119,35 +109,19 @@ export class Annotation {
 
   // ---------------------------------------------------------------- the draft
 
-  decided(frame, draft) {
-    return { frame, complete: this.whole.has(frame), masks: Object.fromEntries(draft) };
+  /** Decisions on frames, with the objects that are new in them. */
+  decided(drafts) {
+    const used = new Set([...drafts.values()].flatMap((draft) => [...draft.keys()]));
+    return { objects: Object.fromEntries([...this.fresh].filter(([id]) => used.has(id) && !this.categories.has(id))),
+      keyframes: [...drafts].map(([frame, draft]) => ({ frame, complete: this.whole.has(frame), masks: Object.fromEntries(draft) })) };
   }
 
-  /** New objects of these drafts, with their categories. */
-  objects(drafts) {
-    const used = new Set(drafts.flatMap((draft) => [...draft.keys()]));
-    return Object.fromEntries([...this.fresh].filter(([id]) => used.has(id) && !this.categories.has(id)));
-  }
-
-  /** Keep the draft on the server, one request at a time, the last state for sure. */
-  save() {
-    const drafts = [...this.drafts.values()];
-    const decisions = { video: this.video, objects: this.objects(drafts), keyframes: [...this.drafts].map(([frame, draft]) => this.decided(frame, draft)), contacts: this.contacts };
-    this.unsaved = { decisions, looked_at: [...this.lookedAt] };
-    this.saving ??= (async () => {
-      try {
-        while (this.unsaved) {
-          const body = this.unsaved;
-          this.unsaved = null;
-          await send("/api/project/draft", body);
-        }
-      } catch (error) {
-        say(`The draft is not saved: ${error.message}`);
-      } finally {
-        this.saving = null;
-      }
-    })();
-    return this.saving;
+  /** Keep the draft on the server, one request after the other. */
+  async save() {
+    const draft = { decisions: { video: this.video, ...this.decided(this.drafts), contacts: this.contacts }, looked_at: [...this.lookedAt] };
+    this.saving = this.saving.then(() => send("/api/project/draft", draft)).catch((error) => say(`The draft is not saved: ${error.message}`));
+    await this.saving;
+    this.changed();
   }
 
   resume(draft) {
@@ -164,9 +138,7 @@ export class Annotation {
 
   /** Hand in decisions. `back` undoes them: decisions again. */
   async accept(decisions, text, back) {
-    const { seconds } = this;
-    await send("/api/project/accept", { video: this.video, seconds: Math.round(10 * seconds) / 10, ...decisions });
-    this.seconds -= seconds;
+    await send("/api/project/accept", { video: this.video, ...decisions });
     if (back) this.history.push({ text, back: () => this.accept(back, text) });
     this.running = "starting";
     this.told();
@@ -180,14 +152,12 @@ export class Annotation {
     const { accepted } = await this.frameOf(frame);
     const stood = new Map([...(await this.marks(frame, null))].map(([id, { mask }]) => [id, mask]));
     const draft = this.drafts.get(frame) ?? stood;
-    const decisions = { objects: this.objects([draft]), keyframes: [this.decided(frame, draft)] };
-    this.drafts.delete(frame);
-    const size = [this.project.height, this.project.width];
-    const gone = new Map([...draft.keys()].map((id) => [id, empty(size)]));
+    const gone = new Map([...draft.keys()].map((id) => [id, empty(this.size)]));
     const restored = this.whole.has(frame) ? stood : new Map([...gone, ...[...stood].filter(([id]) => draft.has(id))]);
-    const back = accepted || !this.whole.has(frame) ? { keyframes: [this.decided(frame, restored)] } : null; // a first decision stands
+    const back = accepted || !this.whole.has(frame) ? { keyframes: this.decided(new Map([[frame, restored]])).keyframes } : null; // a first decision stands
+    this.drafts.delete(frame);
     try {
-      await this.accept(decisions, `frame ${frame}`, back);
+      await this.accept(this.decided(new Map([[frame, draft]])), `frame ${frame}`, back);
     } catch (error) {
       this.drafts.set(frame, draft);
       throw error;
@@ -215,24 +185,20 @@ export class Annotation {
     await this.save();
   }
 
-  async setContacts(contacts) {
+  /** As a draft, in order. */
+  setContacts(contacts) {
     const before = this.contacts;
-    this.history.push({ text: "contacts", back: async () => this.keepContacts(before) });
-    await this.keepContacts(contacts);
-  }
-
-  async keepContacts(contacts) {
-    this.contacts = contacts;
-    await this.save();
-    this.changed();
+    const keep = (ranges) => {
+      this.contacts = ranges;
+      return this.save();
+    };
+    this.history.push({ text: "contacts", back: () => keep(before) });
+    return keep(contacts?.toSorted((a, b) => a[0] - b[0]) ?? null);
   }
 
   async undo() {
     const last = this.history.at(-1);
-    if (!last) {
-      say("Nothing of this session is left to undo.");
-      return;
-    }
+    if (!last) throw new Error("Nothing of this session is left to undo.");
     await last.back();
     this.history.pop();
     say(`undone: ${last.text}`);
@@ -248,20 +214,16 @@ export class Annotation {
     if (this.following) return;
     this.following = true;
     try {
-      for (;;) {
-        const { state, stage, seconds, problem } = await ask("/api/project/progress", { video: this.video });
-        if (state === "failed") say(problem);
-        if (state !== "running" && state !== "waiting") break;
-        this.running = `${state === "waiting" ? "waiting for its turn" : `making ${stage || "ready"}`}, ${Math.round(seconds)} s`;
+      await finished(() => ask("/api/project/progress", { video: this.video }), ({ state, step }) => {
+        this.running = state === "waiting" ? "waiting for its turn" : `making ${step || "ready"}`;
         this.told();
-        await sleep(250);
-      }
-      await this.reload();
+      });
     } catch (error) {
       say(error.message);
     }
     this.following = false;
     this.running = "";
+    await this.reload();
     this.changed();
   }
 }

@@ -1,5 +1,5 @@
 // Questions to a person as a model is asked them, and answers of models to be rated; both one after the other, blind.
-import { ask, button, explained, node, say, send } from "./page.js";
+import { ask, button, form, node, say, send } from "./page.js";
 import { Sheets, field } from "./fields.js";
 
 const DEFAULT = 20;
@@ -9,61 +9,45 @@ export function answerView(query) {
   if (!number) return startView();
   const holder = node("div", {});
   const keys = {};
-  say("opening the questions");
   return { made: [holder], keys, started: async () => showQuestion(holder, keys, number, await send("/api/people/next", { number })) };
 }
 
 function startView() {
-  const field_ = node("input", { type: "number", min: 1, max: 10000, value: DEFAULT, required: true });
+  const count = node("input", { type: "number", min: 1, max: 10000, value: DEFAULT, required: true });
   return { made: [node("h2", {}, "Answer as a model would"), node("p", {}, "You see what a model sees: its prompt and its images, and no truth. Your answers and the time "
     + "each takes are kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop and go on at any time."),
-  node("form", { class: "inline", submit: (event) => {
-    event.preventDefault();
-    location.hash = `#/answer?number=${field_.value}`;
-  } }, node("label", {}, "questions of each task ", field_), node("button", {}, "start"))] };
+  form({ class: "inline" }, () => { location.hash = `#/answer?number=${count.value}`; }, node("label", {}, "questions of each task ", count), node("button", {}, "start"))] };
 }
 
-const alerts = (problems) => problems.map((problem) => node("p", { class: "alert" }, problem));
+/** Shows what is asked next in `parts`, under `title`. */
+function present(holder, title, { done, kept, problems }, ...parts) {
+  const heading = node("h2", { tabindex: -1 }, title);
+  holder.replaceChildren(heading, ...problems.map((problem) => node("p", { class: "alert" }, problem)), ...parts,
+    node("p", { class: "note" }, `${done} answers, in `, node("code", {}, kept)));
+  heading.focus();
+  say(title.toLowerCase());
+}
 
 async function showQuestion(holder, keys, number, asked) {
   for (const key of Object.keys(keys)) delete keys[key];
-  const problems = alerts(asked.problems);
-  if (!asked.question) {
-    holder.replaceChildren(node("h2", {}, "All questions are answered"), ...problems, node("p", {}, `${asked.done} answers, in `, node("code", {}, asked.folder)));
-    return;
-  }
+  if (!asked.question) return present(holder, "All questions are answered", asked);
   const sheets = new Sheets(asked.images, asked.scale);
   const answer = { choice: choiceOf, fields: fieldsOf, text: textOf }[asked.form](asked, sheets, keys);
-  const heading = node("h2", { tabindex: -1 }, `Question ${asked.done + 1} of ${asked.total}`);
-  let begun = performance.now();
-  const form = node("form", { class: "inputs", submit: explained(async (event) => {
-    event.preventDefault();
+  let begun;
+  const answers = form({ class: "inputs" }, async () => {
     const given = answer.read();
     if (given === null) throw new Error("choose an answer first");
     const seconds = (performance.now() - begun) / 1000;
-    const next = await send("/api/people/answer", { number, question: asked.question, answer: given, seconds });
-    await showQuestion(holder, keys, number, next);
-  }) }, answer.element, node("p", { class: "controls" }, node("button", {}, "answer")));
+    await showQuestion(holder, keys, number, await send("/api/people/answer", { number, question: asked.question, answer: given, seconds }));
+  }, answer.element, node("p", { class: "controls" }, node("button", {}, "answer")));
   const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1; // what follows the pictures stands by the answer
-  const size = node("input", { type: "range", min: 10, max: 100, value: asked.images.length > 2 ? 33 : 100, input: () => holder.style.setProperty("--picture", `${size.value}%`) });
-  holder.style.setProperty("--picture", `${size.value}%`);
-  holder.replaceChildren(node("div", { class: "heading" }, heading, node("span", { class: "note" }, `${asked.benchmark} · ${asked.task}`),
-    asked.images.length ? node("label", { class: "inline" }, "size of pictures ", size) : ""), ...problems,
-  node("div", { class: "columns" }, node("div", { class: "asked" }, ...partsOf(asked.parts.slice(0, end), sheets)),
-    node("div", {}, ...partsOf(asked.parts.slice(end), sheets), form, instructions(asked.system))));
-  heading.focus();
   await sheets.ready();
   begun = performance.now();
-  say(`question ${asked.done + 1} of ${asked.total}`);
-}
-
-const known = new Set();
-
-/** What a model is told with every question of a task: unfolded when it is new. */
-function instructions(text) {
-  const isNew = !known.has(text);
-  known.add(text);
-  return text ? node("details", { open: isNew }, node("summary", {}, "What is asked for"), node("p", { class: "asked-text" }, text)) : "";
+  present(holder, `Question ${asked.done + 1} of ${asked.total}`, asked, node("div", { class: "columns" },
+    node("div", { class: asked.images.length > 2 ? "asked many" : "asked" }, ...partsOf(asked.parts.slice(0, end), sheets)),
+    node("div", {}, ...partsOf(asked.parts.slice(end), sheets), answers,
+      asked.system ? node("details", { open: true }, node("summary", {}, "What is asked for"), node("p", { class: "asked-text" }, asked.system)) : "")));
+  return sheets.aim();
 }
 
 /** Texts and pictures in the order of the prompt; a short text before a picture is its caption. */
@@ -77,9 +61,9 @@ function partsOf(parts, sheets) {
 
 function choiceOf({ choices }, _, keys) {
   let chosen = null;
-  const buttons = Object.entries(choices).map(([label, text]) => button(`${label}: ${text}`, () => {
+  const buttons = Object.entries(choices).map(([label, text]) => button(`${label}: ${text}`, (event) => {
     chosen = label;
-    for (const other of buttons) other.setAttribute("aria-pressed", String(other === buttons[Object.keys(choices).indexOf(label)]));
+    for (const other of buttons) other.setAttribute("aria-pressed", String(other === event.target));
   }, { "aria-pressed": "false", class: "choice" }));
   buttons.forEach((made, at) => { keys[String(at + 1)] = () => {
     made.click();
@@ -102,23 +86,16 @@ export function rateView() {
 }
 
 function showAnswer(holder, rated) {
-  if (!rated.answer) {
-    holder.replaceChildren(node("h2", {}, "All answers are rated"), ...alerts(rated.problems), node("p", {}, `${rated.done} answers, in `, node("code", {}, rated.file)));
-    return;
-  }
-  const heading = node("h2", { tabindex: -1 }, `Answer ${rated.done + 1} of ${rated.total}`);
+  if (!rated.answer) return present(holder, "All answers are rated", rated);
   const said = (title, text) => [node("h3", {}, title), node("p", { class: "asked-text" }, text)];
   const points = Array.from({ length: rated.top + 1 }, (_, score) => score);
   const criteria = rated.criteria.map(({ name, text, scale }) => node("fieldset", {}, node("legend", {}, name.replaceAll("_", " ")),
     node("div", { class: "scores" }, ...points.map((score) => node("label", {}, node("input", { type: "radio", name, value: score, required: true }), ` ${score}`))),
     node("p", { class: "asked-text note" }, scale), node("details", {}, node("summary", {}, "What counts"), node("p", { class: "asked-text" }, text))));
-  holder.replaceChildren(heading, ...alerts(rated.problems), node("div", { class: "columns" }, node("div", {}, ...said("Question", rated.asked), ...said("Reference", rated.reference),
+  return present(holder, `Answer ${rated.done + 1} of ${rated.total}`, rated, node("div", { class: "columns" }, node("div", {}, ...said("Question", rated.asked), ...said("Reference", rated.reference),
     ...said("Answer", rated.text), node("details", {}, node("summary", {}, "What is rated"), node("p", { class: "asked-text" }, rated.introduction))),
-    node("form", { class: "inputs", submit: explained(async (event) => {
-      event.preventDefault();
-      const scores = Object.fromEntries([...new FormData(event.target)].map(([name, score]) => [name, Number(score)]));
-      showAnswer(holder, await send("/api/rating/scores", { answer: rated.answer, scores }));
-    }) }, ...criteria, node("p", { class: "controls" }, node("button", {}, "rate")))));
-  heading.focus();
-  say(`answer ${rated.done + 1} of ${rated.total}`);
+  form({ class: "inputs" }, async (filled) => {
+    const scores = Object.fromEntries([...new FormData(filled)].map(([name, score]) => [name, Number(score)]));
+    showAnswer(holder, await send("/api/rating/scores", { answer: rated.answer, scores }));
+  }, ...criteria, node("p", { class: "controls" }, node("button", {}, "rate")))));
 }

@@ -1,27 +1,19 @@
 // Generated questions, one after the other, with their moment: accept, revise, reject; every verdict is in the file at once.
-import { ask, button, explained, node, say, send } from "./page.js";
-import { frameOf } from "./explore.js";
-import { Player } from "./player.js";
+import { ask, button, explained, form, node, say, send } from "./page.js";
+import { graphPlayer } from "./explore.js";
 
 export async function questionsView() {
-  const review = new Review(await ask("/api/review"));
+  const review = new Review((await ask("/api/review")).items);
   return { made: [review.element], keys: review.keys, started: () => review.show(review.nextOpen(-1)) };
 }
 
 class Review {
-  constructor({ items, reasons, retention }) {
-    Object.assign(this, { items, reasons, at: -1, player: null });
-    const subtasks = [...new Set(items.map(({ subtask }) => subtask))];
-    this.filter = node("select", { change: () => this.show(this.nextOpen(-1)) }, node("option", { value: "" }, "all subtasks"),
-      ...subtasks.map((name) => node("option", { value: name }, name)));
+  constructor(items) {
+    Object.assign(this, { items, at: -1, player: null });
     this.heading = node("h2", { tabindex: -1 });
     [this.watched, this.item, this.form] = ["watched", "item", "inputs"].map((name) => node("section", { class: name }));
-    this.known = node("datalist", { id: "reasons" });
-    this.table = node("details", {});
-    this.element = node("div", {}, node("div", { class: "heading" }, this.heading, node("label", {}, "show ", this.filter),
-      button("back (p)", () => this.step(-1)), button("forward (n)", () => this.step(1))),
-    node("div", { class: "columns" }, this.watched, node("div", {}, this.item, this.form)), this.known, this.table);
-    this.fill(retention);
+    this.element = node("div", {}, node("div", { class: "heading" }, this.heading, button("back (p)", () => this.step(-1)), button("forward (n)", () => this.step(1))),
+      node("div", { class: "columns" }, this.watched, node("div", {}, this.item, this.form)));
     const act = (action) => explained(() => (this.current ? action() : say("no question is shown")));
     this.keys = { a: act(() => this.accept()), r: act(() => this.revise()), x: act(() => this.reject()), n: () => this.step(1), p: () => this.step(-1),
       ...Object.fromEntries(["ArrowLeft", "ArrowRight", "shift+ArrowLeft", "shift+ArrowRight", " "].map((key) => [key, () => this.player?.keys()[key]()])) };
@@ -31,80 +23,60 @@ class Review {
     return this.items[this.at];
   }
 
-  isShown({ subtask }) {
-    return !this.filter.value || subtask === this.filter.value;
-  }
-
-  /** The place of the next item without a verdict after `from`, from the start again at the end; -1 where none is left. */
+  /** The number of the next item without a verdict after `from`, from the start again at the end; -1 where none is left. */
   nextOpen(from) {
-    const places = this.items.map((_, at) => at).filter((at) => this.isShown(this.items[at]) && !this.items[at].verdict);
-    return places.find((at) => at > from) ?? places[0] ?? -1;
+    const open = [...this.items.keys()].filter((at) => !this.items[at].verdict);
+    return open.find((at) => at > from) ?? open[0] ?? -1;
   }
 
   step(by) {
-    for (let at = this.at + by; at >= 0 && at < this.items.length; at += by) {
-      if (this.isShown(this.items[at])) {
-        this.show(at);
-        return;
-      }
-    }
+    if (this.items[this.at + by]) this.show(this.at + by);
   }
 
   show = explained(async (at) => {
     this.at = at;
-    const shown = this.items.filter((item) => this.isShown(item));
-    const count = `${shown.filter(({ verdict }) => verdict).length} of ${shown.length} reviewed`;
-    this.heading.textContent = this.current ? `Question ${shown.indexOf(this.current) + 1}: ${count}` : `No question is left: ${count}`;
+    const item = this.current;
+    const count = `${this.items.filter(({ verdict }) => verdict).length} of ${this.items.length} reviewed`;
+    this.heading.textContent = item ? `Question ${at + 1}: ${count}` : `No question is left: ${count}`;
     this.form.replaceChildren();
-    const { subtask, question, choices, correct, verdict, reason, reviewer, revisable } = this.current ?? {};
-    this.item.replaceChildren(...(this.current ? [
-      node("p", { class: "note" }, `${subtask} · ${this.current.item} · ${this.current.video_id}`),
-      node("p", { class: "asked-text" }, question),
+    this.item.replaceChildren(...(item ? this.shown(item) : []));
+    this.heading.focus();
+    await this.watch(item);
+  });
+
+  shown({ item, subtask, video_id: video, question, choices, correct, verdict, reason, reviewer, revisable }) {
+    return [node("p", { class: "note" }, `${subtask} · ${item} · ${video}`), node("p", { class: "asked-text" }, question),
       node("ol", { class: "choices" }, ...choices.map((text, number) => node("li", { class: correct.includes(number) ? "right" : null },
         text, correct.includes(number) ? node("strong", {}, " right") : ""))),
       verdict ? node("p", {}, `${verdict} by ${reviewer}${reason ? `: ${reason}` : ""}`) : "",
       node("p", { class: "controls" }, button("accept (a)", explained(() => this.accept())),
         revisable ? button("revise (r)", () => this.revise()) : "", button("reject (x)", () => this.reject())),
-      revisable ? "" : node("p", { class: "note" }, "Its whole set shares its texts, which are revised in the domain file."),
-    ] : []));
-    this.table.open ||= !this.current;
-    this.heading.focus();
-    await this.watch();
-  });
+      revisable ? "" : node("p", { class: "note" }, "Its whole set shares its texts, which are revised in the domain file.")];
+  }
 
   /** Its video at the moment that it asks about. */
-  async watch() {
-    const item = this.current;
-    const nothing = (text) => {
+  async watch(item) {
+    if (!item?.kind) {
       this.player = null;
-      this.watched.replaceChildren(node("p", { class: "note" }, text));
-    };
-    if (!item) return nothing("");
-    if (!item.kind) return nothing("Its video is not open: name its release when starting the studio.");
-    const { video_id: video, moment, kind } = item;
-    if (this.player?.video !== video) {
-      const graph = frameOf(video);
-      const player = await Player.open(kind, video, async (frame) => (await graph(frame)).instances);
-      if (item !== this.current) return undefined;
-      this.player = player;
-      player.prepare().catch((error) => say(error.message));
+      this.watched.replaceChildren(item ? node("p", { class: "note" }, "Its video is not open: name its release when starting the studio.") : "");
+      return;
     }
-    const { player } = this;
+    const { video_id: video, moment } = item;
+    const isNew = this.player?.video !== video;
+    const player = isNew ? await graphPlayer(video) : this.player;
+    if (item !== this.current) return;
+    this.player = player;
     const frames = moment ? [...new Set([moment.span[0], ...moment.frames, moment.span[1] - 1])].sort((a, b) => a - b) : [];
     this.watched.replaceChildren(player.element, node("p", { class: "controls" }, moment ? `frames ${moment.span[0]} to ${moment.span[1] - 1}, asked about: ` : "Where it is in the video is not known: its items file is missing.",
       ...frames.map((frame) => button(String(frame), () => player.go(frame), { "aria-pressed": String(moment.frames.includes(frame)) }))));
-    player.fit();
-    await player.go(moment ? moment.frames[0] ?? moment.span[0] : 0);
+    const first = moment?.frames[0] ?? frames[0] ?? 0;
+    await (isNew ? player.start(first) : player.go(first));
     player.pick(moment?.objects ?? []);
-    return undefined;
   }
 
   async decide(verdict, { reason = "", question, choices }) {
     const { at, current } = this;
-    const { item, retention, reasons } = await send("/api/review/verdict", { file: current.file, item: current.item, verdict, reason, question, choices });
-    Object.assign(current, item);
-    this.reasons = reasons;
-    this.fill(retention);
+    Object.assign(current, await send("/api/review/verdict", { file: current.file, item: current.item, verdict, reason, question, choices }));
     say(`${current.item}: ${verdict}`);
     await this.show(this.nextOpen(at));
   }
@@ -129,23 +101,13 @@ class Review {
     this.open("reject", [], () => this.current);
   }
 
-  /** The fields of a verdict that needs a reason. */
+  /** The fields of a verdict that needs a reason; those given before are offered. */
   open(verdict, labels, texts) {
+    const known = [...new Set(this.items.map(({ reason }) => reason).filter(Boolean))];
     const reason = node("input", { list: "reasons", required: true, autocomplete: "off" });
-    this.form.replaceChildren(node("form", { submit: explained(async (event) => {
-      event.preventDefault();
-      const { question, choices } = texts();
-      await this.decide(verdict, { reason: reason.value, question, choices });
-    }) }, ...labels, node("label", {}, "reason", reason), node("p", { class: "controls" }, node("button", {}, verdict), button("cancel", () => this.form.replaceChildren()))));
+    this.form.replaceChildren(form({}, () => this.decide(verdict, { ...texts(), reason: reason.value }), ...labels, node("label", {}, "reason", reason),
+      node("datalist", { id: "reasons" }, ...known.map((value) => node("option", { value }))),
+      node("p", { class: "controls" }, node("button", {}, verdict), button("cancel", () => this.form.replaceChildren()))));
     this.form.querySelector("textarea, input").focus();
-  }
-
-  fill(retention) {
-    this.known.replaceChildren(...this.reasons.map((value) => node("option", { value })));
-    const share = ({ rate }) => (rate === null ? "–" : `${(100 * rate).toFixed(1)} %`);
-    const cells = (row) => [row.reviewed, row.accepted, row.revised, row.rejected, share(row), Object.entries(row.reasons).map(([reason, count]) => `${count} × ${reason}`).join("; ")];
-    this.table.replaceChildren(node("summary", {}, "What is kept"), node("table", {}, node("thead", {}, node("tr", {},
-      ...["subtask", "reviewed", "accepted", "revised", "rejected", "kept", "reasons"].map((name) => node("th", { scope: "col" }, name)))),
-    node("tbody", {}, ...retention.map((row) => node("tr", {}, node("th", { scope: "row" }, row.subtask), ...cells(row).map((cell) => node("td", {}, String(cell))))))));
   }
 }

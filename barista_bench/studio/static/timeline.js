@@ -1,5 +1,5 @@
 // Rows of ranges below a video: what holds when. A click goes there.
-import { button, node } from "./page.js";
+import { button, follow, node } from "./page.js";
 import { colour } from "./masks.js";
 
 const LAYERS = { touch: "When hands touch things", keyframe: "Keyframes", activity: "Activities", step: "Process steps", contact: "Hands", relation: "Relations", attribute: "Attributes", object: "Objects in view" };
@@ -18,15 +18,15 @@ function joined(rows) {
 
 /**
  * `edit(row, range, changed)`: a bar of an `editable` row was dragged by an end or as a whole, or is to go (null).
- * `take(row, range)`: a bar of an `offered` row was clicked. `make(row, range)`: a range was dragged in a row that `grows`.
+ * `take(row, range)`: a bar of an `offered` row was clicked. `make(range)`: a range was dragged in a row that `grows`.
  */
 export class Timeline {
-  constructor(player, rows, { edit = null, take = null, make = null } = {}) {
+  constructor(player, rows, { edit, take, make } = {}) {
     Object.assign(this, { player, edit, take, make });
     this.closed = new Set(Object.keys(LAYERS).filter((layer) => !OPEN.includes(layer)));
     this.element = node("div", { class: "timeline" });
     this.cursor = node("div", { class: "cursor" });
-    player.on("frame", () => this.follow());
+    player.on("frame", () => this.move());
     player.on("pick", () => this.fill());
     this.set(rows);
   }
@@ -49,16 +49,13 @@ export class Timeline {
       if (!rows.length) return [];
       const isOpen = !this.closed.has(layer) || selected.size > 0;
       const head = button(`${LAYERS[layer]} (${rows.length})`, () => {
-        if (this.closed.delete(layer)) this.fill();
-        else {
-          this.closed.add(layer);
-          this.fill();
-        }
+        if (!this.closed.delete(layer)) this.closed.add(layer);
+        this.fill();
       }, { class: "fold", "aria-expanded": String(isOpen) });
       return [head, ...(isOpen ? this.lines(layer, rows) : [])];
     });
     this.element.replaceChildren(node("div", { class: "lanes" }, ...parts, this.cursor));
-    this.follow();
+    this.move();
   }
 
   lines(layer, rows) {
@@ -74,12 +71,10 @@ export class Timeline {
       if (event.target === lane) this.player.go(frameAt(event));
     } }, ...bars);
     if (row.grows) lane.addEventListener("pointerdown", (press) => {
-      if (press.target !== lane) return;
-      lane.setPointerCapture(press.pointerId);
-      lane.addEventListener("pointerup", (event) => {
+      if (press.target === lane) follow(press, () => {}, (event) => {
         const [start, end] = [frameAt(press), frameAt(event)].sort((a, b) => a - b);
-        if (end > start) this.make(row, [start, end]);
-      }, { once: true });
+        if (end > start) this.make([start, end]);
+      });
     });
     return node("div", { class: "line" }, node("span", { class: "label", title: label }, label), lane);
   }
@@ -121,26 +116,22 @@ export class Timeline {
       const across = made.parentElement.clientWidth;
       let changed = range;
       this.held = true;
-      made.setPointerCapture(press.pointerId);
-      const move = (event) => {
+      follow(press, (event) => {
         const by = Math.round(((event.clientX - press.clientX) / across) * this.player.count);
         const start = Math.max(0, range[0] + by * held[0]);
         const end = Math.min(this.player.count, range[1] + by * held[1]);
         if (start < end) layOut(changed = [start, end]);
         if (by) made.dataset.dragged = "";
-      };
-      made.addEventListener("pointermove", move);
-      made.addEventListener("pointerup", () => {
-        made.removeEventListener("pointermove", move);
+      }, () => {
         this.held = false;
         if (this.isLate) setTimeout(() => this.fill());
         this.isLate = false;
         if (changed[0] !== range[0] || changed[1] !== range[1]) this.edit(row, range, changed);
-      }, { once: true });
+      });
     });
   }
 
-  follow() {
+  move() {
     const { frame, count } = this.player;
     this.cursor.style.setProperty("--at", Math.max(0, frame + 0.5) / count);
   }

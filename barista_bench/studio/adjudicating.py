@@ -18,7 +18,7 @@ from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import LayerAttribute, LayerRelation, Layers
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.masks import Rle
-from barista_bench.studio.workspace import Json, View, Workspace
+from barista_bench.studio.workspace import Json
 
 
 class OtherAnnotator(NamedTuple):
@@ -89,22 +89,14 @@ def labels(projects: tuple[Project, ...]) -> list[str]:
     return [folder.name if is_told_apart else f"{folder.parent.name}/{folder.name}" for folder in folders]
 
 
-class Adjudicating(View):
-    """How far annotators agree."""
-
-    def __init__(self, workspace: Workspace, lead: Project) -> None:
-        self._lead, self._compared = lead, workspace.compared
-        self.reads = {"/api/agreement": lambda query: self._agreement(query["video"])}
-
-    def _agreement(self, video_id: str) -> Json:
-        """Of one video: the figures, and its shared keyframes by mean mask IoU, lowest first."""
-        if not self._compared:
-            raise DataError("nobody to compare with. Remedy: name another annotator's project with --compare")
-        first, second = (self._lead, *self._compared)[-2:]
-        videos = first.video(video_id), second.video(video_id)
-        keyframes = sorted(keyframe_agreement(*videos).items(), key=lambda pair: (pair[1], pair[0]))
-        return {
-            "annotators": labels((first, second)),
-            "figures": agreement(*videos),
-            "keyframes": [{"frame": frame, "iou": round(iou, 4)} for frame, iou in keyframes],
-        }
+def shown_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
+    """The last two projects on one video: the figures, and shared keyframes by mean mask IoU, lowest first."""
+    if len(projects) < 2:
+        raise DataError("nobody to compare with. Remedy: name another annotator's project with --compare")
+    first, second = (project.video(video_id) for project in projects[-2:])
+    keyframes = sorted(keyframe_agreement(first, second).items(), key=lambda pair: (pair[1], pair[0]))
+    return {
+        "annotators": labels(projects[-2:]),
+        "figures": agreement(first, second),
+        "keyframes": [{"frame": frame, "iou": round(iou, 4)} for frame, iou in keyframes],
+    }

@@ -14,58 +14,41 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from barista_bench.annotate.decisions import Decisions
+from barista_bench.annotate import records
+from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project import Project, VideoFiles, open_project
-from barista_bench.annotate.records import (
-    AcceptedFile,
-    AcceptedKeyframe,
-    AcceptedLayersFile,
-    DescribedFile,
-    Frame,
-    KeyframesFile,
-    Layers,
-    LayersFile,
-    LinksFile,
-    Name,
-    ProjectRecord,
-    PromptsFile,
-    ProposalsFile,
-    ReviewFile,
-    SignalFile,
-    SignedEdit,
-    decode_record,
-    digest,
-    read_record,
-    write_record,
-)
-from barista_bench.annotate.running import missing_masks
+from barista_bench.annotate.project import Project, VideoFiles, open_project, writing
+from barista_bench.annotate.records import Layers, decode_record, digest, read_record, write_record
+from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
 from barista_bench.annotate.track_index import FileStamp, TrackIndex, file_stamp
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle
-from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos
+from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
+from barista_bench.studio.background import BackgroundWork
 from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
-from barista_bench.studio.project_writer import ProjectWriter
 from barista_bench.studio.workspace import Json, View, Workspace, whole_number
 
 _READ = (
-    *(SignalFile, KeyframesFile, AcceptedFile, AcceptedLayersFile, LinksFile, SignedEdit),
-    *(PromptsFile, ProposalsFile, LayersFile, DescribedFile),
+    *(
+        records.SignalFile,
+        records.KeyframesFile,
+        records.AcceptedFile,
+        records.AcceptedLayersFile,
+        records.LinksFile,
+        records.SignedEdit,
+    ),
+    *(records.PromptsFile, records.ProposalsFile, records.LayersFile, records.DescribedFile),
 )
 
 
-class Draft(ProjectRecord, frozen=True, kw_only=True):
+class Draft(records.ProjectRecord, frozen=True, kw_only=True):
     """What a person has not accepted yet, and the doubtful frames that they have looked at."""
 
     by: str = ""
     decisions: Decisions
-    looked_at: tuple[Frame, ...] = ()
-
-
-class _WhichVideo(ProjectRecord, frozen=True, kw_only=True):
-    video: Name
+    looked_at: tuple[records.Frame, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +56,7 @@ class Decided:
     """What people have decided of a video and what is offered to them, as its files were at `stamp`."""
 
     stamp: tuple[FileStamp, ...]
-    keyframes: Mapping[int, AcceptedKeyframe]
+    keyframes: Mapping[int, records.AcceptedKeyframe]
     identities: Identities
     suggestions: Mapping[int, list[Json]]
     offered_layers: list[Json]
@@ -87,18 +70,19 @@ class Decided:
 
 
 class Annotating(View):
-    """The project that was opened first."""
+    """The project that was opened first, which has one writer: a decision waits until the stages under way are made."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:
-        self._workspace, self._folder = workspace, project.folder
-        self._writer = ProjectWriter(project.folder)
+        self._workspace, self._project = workspace, project
         self._tracks = TrackIndex()
         self._decided: dict[str, Decided] = {}
-        self._lock = threading.Lock()
+        self._runs: dict[str, BackgroundWork] = {}
+        self._lock, self._turn = threading.Lock(), threading.Lock()
         self.reads = {
             "/api/project": lambda query: self._standing(self._video(query["video"])),
             "/api/project/frame": lambda query: self._frame(self._video(query["video"]), whole_number(query, "frame")),
-            "/api/project/progress": lambda query: self._writer.progress(query["video"]),
+            "/api/project/progress": self._progress,
+            "/api/agreement": lambda query: shown_agreement((project, *workspace.compared), query["video"]),
         }
         self.writes = {
             "/api/project/accept": self._accept,
@@ -108,20 +92,18 @@ class Annotating(View):
 
     def _video(self, video_id: str) -> VideoFiles:
         """As project.json has it now, which people may edit meanwhile. Raises DataError."""
-        return open_project(self._folder).video(video_id)
+        return open_project(self._project.folder).video(video_id)
 
     def _standing(self, video: VideoFiles) -> Json:
         """All of a video but its masks: decisions, stages, what to do next, and the person's draft."""
         decided, missing = self._read(video), missing_masks(video)
-        states = [{"name": stage.name, "state": stage.state(video)} for stage in (*BEFORE_MASKS, *AFTER_MASKS)]
-        waiting = [entry["state"] in ("ready", "stale") for entry in states]
-        is_signed = video.has(SignalFile) and video.read(SignalFile).verified
+        stages = BEFORE_MASKS if missing else (*BEFORE_MASKS, *AFTER_MASKS)
+        is_signed = video.has(records.SignalFile) and video.read(records.SignalFile).verified
         return {
             "width": video.source.width,
             "height": video.source.height,
             "missing": missing,
-            "stages": states,
-            "can_run": any(waiting[: len(BEFORE_MASKS)]) or (not missing and any(waiting)),
+            "can_run": any(stage.state(video) in ("ready", "stale") for stage in stages),
             "contacts": _contacts(video) if is_signed else None,
             "offered_contacts": decided.offered_contacts,
             "asked": sorted(video.asked()),
@@ -130,7 +112,7 @@ class Annotating(View):
             "edits": video.edits(),
             "layers": video.accepted_layers(),
             "offered_layers": decided.offered_layers,
-            "doubts": video.read(ReviewFile).frames if video.has(ReviewFile) else [],
+            "doubts": video.read(records.ReviewFile).frames if video.has(records.ReviewFile) else [],
             "has_segmenter": video.project.settings.segmenter is not None,
             "vocabulary": _vocabulary(video.project.vocabulary()),
             "draft": self._draft(video),
@@ -173,16 +155,35 @@ class Annotating(View):
             return known
 
     def _accept(self, body: bytes) -> Json:
-        """Decisions of the person who started the studio, whoever the body names."""
+        """Decisions of the person who started the studio, whoever the body names; starts what follows from them."""
         decisions = decode_record(body, Decisions, "decisions")
-        self._video(decisions.video)
-        files = self._writer.accept(msgspec.structs.replace(decisions, by=self._workspace.person))
+        video = self._video(decisions.video)
+        with self._turn:
+            files = accept(video.project, msgspec.structs.replace(decisions, by=self._workspace.person))
+        self._start(video)
         return {"files": files}
 
     def _run(self, body: bytes) -> Json:
-        video = self._video(decode_record(body, _WhichVideo, "run").video)
-        self._writer.start(video.video_id)
+        self._start(self._video(decode_record(body, Decisions, "run").video))
         return {}
+
+    def _start(self, video: VideoFiles) -> None:
+        """Make all stages that have what they need, unless that is about to happen."""
+        with self._lock:
+            last = self._runs.get(video.video_id)
+            if last is None or last.state not in ("waiting", "running"):
+                self._runs[video.video_id] = BackgroundWork(lambda work: self._make(video, work), self._turn)
+
+    def _make(self, video: VideoFiles, work: BackgroundWork) -> None:
+        folder = video.project.folder
+        with writing(folder):
+            outcome = run_video(folder, video.video_id, lambda stage: setattr(work, "step", stage))
+        if outcome.problem:
+            raise DataError(outcome.problem)
+
+    def _progress(self, query: Mapping[str, str]) -> Json:
+        work = self._runs.get(query["video"])
+        return work.progress if work else {"state": "none"}
 
     def _keep(self, body: bytes) -> Json:
         draft = decode_record(body, Draft, "draft")
@@ -202,10 +203,10 @@ class Annotating(View):
 def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp, ...]) -> Decided:
     identities = video.identities()
     suggestions: dict[int, list[Json]] = {}
-    for entry in video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []:
+    for entry in video.read(records.ProposalsFile).keyframes if video.has(records.ProposalsFile) else []:
         suggestions[entry.frame] = [_suggestion(p.object, p.category, p.origin, p.rle) for p in entry.proposals]
     layers, contacts = list(_proposed(video)), []
-    if video.has(SignalFile) and not (signal := video.read(SignalFile)).verified:
+    if video.has(records.SignalFile) and not (signal := video.read(records.SignalFile)).verified:
         contacts.append({"origin": signal.by, "ranges": _contacts(video)})
     for annotator in annotators:
         for frame, name, category, rle in annotator.masks():
@@ -223,10 +224,10 @@ def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tup
 
 
 def _proposed(video: VideoFiles) -> Iterator[tuple[str, Layers]]:
-    if video.has(LayersFile):
-        yield "geometry", video.read(LayersFile).layers
-    if video.has(DescribedFile):
-        yield "model", video.read(DescribedFile).layers
+    if video.has(records.LayersFile):
+        yield "geometry", video.read(records.LayersFile).layers
+    if video.has(records.DescribedFile):
+        yield "model", video.read(records.DescribedFile).layers
 
 
 def _suggestion(name: str | None, category: str, origin: str, rle: Rle) -> Json:
@@ -235,9 +236,9 @@ def _suggestion(name: str | None, category: str, origin: str, rle: Rle) -> Json:
 
 def _contacts(video: VideoFiles) -> list[FrameRange]:
     """Ranges in which the confidence, unfiltered, reaches the project's threshold."""
-    if not video.has(SignalFile):
+    if not video.has(records.SignalFile):
         return []
-    values = [np.nan if value is None else value for value in video.read(SignalFile).confidence]
+    values = [np.nan if value is None else value for value in video.read(records.SignalFile).confidence]
     touching = np.flatnonzero(np.array(values) >= video.project.settings.segments.threshold)
     return frame_ranges(touching.astype(np.int32))
 

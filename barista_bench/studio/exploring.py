@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from barista_bench.benchmarks.barista.lexical import content_words
-from barista_bench.data.trace import Traced, explained_truth, trace
+from barista_bench.core.task import Example
+from barista_bench.data.trace import explained_truth, trace
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.rating import runs_to_rate
@@ -161,19 +162,16 @@ def _in_order(words: list[str], said: list[str]) -> bool:
 
 
 def moment(workspace: Workspace, video_id: str, number: int) -> Json:
-    """What the open datasets ask about a frame, and around it about the same objects."""
-    traced = trace(workspace.examples(), video_id, number)
-    return {"here": list(map(_asked, traced.here)), "near": list(map(_asked, traced.near))}
+    """What the open datasets ask about a frame."""
+    return {"asked": [_asked(traced.example) for traced in trace(workspace.examples(), video_id, number).here]}
 
 
-def _asked(traced: Traced) -> Json:
-    example = traced.example
+def _asked(example: Example) -> Json:
     return {
         "task": example.task,
         "id": example.example_id,
         "label": example.label,
         "frames": [reference.frame_index for reference in example.frames],
-        "distance": traced.distance,
         "truth": [row.text for row in explained_truth(example)],
     }
 

@@ -119,10 +119,9 @@ class StudioApp:
 
             self.views += (Reviewing(workspace),)
         if workspace.project is not None:
-            from barista_bench.studio.adjudicating import Adjudicating
             from barista_bench.studio.annotating import Annotating
 
-            self.views += Annotating(workspace, workspace.project), Adjudicating(workspace, workspace.project)
+            self.views += (Annotating(workspace, workspace.project),)
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
@@ -210,10 +209,9 @@ class Server:
 
     def __init__(self, workspace: Workspace, bound: socket.socket) -> None:
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
-        studio = StudioApp(workspace)
         guard = Middleware(Guard, token=token, port=port)
         handlers = {BaristaError: _refused, KeyError: _incomplete}
-        app = Starlette(routes=studio.routes(), middleware=[guard], exception_handlers=handlers)
+        app = Starlette(routes=StudioApp(workspace).routes(), middleware=[guard], exception_handlers=handlers)
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
         self.address = f"http://{HOST}:{port}/?token={token}"
         self._server, self._bound = uvicorn.Server(config), bound

@@ -322,7 +322,8 @@ def answer_shown(page: Page, heading: str) -> None:
     expect(page.get_by_role("heading", name=heading)).to_be_visible()
     expect(page.get_by_role("status")).to_have_text(heading.replace("Q", "q"))
     if page.get_by_role("group", name="answers").is_visible():
-        page.keyboard.press("2")
+        page.get_by_role("radio").nth(1).focus()
+        page.keyboard.press("Space")
         page.keyboard.press("Enter")
         return
     if page.get_by_role("button", name="add bbox").is_visible():

@@ -13,7 +13,8 @@ export async function annotateView(video, query) {
   const view = new AnnotateView(work, player);
   return { made: view.made, keys: view.keys(), started: async () => {
     await player.start(Number(query.get("frame") ?? view.nextKeyframe() ?? 0));
-    if (work.project.can_run) work.follow();
+    if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
+    work.follow();
   } };
 }
 
@@ -23,7 +24,6 @@ class AnnotateView {
     const { vocabulary, has_segmenter: canAsk } = work.project;
     this.category = node("input", { list: "categories", "aria-label": "category of what is drawn next", placeholder: "category" });
     this.next = node("div", { class: "next" });
-    this.stages = node("p", { class: "note stages" });
     this.form = statementForm(work, player, explained((layers) => work.layers(layers)), (range) => this.addContact(range));
     this.side = tabbed("annotation", { Frame: () => this.framePanel(), Doubtful: () => this.doubtPanel(), Statements: () => this.statementPanel(), Edits: () => this.editPanel() });
     this.drawing = new Drawing(player, { current: async () => (await this.chosen()) ?? { id: null, mask: null },
@@ -34,7 +34,7 @@ class AnnotateView {
     work.told = () => this.fillNext();
     player.on("frame", this.side.fill);
     player.on("pick", explained((ids) => this.picked(ids)));
-    this.made = [node("div", { class: "heading" }, node("h2", {}, work.video), this.next), this.stages,
+    this.made = [node("div", { class: "heading" }, node("h2", {}, work.video), this.next),
       node("datalist", { id: "categories" }, ...vocabulary.categories.map((value) => node("option", { value }))),
       node("div", { class: "columns" }, node("div", {}, node("div", { class: "inline wrap" },
         button("new object", () => this.newObject(), { title: "what is drawn next is a new object (o)" }), node("label", {}, "of category ", this.category)), this.drawing.element, player.element),
@@ -115,12 +115,11 @@ class AnnotateView {
   }
 
   fillNext() {
-    const { project, contacts, running } = this.work;
+    const { project, running } = this.work;
     const keyframe = this.nextKeyframe();
     const doubts = this.doubts();
     const primary = (text, action) => button(text, explained(action), { class: "primary" });
     const parts = () => {
-      if (contacts) return [primary(`Accept ${contacts.length} contacts`, () => this.work.acceptContacts()), button("discard", explained(() => this.work.setContacts(null)))];
       if (running) return [node("progress", { "aria-label": "work in the background" }), node("span", {}, running)];
       if (project.can_run) return [primary("Run what is due", () => this.work.run())];
       if (!project.contacts && !project.asked.length && !project.accepted.length) return [node("span", {}, "First: on the timeline, drag over each stretch in which hands touch things (or add it under Statements).")];
@@ -129,7 +128,6 @@ class AnnotateView {
       return [node("span", {}, "Ready to export: "), node("code", {}, project.export)];
     };
     this.next.replaceChildren(...parts());
-    this.stages.replaceChildren(...project.stages.flatMap(({ name, state }) => [node("span", { class: `stage ${state}` }, `${name}: ${state}`), " "]));
   }
 
   // ---------------------------------------------------------------- panels
@@ -170,17 +168,14 @@ class AnnotateView {
     const list = (label, ids, action) => node("label", {}, `${label} `, node("select", { change: explained((event) => action(event.target.value)) },
       node("option", { value: "" }, "…"), ...ids.map((value) => node("option", { value }, work.nameOf(value)))));
     const category = node("input", { list: "categories", value: work.categoryOf(object) ?? "", "aria-label": "category of the chosen object" });
-    const rename = async () => {
-      if (isKnown) await work.edit({ edit: "rename", object, category: category.value }, `rename ${work.nameOf(object)}`);
-      else await work.draw(frame, () => work.fresh.set(id, category.value));
-    };
-    return [node("h4", {}, `Chosen: ${work.nameOf(object)}`), node("div", { class: "inline wrap" }, category, button("rename", explained(rename)),
+    const rename = () => work.edit({ edit: "rename", object, category: category.value }, `rename ${work.nameOf(object)}`);
+    return [node("h4", {}, `Chosen: ${work.nameOf(object)}`), node("div", { class: "inline wrap" },
       list("this mask is", others.filter((other) => !here.has(other)), (other) => work.draw(frame, (draft) => {
         if (!work.whole.has(frame)) draft.set(id, mask);
         draft.delete(id);
         draft.set(other, mask);
       })),
-      ...(isKnown ? [list("merge with", others, (other) => work.edit({ edit: "merge", into: other, objects: [object] }, `merge ${work.nameOf(object)} into ${work.nameOf(other)}`)),
+      ...(isKnown ? [category, button("rename", explained(rename)), list("merge with", others, (other) => work.edit({ edit: "merge", into: other, objects: [object] }, `merge ${work.nameOf(object)} into ${work.nameOf(other)}`)),
         button("another object from here on", explained(() => work.edit({ edit: "split", object, frame, new: work.newId(work.categoryOf(object)) }, `split ${work.nameOf(object)}`)))] : []))];
   }
 
@@ -246,17 +241,13 @@ class AnnotateView {
 
   // ---------------------------------------------------------------- timeline
 
-  contacts() {
-    return this.work.contacts ?? this.work.project.contacts ?? [];
-  }
-
   addContact(range) {
-    return this.work.setContacts([...this.contacts(), range]);
+    return this.work.contacts([...(this.work.project.contacts ?? []), range]);
   }
 
   fillTimeline() {
-    const { project, names, contacts, drafts } = this.work;
-    const touch = [{ layer: "touch", text: contacts ? "hands touch things (draft)" : "hands touch things", objects: [], ranges: this.contacts(), editable: true, grows: true },
+    const { project, names, drafts } = this.work;
+    const touch = [{ layer: "touch", text: "hands touch things", objects: [], ranges: project.contacts ?? [], editable: true, grows: true },
       ...project.offered_contacts.map(({ origin, ranges }) => ({ layer: "touch", text: `proposed by ${origin}`, objects: [], ranges, offered: true }))];
     const done = new Set(project.accepted.map(({ frame }) => frame));
     const marks = (text, frames) => (frames.length ? [{ layer: "keyframe", text, objects: [], ranges: frames.map((frame) => [frame, frame + 1]) }] : []);
@@ -268,7 +259,7 @@ class AnnotateView {
   /** Put `changed` in the place of a range; null for either where there is none. */
   async editRange(row, range, changed) {
     const added = changed ? [changed] : [];
-    if (row.layer === "touch") await this.work.setContacts([...this.contacts().filter(([start]) => start !== range?.[0]), ...added]);
+    if (row.layer === "touch") await this.work.contacts([...(this.work.project.contacts ?? []).filter(([start]) => start !== range?.[0]), ...added]);
     else await this.work.layers(changedLayers(this.work.project.layers, row.list, row.entry, range, changed));
   }
 }

@@ -12,7 +12,7 @@ export class Annotation {
   }
 
   constructor(video) {
-    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), contacts: null, lookedAt: new Set(), history: [], running: "", changed: () => {}, told: () => {} });
+    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), lookedAt: new Set(), history: [], running: "", changed: () => {}, told: () => {} });
     this.frameOf = remembering((frame) => ask("/api/project/frame", { video, frame }));
     this.saving = Promise.resolve();
   }
@@ -118,7 +118,7 @@ export class Annotation {
 
   /** Keep the draft on the server, one request after the other. */
   async save() {
-    const draft = { decisions: { video: this.video, ...this.decided(this.drafts), contacts: this.contacts }, looked_at: [...this.lookedAt] };
+    const draft = { decisions: { video: this.video, ...this.decided(this.drafts) }, looked_at: [...this.lookedAt] };
     this.saving = this.saving.then(() => send("/api/project/draft", draft)).catch((error) => say(`The draft is not saved: ${error.message}`));
     await this.saving;
     this.changed();
@@ -126,12 +126,10 @@ export class Annotation {
 
   resume(draft) {
     if (!draft) return;
-    const { keyframes, objects, contacts } = draft.decisions;
+    const { keyframes, objects } = draft.decisions;
     for (const { frame, masks } of keyframes) this.drafts.set(frame, new Map(Object.entries(masks)));
     for (const [id, category] of Object.entries(objects)) this.fresh.set(id, category);
-    this.contacts = contacts;
     this.lookedAt = new Set(draft.looked_at);
-    if (this.drafts.size || contacts) say(`Your draft of ${this.drafts.size} frames is here again.`);
   }
 
   // ---------------------------------------------------------------- decisions
@@ -177,23 +175,9 @@ export class Annotation {
     return this.accept({ edits: [edit] }, text, { edits: [{ edit: "undo", line }] });
   }
 
-  async acceptContacts() {
-    const { contacts } = this;
+  contacts(contacts) {
     const before = this.project.contacts;
-    this.contacts = null;
-    await this.accept({ contacts }, "contacts", before && { contacts: before });
-    await this.save();
-  }
-
-  /** As a draft, in order. */
-  setContacts(contacts) {
-    const before = this.contacts;
-    const keep = (ranges) => {
-      this.contacts = ranges;
-      return this.save();
-    };
-    this.history.push({ text: "contacts", back: () => keep(before) });
-    return keep(contacts?.toSorted((a, b) => a[0] - b[0]) ?? null);
+    return this.accept({ contacts: contacts.toSorted((a, b) => a[0] - b[0]) }, "contacts", before && { contacts: before });
   }
 
   async undo() {

@@ -8,8 +8,7 @@ export function answerView(query) {
   const number = Number(query.get("number"));
   if (!number) return startView();
   const holder = node("div", {});
-  const keys = {};
-  return { made: [holder], keys, started: async () => showQuestion(holder, keys, number, await send("/api/people/next", { number })) };
+  return { made: [holder], started: async () => showQuestion(holder, number, await send("/api/people/next", { number })) };
 }
 
 function startView() {
@@ -28,17 +27,14 @@ function present(holder, title, { done, kept, problems }, ...parts) {
   say(title.toLowerCase());
 }
 
-async function showQuestion(holder, keys, number, asked) {
-  for (const key of Object.keys(keys)) delete keys[key];
+async function showQuestion(holder, number, asked) {
   if (!asked.question) return present(holder, "All questions are answered", asked);
   const sheets = new Sheets(asked.images, asked.scale);
-  const answer = { choice: choiceOf, fields: fieldsOf, text: textOf }[asked.form](asked, sheets, keys);
+  const answer = { choice: choiceOf, fields: fieldsOf, text: textOf }[asked.form](asked, sheets);
   let begun;
   const answers = form({ class: "inputs" }, async () => {
-    const given = answer.read();
-    if (given === null) throw new Error("choose an answer first");
     const seconds = (performance.now() - begun) / 1000;
-    await showQuestion(holder, keys, number, await send("/api/people/answer", { number, question: asked.question, answer: given, seconds }));
+    await showQuestion(holder, number, await send("/api/people/answer", { number, question: asked.question, answer: answer.read(), seconds }));
   }, answer.element, node("p", { class: "controls" }, node("button", {}, "answer")));
   const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1; // what follows the pictures stands by the answer
   await sheets.ready();
@@ -59,17 +55,12 @@ function partsOf(parts, sheets) {
   });
 }
 
-function choiceOf({ choices }, _, keys) {
-  let chosen = null;
-  const buttons = Object.entries(choices).map(([label, text]) => button(`${label}: ${text}`, (event) => {
-    chosen = label;
-    for (const other of buttons) other.setAttribute("aria-pressed", String(other === event.target));
-  }, { "aria-pressed": "false", class: "choice" }));
-  buttons.forEach((made, at) => { keys[String(at + 1)] = () => {
-    made.click();
-    made.form.querySelector(".controls button").focus();
-  }; });
-  return { element: node("div", { role: "group", "aria-label": "answers", class: "choices" }, ...buttons), read: () => chosen };
+/** One of [value, text]; `required` holds the form back until it is chosen. */
+const radios = (name, pairs) => pairs.map(([value, text]) => node("label", {}, node("input", { type: "radio", name, value, required: true }), ` ${text}`));
+
+function choiceOf({ choices }) {
+  const element = node("div", { role: "group", "aria-label": "answers", class: "choices" }, ...radios("choice", Object.entries(choices).map(([label, text]) => [label, `${label}: ${text}`])));
+  return { element, read: () => element.querySelector(":checked").value };
 }
 
 const fieldsOf = ({ schema }, sheets) => field(schema, schema.type === "array" ? "items" : "", sheets);
@@ -88,9 +79,9 @@ export function rateView() {
 function showAnswer(holder, rated) {
   if (!rated.answer) return present(holder, "All answers are rated", rated);
   const said = (title, text) => [node("h3", {}, title), node("p", { class: "asked-text" }, text)];
-  const points = Array.from({ length: rated.top + 1 }, (_, score) => score);
+  const points = Array.from({ length: rated.top + 1 }, (_, score) => [score, String(score)]);
   const criteria = rated.criteria.map(({ name, text, scale }) => node("fieldset", {}, node("legend", {}, name.replaceAll("_", " ")),
-    node("div", { class: "scores" }, ...points.map((score) => node("label", {}, node("input", { type: "radio", name, value: score, required: true }), ` ${score}`))),
+    node("div", { class: "scores" }, ...radios(name, points)),
     node("p", { class: "asked-text note" }, scale), node("details", {}, node("summary", {}, "What counts"), node("p", { class: "asked-text" }, text))));
   return present(holder, `Answer ${rated.done + 1} of ${rated.total}`, rated, node("div", { class: "columns" }, node("div", {}, ...said("Question", rated.asked), ...said("Reference", rated.reference),
     ...said("Answer", rated.text), node("details", {}, node("summary", {}, "What is rated"), node("p", { class: "asked-text" }, rated.introduction))),

@@ -133,10 +133,9 @@ function diagram(player, { instances, relations }, names) {
 
 /** What the open datasets ask about this moment; `example` is the one that a report led here from. */
 async function questions(player, example) {
-  const { here, near } = await ask("/api/moment", { video: player.video, frame: player.frame });
-  const shown = ({ task, id, label, frames, distance, truth }) => node("details", { open: id === example },
-    node("summary", {}, `${task.replaceAll("_", " ")}: ${label}`, node("small", {}, distance ? ` ${distance} frames away` : "")),
+  const { asked } = await ask("/api/moment", { video: player.video, frame: player.frame });
+  return listed("Asked about this frame", asked.map(({ task, id, label, frames, truth }) => node("details", { open: id === example },
+    node("summary", {}, `${task.replaceAll("_", " ")}: ${label}`),
     node("ul", {}, ...truth.map((line) => node("li", {}, line))),
-    node("p", { class: "note" }, button(`frame ${frames[0]}`, () => player.go(frames[0])), ` ${id}`));
-  return [...listed("Asked about this frame", here.map(shown)), ...listed("Around it, about the same objects", near.map(shown))];
+    node("p", { class: "note" }, button(`frame ${frames[0]}`, () => player.go(frames[0])), ` ${id}`))));
 }

@@ -115,7 +115,7 @@ export class Player {
 
   /** Show a frame: its picture and what is drawn over it arrive together. A later call overtakes. */
   async go(frame) {
-    const wanted = Math.max(0, Math.min(this.count - 1, frame));
+    const wanted = this.wanted = Math.max(0, Math.min(this.count - 1, frame));
     const turn = this.turn += 1;
     this.pause();
     try {
@@ -139,11 +139,11 @@ export class Player {
   /** Ask for what is drawn over the frame again. */
   async refresh() {
     this.overlay.forget();
-    if (this.frame >= 0) await this.go(this.frame);
+    if (this.wanted !== undefined) await this.go(this.wanted);
   }
 
   show(frame, picture, instances) {
-    Object.assign(this, { frame, instances });
+    Object.assign(this, { frame, instances, wanted: frame });
     this.picture.image(picture);
     this.pictureLayer.draw();
     this.redraw();

@@ -30,17 +30,8 @@ from barista_bench.studio.background import BackgroundWork
 from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
 from barista_bench.studio.workspace import Json, View, Workspace, whole_number
 
-_READ = (
-    *(
-        records.SignalFile,
-        records.KeyframesFile,
-        records.AcceptedFile,
-        records.AcceptedLayersFile,
-        records.LinksFile,
-        records.SignedEdit,
-    ),
-    *(records.PromptsFile, records.ProposalsFile, records.LayersFile, records.DescribedFile),
-)
+_READ = (records.AcceptedFile, records.LinksFile, records.SignedEdit, records.AcceptedLayersFile, records.SignalFile)
+_READ_OFFERS = (records.ProposalsFile, records.LayersFile, records.DescribedFile)
 
 
 class Draft(records.ProjectRecord, frozen=True, kw_only=True):
@@ -147,7 +138,8 @@ class Annotating(View):
 
     def _read(self, video: VideoFiles) -> Decided:
         compared = others_videos(video, self._workspace.compared)
-        stamp = tuple(file_stamp(files.file(kind)) for files in (video, *compared.values()) for kind in _READ)
+        read = (*_READ, *_READ_OFFERS)
+        stamp = tuple(file_stamp(files.file(kind)) for files in (video, *compared.values()) for kind in read)
         with self._lock:
             known = self._decided.get(video.video_id)
             if known is None or known.stamp != stamp:

@@ -182,9 +182,5 @@ def frame_ranges(frames: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> lis
     >>> frame_ranges(np.array([3, 4, 5, 9], dtype=np.int32))
     [(3, 6), (9, 10)]
     """
-    if not len(frames):
-        return []
-    breaks = np.flatnonzero(np.diff(frames) > 1)
-    starts = frames[np.concatenate(([0], breaks + 1))]
-    ends = frames[np.concatenate((breaks, [len(frames) - 1]))] + 1
-    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+    parts = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]

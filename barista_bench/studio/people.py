@@ -27,6 +27,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import Completion, ModelIdentity
+from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.asking import sample_status
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed, open_tasks
@@ -224,21 +225,11 @@ def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
     ranked = sorted(units, key=stratum)
     start = content_seed("people", task.benchmark, task.name) % max(1, len(ranked))
     drawn: list[int] = []
-    for at in _spread(len(ranked)):
+    for at in spread_order(len(ranked)):
         if len(drawn) >= number:
             break
         drawn += units[ranked[(start + at) % len(ranked)]]
     return drawn
-
-
-def _spread(count: int) -> list[int]:
-    """The numbers below `count`, ordered by their bits reversed: those of every prefix lie about evenly.
-
-    >>> _spread(8), _spread(3)
-    ([0, 4, 2, 6, 1, 5, 3, 7], [0, 2, 1])
-    """
-    bits = max(1, (count - 1).bit_length())
-    return sorted(range(count), key=lambda at: int(f"{at:0{bits}b}"[::-1], 2))
 
 
 def form_of(task: Task, example: Example) -> AnswerForm:

@@ -157,7 +157,10 @@ def test_hostile_names_and_texts_are_shown_and_do_nothing(chromium: Browser, tmp
     content["relations"][0]["value"] = evil
     root = tmp_path / "release"
     write_release(root, "clip <b>one", content)
-    with studio_at(open_workspace([root], person=evil.replace("/", ""), out=out)) as address, chromium.new_context() as context:
+    with (
+        studio_at(open_workspace([root], person=evil.replace("/", ""), out=out)) as address,
+        chromium.new_context() as context,
+    ):
         watched = Watched(context.new_page())
         page = watched.page
         page.goto(address)

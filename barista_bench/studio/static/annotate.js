@@ -14,7 +14,7 @@ export async function annotateView(video, query) {
   return { made: view.made, keys: view.keys(), started: async () => {
     await player.start(Number(query.get("frame") ?? view.nextKeyframe() ?? 0));
     if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
-    work.follow();
+    if (work.project.can_run) work.follow();
   } };
 }
 

@@ -39,7 +39,7 @@ export class Timeline {
   /** All layers; with objects chosen in the picture only what is said of them. */
   fill() {
     if (this.held) {
-      this.isLate = true; // a bar that is being dragged stays
+      this.isLate = true; // what is being dragged stays
       return;
     }
     const { selected } = this.player;
@@ -71,7 +71,7 @@ export class Timeline {
       if (event.target === lane) this.player.go(frameAt(event));
     } }, ...bars);
     if (row.grows) lane.addEventListener("pointerdown", (press) => {
-      if (press.target === lane) follow(press, () => {}, (event) => {
+      if (press.target === lane) this.drag(press, () => {}, (event) => {
         const [start, end] = [frameAt(press), frameAt(event)].sort((a, b) => a - b);
         if (end > start) this.make([start, end]);
       });
@@ -115,19 +115,26 @@ export class Timeline {
       const held = press.clientX - left < edge ? [1, 0] : left + width - press.clientX < edge ? [0, 1] : [1, 1];
       const across = made.parentElement.clientWidth;
       let changed = range;
-      this.held = true;
-      follow(press, (event) => {
+      this.drag(press, (event) => {
         const by = Math.round(((event.clientX - press.clientX) / across) * this.player.count);
         const start = Math.max(0, range[0] + by * held[0]);
         const end = Math.min(this.player.count, range[1] + by * held[1]);
         if (start < end) layOut(changed = [start, end]);
         if (by) made.dataset.dragged = "";
       }, () => {
-        this.held = false;
-        if (this.isLate) setTimeout(() => this.fill());
-        this.isLate = false;
         if (changed[0] !== range[0] || changed[1] !== range[1]) this.edit(row, range, changed);
       });
+    });
+  }
+
+  /** Follow a drag; what is to be shown meanwhile waits for its end. */
+  drag(press, move, end) {
+    this.held = true;
+    follow(press, move, (event) => {
+      this.held = false;
+      if (this.isLate) setTimeout(() => this.fill());
+      this.isLate = false;
+      end(event);
     });
   }
 

@@ -237,7 +237,9 @@ class Shard:
         """Of the remedy where another process writes the log that this one would: why that may be."""
         if self.alone:
             return ", or give processes that share one run RANK and WORLD_SIZE, as torchrun does"
-        return f", or start each process with a RANK of its own: this one has RANK {self.rank} of WORLD_SIZE {self.world}"
+        return (
+            f", or start each process with a RANK of its own: this one has RANK {self.rank} of WORLD_SIZE {self.world}"
+        )
 
     def device(self, wanted: str) -> str:
         """Where the model runs: of several processes each takes the GPU that the launcher counted out for it."""

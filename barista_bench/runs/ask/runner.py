@@ -105,7 +105,9 @@ def _locked(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
     """This process's log of a run folder, open; no start with other processes is still at work there."""
     with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
         if busy := running_elsewhere(folder, launch):
-            raise ConfigError(f"{folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out")
+            raise ConfigError(
+                f"{folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
+            )
         yield log
 
 

@@ -60,7 +60,7 @@ def test_a_batch_script_that_starts_no_step_does_all_of_the_work() -> None:
     ],
 )
 def test_a_rank_that_makes_no_sense_is_refused(environment: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="RANK|SLURM_PROCID"):
+    with pytest.raises(ConfigError, match=r"RANK|SLURM_PROCID"):
         Shard.from_environment(environment)
 
 

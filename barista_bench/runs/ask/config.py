@@ -42,6 +42,9 @@ MAX_RUNS = 1000
 """Repetitions of a run."""
 
 
+CLUSTER_HELP = "Address of a Ray cluster whose nodes do the work: auto, on one of its nodes, or HOST:PORT."
+
+
 def _as_pairs(value: object) -> object:
     """Run files may write a mapping, flags and variables write `name=value`."""
     if not isinstance(value, Mapping):
@@ -130,6 +133,7 @@ class RunConfig(ModelSettings):
         "release", description="Whose rules: the released code's, or the paper's where they differ."
     )
 
+    cluster: str | None = Field(None, description=CLUSTER_HELP)
     workers: Count = Field(2, description="Threads that decode frames ahead.")
     frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")
 

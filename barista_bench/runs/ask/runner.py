@@ -20,7 +20,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, naming
 from barista_bench.models import Model
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import check_fit, load_model
+from barista_bench.runs.ask.catalog import Pairs, check_fit, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.log.asked import asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
@@ -78,13 +78,12 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     with ExitStack() as stack:
         # Before the model is loaded, which may take many minutes.
         logs = [stack.enter_context(_locked(task.folder, shard, launch)) for task in opened]
-        with_device = config.model_copy(update={"device": shard.device(config.device)})
-        model = load_model(with_device, [(task.task, task.examples) for task in opened])
+        model = _loaded(config, shard, [(task.task, task.examples) for task in opened])
         runs = [
             stack.enter_context(_claimed(task, sample_log, model, config, shard))
             for task, sample_log in zip(opened, logs, strict=True)
         ]
-        asker = Asker(model, config, shard)
+        asker = Asker(model, config, shard, decodes=config.cluster is None)
         asker.clock.add("load", time.perf_counter() - started)
         try:
             with naming(config.out):
@@ -98,6 +97,16 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     for task_run in runs:
         total.add(task_run.session)
     return total
+
+
+def _loaded(config: RunConfig, shard: Shard, tasks: Pairs) -> Model:
+    if config.cluster is None:
+        return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
+    from barista_bench.runs.ask.cluster_model import ClusterModel
+
+    if not shard.alone:
+        raise ConfigError("one process gives a cluster its work. Remedy: leave cluster out, or start one process")
+    return ClusterModel(config, config.cluster, tasks)
 
 
 @contextmanager

@@ -43,6 +43,10 @@ class VideoJob(NamedTuple):
     video_id: str
     files: dict[str, bytes]
 
+    @classmethod
+    def of(cls, project: Path, video_id: str) -> VideoJob:
+        return cls(project, video_id, _files(project, video_id))
+
 
 class StageFile(NamedTuple):
     """A file that a node made, by its path in the project's folder; the content is None where it removed one."""
@@ -79,7 +83,7 @@ def _run_on(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> 
     settings = project.settings
     loads_models = settings.propagator.startswith("sam:") or settings.detector or settings.segmenter
     gpus = 1 if loads_models and any(node.gpus for node in cluster.nodes) else 0
-    jobs = (VideoJob(project.folder, video_id, _files(project.folder, video_id)) for video_id in video_ids)
+    jobs = (VideoJob.of(project.folder, video_id) for video_id in video_ids)
     for result in cluster.stream(run_job, jobs, gpus=gpus):
         if isinstance(result, VideoOutcome):
             yield result

@@ -8,9 +8,10 @@ their start, and hands on what had not come: so what a job gives must be the sam
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 from barista_bench import __version__
 from barista_bench.errors import ClusterError, ConfigError, require_extra
 
+log = logging.getLogger(__name__)
 JobT = TypeVar("JobT")
 T = TypeVar("T")
 AHEAD = 2
@@ -70,32 +72,33 @@ class RayCluster:
                     f"no Ray cluster at {address} ({error}). Remedy: start one with `ray start --head` and join nodes "
                     "with `ray start --address`, then run this command on one of its nodes"
                 ) from error
-        self.nodes = tuple(sorted(_nodes(ray.nodes()), key=lambda node: node.id))
+        nodes = sorted(_nodes(ray.nodes()), key=lambda node: node.id)
+        self.nodes = tuple(self._checked(nodes, [Path(path).absolute() for path in needs]))
         if not self.nodes:
             raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
-        self._check_nodes([Path(path).absolute() for path in needs])
 
-    def _check_nodes(self, needs: Iterable[Path]) -> None:
+    def _checked(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
+        """Those of the nodes that are there; each has what it needs."""
         import ray
-        from ray.exceptions import RayError
+        from ray.exceptions import RayError, RayTaskError
 
         states = {str(path): files_state(path) for path in needs}
         check = ray.remote(_lacking)
-        asked = {
-            node.name: check.options(num_cpus=0, scheduling_strategy=node.placement).remote(
-                __version__, os.getcwd(), states
-            )
-            for node in self.nodes
-        }
-        for name, answer in asked.items():
+        given = __version__, os.getcwd(), states
+        asked = [check.options(num_cpus=0, scheduling_strategy=node.placement).remote(*given) for node in nodes]
+        for node, answer in zip(nodes, asked, strict=True):
             try:
                 lacking = ray.get(answer)
-            except RayError as error:
+            except RayTaskError as error:
                 lacking = f"cannot be used: {reason(error).rstrip('.')}"
+            except RayError:  # the cluster still lists it for a while
+                log.warning("node %s was lost: the others go on", node.name)
+                continue
             if lacking:
                 raise ClusterError(
-                    f"node {name} {lacking}. Remedy: give it what this machine has, or take it out of the cluster"
+                    f"node {node.name} {lacking}. Remedy: give it what this machine has, or take it out of the cluster"
                 )
+            yield node
 
     def stream(self, work: Callable[[JobT], Iterable[T]], jobs: Iterable[JobT], *, gpus: int = 0) -> Iterator[T]:
         """What `work` gives for each job, in the order of `jobs`.

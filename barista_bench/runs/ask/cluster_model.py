@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 CHUNKS = 2
 """Chunks that a copy has in hand: it decodes the frames of one while it answers the other."""
 MAX_LOSSES = 3
-"""Nodes that may be lost with a request in hand before it fails: it may be what ends them."""
+"""Copies that may be lost with a request in hand before it fails: it may be what ends them."""
 _Images = tuple[Image.Image, ...] | DataError
 
 
@@ -215,8 +215,7 @@ class ClusterModel:
         calls: dict[Any, _Call] = {}
         while True:
             for holder in self._with_room():
-                chunk = [returned.popleft() for _ in range(min(self.window, len(returned)))]
-                chunk = chunk or list(islice(source, self.window))
+                chunk = self._returned_chunk(returned, losses) or list(islice(source, self.window))
                 if not chunk:
                     break
                 handle = holder.actor.answer.options(num_returns="streaming").remote(chunk, config)
@@ -240,14 +239,26 @@ class ClusterModel:
             except RayError as error:  # also of an actor that is out of reach for a while: nobody waits for it
                 del calls[handle]
                 self._drop(holder, error, len(unanswered))
-                losses.update(unanswered)
+                losses.update(list(unanswered))
                 returned.extend(request for name, request in unanswered.items() if losses[name] < MAX_LOSSES)
                 for name, request in unanswered.items():
                     if losses[name] == MAX_LOSSES:
-                        failure = Failure(f"{name}: {MAX_LOSSES} nodes were lost with it in hand")
+                        failure = Failure(f"{name}: {MAX_LOSSES} copies of the model were lost with it in hand")
                         yield Answered(request, [failure] * len(request.seeds), 0.0)
             else:
                 yield Answered(unanswered.pop(answered.request_id), answered.completions, answered.seconds)
+
+    def _returned_chunk(self, returned: deque[Request], losses: Counter[str]) -> list[Request]:
+        """Requests that lost copies had in hand; one that may be to blame goes alone, and takes no other with it."""
+        chunk: list[Request] = []
+        while returned and len(chunk) < self.window:
+            is_suspect = losses[returned[0].request_id] == MAX_LOSSES - 1
+            if chunk and is_suspect:
+                break
+            chunk.append(returned.popleft())
+            if is_suspect:
+                break
+        return chunk
 
     def _with_room(self) -> Iterator[_Holder]:
         """Who takes the next chunk, as long as there is somebody: whoever has the fewest in hand."""
@@ -278,13 +289,20 @@ class ClusterModel:
     def _drop(self, holder: _Holder, error: Exception, in_hand: int) -> None:
         import ray
 
-        log.warning("node %s is lost, with %d requests in hand: %s", holder.node.name, in_hand, reason(error))
+        log.warning(
+            "node %s: a copy of the model is lost, with %d requests in hand: %s",
+            holder.node.name,
+            in_hand,
+            reason(error),
+        )
         self._holders = [other for other in self._holders if other is not holder]
         ray.kill(holder.actor)  # or it would keep its GPU, if it comes back
 
     def _refuse_none_left(self) -> None:
         if not self._holders and not self._loading:
-            raise ClusterError("every node of the cluster was lost. Remedy: see to them, and start the command again")
+            raise ClusterError(
+                "all copies of the model were lost. Remedy: see to the nodes, and start the command again"
+            )
 
 
 def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterNode, int, int]]:

@@ -35,9 +35,9 @@ class LocalCluster:
             self._cluster.remove_node(node, allow_graceful=False)
 
     @contextmanager
-    def killing(self, when: Callable[[], bool]) -> Iterator[threading.Event]:
+    def killing(self, when: Callable[[], bool], **settings: Any) -> Iterator[threading.Event]:
         """A further node, killed as soon as the condition holds. The event says that it was, before the block ended."""
-        node, ended, killed = self.add_node(), threading.Event(), threading.Event()
+        node, ended, killed = self.add_node(**settings), threading.Event(), threading.Event()
 
         def watch() -> None:
             while not ended.is_set():

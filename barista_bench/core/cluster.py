@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -66,8 +67,9 @@ class RayCluster:
 
         if not ray.is_initialized():
             try:
+                _refuse_unreachable(address)
                 ray.init(address=address, logging_level="WARNING")
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise ClusterError(
                     f"no Ray cluster at {address} ({error}). Remedy: start one with `ray start --head` and join nodes "
                     "with `ray start --address`, then run this command on one of its nodes"
@@ -159,6 +161,13 @@ def reason(error: Exception) -> str:
     """What an error of Ray comes from, in one line: what was raised on the node, or what became of the node."""
     cause = getattr(error, "cause", None) or error
     return str(cause).strip().partition("\n")[0]
+
+
+def _refuse_unreachable(address: str) -> None:
+    """Raise OSError or ValueError where nothing answers, which Ray itself takes minutes to say."""
+    if address != "auto":
+        host, _, port = address.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _nodes(described: Iterable[dict[str, Any]]) -> Iterator[ClusterNode]:

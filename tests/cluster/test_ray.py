@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections import Counter
@@ -230,8 +231,10 @@ def test_a_node_that_lacks_a_path_or_has_another_version_is_named(
         cluster.remove(node)
 
 
-def test_an_address_without_a_cluster_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379", "head", "ray://127.0.0.1:10001"])
+def test_an_address_without_a_cluster_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(ClusterError, match="no Ray cluster at 127.0.0.1:1"):
-        RayCluster("127.0.0.1:1")
+    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray was asked, which waits for minutes"))
+    with pytest.raises(ClusterError, match=f"no Ray cluster at {re.escape(address)} "):
+        RayCluster(address)

@@ -36,7 +36,8 @@ def test_identity_names_the_content(folders, loaded):
     assert identity.name == str(folders["gemma3"])
     assert identity.revision == folder_hash(folders["gemma3"])
     assert identity.settings["dtype"] == "float32"
-    assert identity.settings.keys() == {"dtype", "attn_implementation", "repetition_penalty", "chat_template"}
+    named = {"dtype", "attn_implementation", "repetition_penalty", "image_processor", "chat_template"}
+    assert identity.settings.keys() == named
 
 
 @pytest.mark.parametrize("changed", ["model.safetensors", "chat_template.jinja", "tokenizer.json"])

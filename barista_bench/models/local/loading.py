@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ModelError, require_extra
@@ -105,13 +105,13 @@ def _model(name: str, settings: TransformersSettings, **shared: object) -> objec
 
 
 def _processor(name: str, settings: TransformersSettings, **shared: object) -> ProcessorMixin:
-    from transformers import AutoProcessor
+    from barista_bench.models.local.processors import load_processor
 
     given = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
     limits = {limit: value for limit, value in given.items() if value is not None}
-    processor = AutoProcessor.from_pretrained(name, **limits, **shared)  # type: ignore[no-untyped-call]
-    check_limits(name, getattr(processor, "image_processor", None), limits)
-    return cast("ProcessorMixin", processor)
+    processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
+    check_limits(name, processor.image_processor, limits)
+    return processor
 
 
 def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> None:

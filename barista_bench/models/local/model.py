@@ -96,6 +96,7 @@ class TransformersModel:
             name,
             model,
             table,
+            image_processor=type(processor.image_processor).__name__,
             chat_template=template_hash(processor),
             frames_as=table.frames_as if table.frames_as == "video" else None,
             video_fps=(table.video_fps or DEFAULT_FPS) if table.frames_as == "video" else None,

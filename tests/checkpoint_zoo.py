@@ -1,0 +1,366 @@
+"""A tiny checkpoint of random weights for each image-text-to-text type of transformers: its own configuration, shrunk.
+
+Nothing is downloaded. Sizes are shrunk by the names that configurations give them; what a family needs beside that
+stands in `FAMILIES`. Of a processor the settings are written, not the object, so that no torchvision is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForImageTextToText, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.image_processing_auto import (
+    IMAGE_PROCESSOR_MAPPING_NAMES,
+    get_image_processor_class_from_name,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES
+from transformers.models.auto.video_processing_auto import VIDEO_PROCESSOR_MAPPING_NAMES
+
+from barista_bench.models.local.processors import load_processor
+from barista_bench.models.tiny import train_tokenizer
+
+TYPES = tuple(MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES)
+_MOST_PARAMETERS = 8_000_000
+
+# Tokens that tokenizers know by a name; processors ask for them, else for those of `_SPECIAL`.
+_NAMED = {
+    "image_token": "<image>",
+    "video_token": "<video>",
+    "audio_token": "<audio>",
+    "boi_token": "<boi>",
+    "eoi_token": "<eoi>",
+    "boa_token": "<boa>",
+    "eoa_token": "<eoa>",
+    "img_line_break_token": "<line>",
+    "image_wrapper_token": "<wrapper>",
+    "eof_token": "<eof>",
+    "image_break_token": "<break>",
+    "start_image_token": "<img>",
+    "end_image_token": "</img>",
+    "context_image_token": "<IMG_CONTEXT>",
+    "fake_image_token": "<fake_token_around_image>",
+    "global_image_token": "<global-img>",
+    "end_of_utterance_token": "<end_of_utterance>",
+    **{
+        f"{what}_{end}_token": f"<|{what}_{end}|>"
+        for what in ("vision", "image", "video", "slice", "image_id")
+        for end in ("start", "end")
+    },
+    **{f"{what}_{end}_token": f"<|{what}_{end}|>" for what in ("vision", "audio") for end in ("bos", "eos")},
+}
+_SPECIAL = (
+    *("<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", "<unk>"),
+    *dict.fromkeys(_NAMED.values()),
+    *("<|image_pad|>", "<|video_pad|>", "<|IMAGE_PAD|>", "<|VIDEO_PAD|>", "<|VISION_START|>", "<|VISION_END|>"),
+    *("<|imgpad|>", "<|audio_comp_pad|>", "<imgpad>", "<image_soft_token>", "<|image|>", "<|video|>", "<|audio|>"),
+    *("<|begin_of_image|>", "<|end_of_image|>", "<|begin_of_video|>", "<|end_of_video|>", "<row_1_col_1>"),
+    *("[IMG]", "[IMG_BREAK]", "[IMG_END]", "<|START_OF_IMG|>", "<|END_OF_IMG|>", "<|IMG_PATCH|>", "<|IMG_LINE_BREAK|>"),
+    *("TILE_GLOBAL", *(f"TILE_{n}" for n in range(1, 10)), "<racm3:break>", "<eoss>", "<image_placeholder>"),
+    *("<IMG_ATOM>", "<IMG_START>", "<IMG_GRID>", "<IMG_COL>", "<IMG_ROW>", "<IMG_END>", "<|patch|>"),
+    *("<|tile_x_separator|>", "<|tile_y_separator|>", "<im_patch>", "<im_start>", "<im_end>", "<im_col>", "<im_low>"),
+    *("<low_res_im_start>", "<frame_start>", "<frame_end>", "<|img_thumbnail|>", "<patch_newline>", "</image>"),
+    *("<|media_pad|>", "<|media_begin|>", "<|media_content|>", "<|media_end|>", "<|kimi_k25_video_placeholder|>"),
+    *("<|unused_200053|>", "<|unused_200054|>", "<|content_image|>", "<|content_audio_input|>", "<|video_duration|>"),
+    *("|SPEAKER|", "|NEWLINE|", "<s>", "</s>", "<0x00>", "<0x01>", "<0x02>", "<0x03>", "<0x04>", "<|extra_201|>"),
+    *("<image_soft>", "<|vid_start|>", "<|vid_end|>", "<|vid_frame_separator|>", "<slice>", "</slice>"),
+)
+
+# Sizes by the names that configurations give them, wherever they stand; of whole numbers alone.
+_NAMES_OF_SIZES = {
+    1: "n_group topk_group first_k_dense_replace resampler_depth pretraining_tp",
+    2: """num_hidden_layers depth layers n_layers num_layers encoder_layers decoder_layers num_decoder_layers
+        num_global_layers num_key_value_heads swa_num_key_value_heads num_experts_per_tok moe_topk moe_k
+        linear_num_key_heads index_n_heads n_groups""",
+    4: """num_attention_heads num_heads attention_heads encoder_attention_heads decoder_attention_heads num_experts
+        num_sliding_attention_heads swa_num_attention_heads resampler_n_heads n_routed_experts num_local_experts
+        moe_num_experts linear_num_value_heads linear_num_heads mamba_num_heads num_query_tokens resampler_n_latents
+        latent_query_num mm_tokens_per_image""",
+    16: """head_dim global_head_dim swa_head_dim linear_key_head_dim linear_value_head_dim linear_head_dim q_lora_rank
+        kv_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim index_head_dim resampler_head_dim d_kv mamba_head_dim
+        ssm_state_size patch_size hc_lowrank""",
+    32: """moe_intermediate_size share_expert_dim shared_expert_intermediate_size shared_experts_intermediate_size
+        moe_shared_expert_intermediate_size base_channels downsample_hidden_size output_channels d_rel num_embeddings
+        hidden_size_per_layer_input latent_channels codebook_size qk_head_dim""",
+    64: """hidden_size d_model embed_dim out_hidden_size projection_dim text_hidden_size vision_hidden_size output_dim
+        projector_hidden_size projection_hidden_size projection_hidden_dim alignment_intermediate_size adapter_in_dim
+        adapter_out_dim adapter_input_size encoder_hidden_size decoder_hidden_size image_text_hidden_size
+        word_embed_proj_dim projector_input_dim projector_output_dim vision_output_dim merged_hidden_size
+        moe_hidden_size image_token_embed_dim post_conv_out_channels image_size sliding_window
+        num_position_embeddings""",
+    128: """intermediate_size intermediate_size_mlp ffn_dim encoder_ffn_dim decoder_ffn_dim d_ff mlp_dim
+        projection_intermediate_size dense_intermediate_size shared_intermediate_size""",
+    4096: "max_position_embeddings",
+}
+_SMALL = {name: size for size, names in _NAMES_OF_SIZES.items() for name in names.split()}
+# Made anew of the number of layers, which is another one.
+_OF_LAYERS = frozenset(
+    {"layer_types", "mlp_layer_types", "no_rope_layers", "moe_layers", "full_attn_idxs", "indexer_types"}
+    | {"kv_source_layers", "layer_rope_theta", "activation_sparsity_pattern", "rope_scaling_layers", "per_layer_config"}
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the checkpoint of one type needs beside its shrunk default configuration.
+
+    Args:
+        config: of its configuration, merged into it at any depth.
+        image: what its template writes for an image; `video` for a video.
+        kind: its processor's class, where transformers' table names none.
+        processor: settings of its processor; `images` of its image processor, `videos` of its video processor.
+        pictures: class of its image processor, where transformers' table names none.
+        reason: why it cannot be built here.
+    """
+
+    config: Mapping[str, Any] = field(default_factory=dict)
+    image: str = "<image>"
+    video: str = "<video>"
+    kind: str | None = None
+    pictures: str | None = None
+    processor: Mapping[str, Any] = field(default_factory=dict)
+    images: Mapping[str, Any] = field(default_factory=dict)
+    videos: Mapping[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+
+
+@cache
+def tokenizer() -> PreTrainedTokenizerFast:
+    """One for all of them: it knows every token that a processor asks for."""
+    made = train_tokenizer(list(dict.fromkeys(_SPECIAL)), _NAMED)
+    made.model_max_length = 4096
+    return made
+
+
+def _codes() -> dict[str, int]:
+    """Chameleon's vocabulary, whose image tokens are named by their number in letters."""
+    words = {word: number for number, word in enumerate(tokenizer().convert_ids_to_tokens(range(len(tokenizer()))))}
+    letters = "ABCDEFGHIJ"
+    return words | {f"IMGIMG{''.join(letters[int(d)] for d in str(n))}Z": 200 + n for n in range(32)}
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in changes.items():
+        inner = merged.get(name)
+        merged[name] = _merged(inner, value) if isinstance(value, Mapping) and isinstance(inner, dict) else value
+    return merged
+
+
+def _mrope(*sections: int, **others: Any) -> dict[str, Any]:
+    """Positions of several axes; the sections add up to half of the 16 dimensions of a head that turn."""
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": list(sections)}
+    return {"text_config": {"rope_parameters": rope | others}}
+
+
+def _qwen(config: Mapping[str, Any], patch_size: int = 16, **others: Any) -> Family:
+    """Qwen's way with images: grids of patches, of which four become a token."""
+    size = {"shortest_edge": 4 * (2 * patch_size) ** 2, "longest_edge": 32 * (2 * patch_size) ** 2}
+    parts = {"patch_size": patch_size, "merge_size": 2, "temporal_patch_size": 2}
+    vision = {"vision_config": {"patch_size": patch_size}}
+    return Family(
+        **{
+            "config": _merged(vision, config),
+            "image": "<|vision_start|><image><|vision_end|>",
+            "video": "<|vision_start|><video><|vision_end|>",
+            "images": {"size": size, **parts},
+            "videos": {"size": size, **parts},
+            **others,
+        }
+    )
+
+
+_QWEN3_5 = _merged(
+    _mrope(2, 1, 1, mrope_interleaved=True, partial_rotary_factor=0.5),
+    {"text_config": {"layer_types": ["linear_attention", "full_attention"]}},
+)
+_QWEN3 = {"vision_config": {"deepstack_visual_indexes": [0, 1]}}
+_TILED = {"image_grid_pinpoints": [[64, 128], [128, 64], [128, 128]]}
+_LLAVA = {"patch_size": 16, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1}
+
+FAMILIES: dict[str, Family] = {
+    "aria": Family(
+        config={"vision_config": {"image_size": 980, "patch_size": 14}, "projector_patch_to_query_dict": {"4900": 8}},
+        images={"max_image_size": 980, "min_image_size": 336, "size": None},
+        processor={"size_conversion": {"980": 8}},
+    ),
+    "aya_vision": Family(
+        config={"text_config": {"sliding_window": 4096}, "vision_feature_layer": -1},
+        processor={"patch_size": 16, "img_size": 64, "downsample_factor": 2},
+        images={"crop_to_patches": True, "min_patches": 1, "max_patches": 4},
+    ),
+    "chameleon": Family(
+        config={
+            "vq_config": {"resolution": 64, "channel_multiplier": [1, 1], "num_res_blocks": 1, "embed_dim": 16},
+            "vocabulary_map": _codes(),
+        },
+        processor={"image_seq_length": 256},
+        images={"size": {"shortest_edge": 32}, "crop_size": {"height": 32, "width": 32}},
+    ),
+    "cohere_compass": _qwen({}),
+    "cosmos3_edge": _qwen(_mrope(2, 3, 3)),
+    "cosmos3_omni": _qwen(_QWEN3, kind="Qwen3VLProcessor"),
+    "deepseek_vl": Family(processor={"num_image_tokens": 16}, images={"size": {"height": 64, "width": 64}}),
+    "deepseek_vl_hybrid": Family(processor={"num_image_tokens": 16}),
+    "evolla": Family(reason="takes proteins, not images"),
+    "exaone4_5": _qwen({}),
+    "fast_vlm": Family(reason="its vision tower is timm's, which is no dependency"),
+    "gemma3": Family(image="<boi>", processor={"image_seq_length": 4}),
+    "glm46v": _qwen(_mrope(2, 3, 3)),
+    "glm4v": _qwen(_mrope(2, 3, 3)),
+    "glm4v_moe": _qwen(_mrope(1, 1, 2), pictures="Glm4vImageProcessor"),
+    "glm_ocr": _qwen(_mrope(2, 3, 3), kind="Glm46VProcessor", pictures="Glm46VImageProcessor"),
+    "glmga": _qwen(_mrope(2, 3, 3), kind="Glm46VProcessor"),
+    "got_ocr2": Family(image="<img><imgpad></img>", config={"vision_config": {"global_attn_indexes": [1]}}),
+    "granite_docling": Family(processor={"image_seq_len": 1}),
+    "hyperclovax_vision_v2": _qwen({}),
+    "idefics3": Family(processor={"image_seq_len": 4}, images={"do_image_splitting": False}),
+    "internvl": Family(image="<IMG_CONTEXT>", processor={"image_seq_length": 4}),
+    "janus": Family(image="<image>", processor={"num_image_tokens": 16}),
+    "kosmos-2": Family(kind="Kosmos2Processor"),
+    "kosmos-2.5": Family(kind="Kosmos2_5Processor"),
+    "lfm3_vl": _qwen({}),
+    "llava": Family(processor=_LLAVA),
+    "llava_next": Family(processor=_LLAVA, config=_TILED, images=_TILED),
+    "llava_next_video": Family(processor=_LLAVA, config=_TILED, images=_TILED),
+    "llava_onevision": Family(
+        processor={"num_image_tokens": 16, "vision_feature_select_strategy": "full"}, config=_TILED, images=_TILED
+    ),
+    "mistral3": Family(image="[IMG]", processor={"patch_size": 16, "spatial_merge_size": 2}),
+    "mistral_large4": Family(image="[IMG]", processor={"patch_size": 16, "spatial_merge_size": 2}),
+    "paddleocr_vl": _qwen(_mrope(2, 3, 3)),
+    "paligemma": Family(images={"image_seq_length": 16}),
+    "perception_lm": Family(reason="its vision tower is timm's, which is no dependency"),
+    "qianfan_ocr": Family(processor={"image_seq_length": 4}),
+    "qwen2_5_omni_thinker": _qwen(_mrope(2, 3, 3), 14, kind="Qwen2_5OmniProcessor", pictures="Qwen2VLImageProcessor"),
+    "qwen2_5_vl": _qwen(_mrope(2, 3, 3), 14),
+    "qwen2_vl": _qwen(_mrope(2, 3, 3), 14),
+    "qwen3_5": _qwen(_QWEN3_5),
+    "qwen3_5_moe": _qwen(_QWEN3_5),
+    "qwen3_omni_moe_thinker": _qwen(_QWEN3, kind="Qwen3OmniMoeProcessor", pictures="Qwen2VLImageProcessor"),
+    "qwen3_vl": _qwen(_QWEN3),
+    "qwen3_vl_moe": _qwen(_QWEN3, pictures="Qwen2VLImageProcessor"),
+    "qwen4_exp": _qwen(_QWEN3_5),
+    "smolvlm": Family(processor={"image_seq_len": 4}, images={"do_image_splitting": False}),
+    "vipllava": Family(processor=_LLAVA),
+    "mistral4": Family(reason="a language model: it takes no images"),
+}
+
+
+def template(family: Family) -> str:
+    return (
+        "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+        "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
+        f"{{% if part['type'] == 'image' %}}{family.image}{{% elif part['type'] == 'video' %}}{family.video}"
+        "{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+
+
+def build(model_type: str, folder: Path) -> Path:
+    """A checkpoint of the type, in `folder`; the same bytes each time.
+
+    Raises:
+        ValueError: the family cannot be built tiny here; says why.
+    """
+    family = FAMILIES.get(model_type, Family())
+    if family.reason:
+        raise ValueError(family.reason)
+    folder.mkdir(parents=True)
+    _write_processor(model_type, family, folder)
+    model = _model(model_type, family, folder)
+    model.save_pretrained(folder)
+    return folder
+
+
+def _write_processor(model_type: str, family: Family, folder: Path) -> None:
+    tokenizer().save_pretrained(folder)
+    (folder / "chat_template.jinja").write_text(template(family))
+    kind = family.kind or PROCESSOR_MAPPING_NAMES.get(model_type)
+    names = IMAGE_PROCESSOR_MAPPING_NAMES.get(model_type) or {}
+    pictures = family.pictures or names.get("torchvision") or names.get("pil")
+    images = {"image_processor_type": pictures, **_picture_sizes(names.get("pil") or f"{pictures}Pil"), **family.images}
+    videos = VIDEO_PROCESSOR_MAPPING_NAMES.get(model_type, {}).get("torchvision")
+    _write(folder / "processor_config.json", {"processor_class": kind, **family.processor})
+    _write(folder / "preprocessor_config.json", images)
+    if videos:
+        _write(folder / "video_preprocessor_config.json", {"video_processor_type": videos, **family.videos})
+
+
+def _picture_sizes(kind: str) -> dict[str, Any]:
+    """Small sizes for an image processor, in the terms of its defaults."""
+    defaults = getattr(get_image_processor_class_from_name(kind), "size", None) or {}
+    crop = getattr(get_image_processor_class_from_name(kind), "crop_size", None)
+    sizes: dict[str, Any] = {"size": dict.fromkeys(defaults, 64)} if isinstance(defaults, dict) else {}
+    return sizes | ({"crop_size": {"height": 64, "width": 64}} if crop else {})
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content))
+
+
+def _model(model_type: str, family: Family, folder: Path) -> PreTrainedModel:
+    config_class = CONFIG_MAPPING[model_type]
+    ids = _token_ids(folder)
+    shrunk = _merged(_shrunk(config_class().to_dict(), ids), family.config)
+    config = config_class.from_dict(shrunk)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        with torch.device("meta"):
+            size = sum(p.numel() for p in AutoModelForImageTextToText.from_config(config).parameters())
+        if size > _MOST_PARAMETERS:
+            raise ValueError(f"it has {size / 1e6:.0f} M parameters")
+        model = AutoModelForImageTextToText.from_config(config)
+        for name, weight in model.named_parameters():
+            if weight.ndim >= 2:
+                weight.data.normal_(0, 0.15)
+            elif "gate" in name:
+                weight.data.fill_(0.5)
+    model.generation_config.eos_token_id, model.generation_config.pad_token_id = 1, 0
+    return model
+
+
+def _token_ids(folder: Path) -> dict[str, int]:
+    """Of each token by the names that configurations have for its id."""
+    named = {name: tokenizer().convert_tokens_to_ids(token) for name, token in _NAMED.items()}
+    try:
+        processor = load_processor(str(folder), wants_video=False, trust_remote_code=False, revision="main")
+    except Exception:  # noqa: BLE001
+        processor = None
+    for name in list(vars(processor)) if processor else []:
+        token = getattr(processor, name)
+        if name.endswith("_token") and isinstance(token, str):
+            named[name] = tokenizer().convert_tokens_to_ids(token)
+    return {f"{name}{end}": number for name, number in named.items() for end in ("_id", "_index")} | {
+        **{f"{end}_token_id": number for number, end in enumerate(("pad", "eos", "bos"))},
+        "decoder_start_token_id": 2,
+        "forced_eos_token_id": 1,
+    }
+
+
+def _shrunk(config: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str, Any]:
+    small: dict[str, Any] = {}
+    for name, value in config.items():
+        if name in _OF_LAYERS or name in ("transformers_version", "dtype", "architectures"):
+            continue
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if isinstance(value, dict):
+            small[name] = _shrunk(value, ids)
+        elif name in ids and not isinstance(value, list):
+            small[name] = ids[name]
+        elif name in ("vocab_size", "vocab_size_per_layer_input") and is_number:
+            small[name] = len(tokenizer())
+        elif name in _SMALL and is_number:
+            small[name] = _SMALL[name]
+        elif name in _SMALL and isinstance(value, list) and name in ("image_size", "patch_size"):
+            small[name] = [_SMALL[name]] * len(value)
+        else:
+            small[name] = value
+    return small

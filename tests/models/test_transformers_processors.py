@@ -1,7 +1,6 @@
 """Without torchvision, images reach the families whose processor has a part for videos; what cannot be read says so."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -11,21 +10,9 @@ pytest.importorskip("transformers")
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from tests import checkpoint_zoo  # noqa: E402
 from tests.models.transformers_kit import GREEDY, mixed_requests, texts  # noqa: E402
 
 without_torchvision = pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
-
-
-@pytest.fixture(scope="module")
-def zoo(one_thread, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("zoo")
-
-    def checkpoint(model_type: str) -> str:
-        path: Path = folder / model_type
-        return str(path if path.is_dir() else checkpoint_zoo.build(model_type, path))
-
-    return checkpoint
 
 
 @without_torchvision

@@ -5,6 +5,7 @@ torch is imported when something is generated.
 
 from __future__ import annotations
 
+import logging
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +24,12 @@ from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from barista_bench.models.local.batch_check import BatchCheck, Steps
     from barista_bench.models.local.decoding import TokenScores
     from barista_bench.models.local.inputs import Encoded, PromptEncoder
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class _GenerationJob:
     """Samples of one request that are generated together: `index` counts requests, `slots` its seeds."""
 
     index: int
+    has_images: bool
     slots: tuple[int, ...]
     seeds: tuple[int, ...]
     encoded: Encoded
@@ -132,6 +138,7 @@ class Engine:
         self, model: PreTrainedModel, encoder: PromptEncoder, reader: AnswerReader, budget: BatchBudget
     ) -> None:
         self.model, self.encoder, self.reader, self.budget = model, encoder, reader, budget
+        self.batch_check: BatchCheck | None = None
 
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
@@ -173,19 +180,22 @@ class Engine:
         return worker.submit(lambda: [(entry, self._job(entry, config)) for entry in batch])
 
     def _job(self, entry: Waiting, config: GenerationConfig) -> _GenerationJob | Failure:
-        from barista_bench.models.local.inputs import PROCESSOR_ERRORS
+        from barista_bench.models.local.inputs import MODEL_ERRORS
 
         request = entry.request
         try:
             encoded = self.encoder.encode(request)
-        except PROCESSOR_ERRORS as error:
+        except MODEL_ERRORS as error:
             return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
         slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
-        return _GenerationJob(entry.index, slots, tuple(request.seeds[slot] for slot in slots), encoded)
+        seeds = tuple(request.seeds[slot] for slot in slots)
+        return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded)
 
     def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
         begun = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
+        if len(jobs) > 1 and not self._is_checked(jobs):
+            self._check_batches([jobs[0], jobs[-1]])  # the longest and the shortest: with most padding
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
         for job, slot, completion in self._generated(jobs, config):
             by_slot[job.index][slot] = completion
@@ -218,14 +228,52 @@ class Engine:
             else:
                 pending.extend(_halves(batch))
 
+    def _is_checked(self, jobs: list[_GenerationJob]) -> bool:
+        """A check without images says nothing of them."""
+        return self.batch_check is not None and (self.batch_check.has_images or not jobs[0].has_images)
+
+    def _check_batches(self, pair: list[_GenerationJob]) -> None:
+        """Ask two examples alone and together; where these differ, no two samples are generated together any more.
+
+        What fails alone says nothing of batches, nor does a batch that memory does not hold: the next one is tried.
+        """
+        from barista_bench.models.local.batch_check import BatchCheck, largest_distance, tolerance_of
+        from barista_bench.models.local.inputs import MODEL_ERRORS
+
+        tolerance, has_images = tolerance_of(self.model.dtype), pair[0].has_images
+        try:
+            alone = [steps for job in pair for steps in self._first_steps([job])]
+        except MODEL_ERRORS:
+            return
+        try:
+            distance = largest_distance(alone, self._first_steps(pair))
+            self.batch_check = BatchCheck(distance, tolerance, has_images)
+        except MODEL_ERRORS as error:
+            if is_out_of_memory(error):
+                return
+            self.batch_check = BatchCheck(None, tolerance, has_images, _cause(error))
+        if not self.batch_check.agrees:
+            log.warning("asking one at a time, since batches cannot be trusted: %s", self.batch_check.finding)
+            self.budget.ask_one_by_one()
+
+    def _first_steps(self, jobs: list[_GenerationJob]) -> list[Steps]:
+        from barista_bench.models.local.batch_check import first_steps
+
+        encoded = self.encoder.batch([job.encoded for job in jobs])
+        inputs = on_device(encoded, self.model.device, self.model.dtype)
+        pad_id = self.encoder.tokenizer.pad_token_id
+        return first_steps(self.model, inputs, pad_id=pad_id, end_ids=self.reader.end_ids)
+
     def _attempt(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]] | Failure:
         import torch
+
+        from barista_bench.models.local.inputs import MODEL_ERRORS
 
         samples, columns = _size(batch)
         self.budget.begin()
         try:
             completions = self._generate(batch, config)
-        except (ValueError, RuntimeError, MemoryError) as error:
+        except MODEL_ERRORS as error:
             out_of_memory = is_out_of_memory(error)
             what = f"out of memory with {samples} samples" if out_of_memory else "generation failed"
             failure = Failure(f"{what}: {_cause(error)}")

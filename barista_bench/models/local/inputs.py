@@ -27,8 +27,20 @@ SystemStyle = Literal["parts", "text", "folded"]
 FramesAs = Literal["images", "video"]
 Message = dict[str, object]
 
-# What a processor or a chat template raises at inputs that it cannot take.
-PROCESSOR_ERRORS = (ValueError, TypeError, RuntimeError, OSError, MemoryError, TemplateError)
+# What a processor, a chat template or a model raises at inputs that it cannot take. They cost their example.
+MODEL_ERRORS = (
+    *(ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError, OSError, MemoryError),
+    TemplateError,
+)
+
+# Outputs of processors that may be put one after another: rows of tokens, and what there is of each image or patch.
+# Others may count images or patches of a whole batch, which only a processor that sees the batch can do.
+_PER_TOKEN = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids"})
+_PER_IMAGE = frozenset(
+    {"pixel_values", "high_res_pixel_values", "pixel_values_videos", "pixel_mask", "pixel_attention_mask"}
+    | {"image_sizes", "target_sizes", "image_grid_thw", "video_grid_thw", "image_merge_sizes", "image_position_ids"}
+    | {"second_per_grid_ts", "batch_num_images"}
+)
 
 _PROBE = "barista-system-probe"
 _SIZE_STEP = 32  # pixels; sizes are rounded up to it before their tokens are measured, to measure few of them
@@ -84,7 +96,9 @@ class PromptEncoder:
         self._image_tokens: dict[tuple[int, int], int] = {}
         if self._as_video and getattr(processor, "video_processor", None) is None:
             raise ModelError(f"model {name}: its processor takes no video. Remedy: use frames_as='images'")
-        if not (processor.chat_template or self.tokenizer.chat_template):
+        # Only the processor's own is applied, and some read none from the checkpoint.
+        processor.chat_template = processor.chat_template or self.tokenizer.chat_template
+        if not processor.chat_template:
             raise ModelError(f"model {name}: it has no chat template. Remedy: use its instruction-tuned version")
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
@@ -116,7 +130,7 @@ class PromptEncoder:
         """Tensors of one request.
 
         Raises:
-            PROCESSOR_ERRORS: the processor cannot take these inputs.
+            MODEL_ERRORS: the processor cannot take these inputs.
         """
         messages = self.messages(request)
         with self._lock:
@@ -128,7 +142,7 @@ class PromptEncoder:
         """Visual and text tokens of a request, near enough to order by; its images are not processed."""
         try:
             written = self._written(self.messages(request))
-        except PROCESSOR_ERRORS:
+        except MODEL_ERRORS:
             return 0  # the request will say so itself when it is encoded
         text = len(self.tokenizer(written, add_special_tokens=False)["input_ids"])
         return text + sum(self._tokens_of_image(image.size) for image in request.images)
@@ -136,8 +150,8 @@ class PromptEncoder:
     def batch(self, encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
         """One batch, left-padded: tensors of shape (requests, columns), and the images one after another.
 
-        Processors that pad images to the largest of a batch give tensors of unequal shapes; those requests go
-        through the processor once more, together.
+        Requests whose tensors cannot be put one after another go through the processor once more, together: some
+        processors pad images to the largest of a batch, some count over all of its images.
         """
         batch = _collated([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
@@ -149,6 +163,8 @@ class PromptEncoder:
 
     def _apply(self, conversations: list[list[Message]]) -> dict[str, torch.Tensor]:
         wanted: dict[str, object] = {"padding": len(conversations) > 1}
+        if "mm_token_type_ids" in getattr(self.processor, "model_input_names", ()):
+            wanted["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
         if videos := list(_videos(conversations)):
             # All frames, as they are: which ones to show is the task's choice.
             metadata = [
@@ -177,7 +193,7 @@ class PromptEncoder:
                 with self._lock:
                     inputs = self._apply([[_message("user", [_image(blank)])]])
                 self._image_tokens[width, height] = inputs["input_ids"].shape[1]
-            except PROCESSOR_ERRORS:
+            except MODEL_ERRORS:
                 self._image_tokens[width, height] = 0  # the request itself will say what is wrong with its image
         return self._image_tokens[width, height]
 
@@ -188,7 +204,7 @@ class PromptEncoder:
         for style, content in styles.items():
             try:
                 written = self._written([_message("system", content), user])
-            except (TemplateError, TypeError, KeyError, ValueError):
+            except MODEL_ERRORS:
                 continue
             if _PROBE in written and "'type'" not in written:  # the latter: the list itself was printed
                 return style
@@ -234,19 +250,21 @@ def _videos(conversations: list[list[Message]]) -> Iterator[list[Image.Image]]:
 
 
 def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
-    """Stack requests, or None where something has to be padded that is no row of tokens."""
+    """Stack requests, or None where this is not known to be safe."""
+    if len(items) == 1:
+        return items[0]
     columns = max(item["input_ids"].shape[1] for item in items)
     batch: dict[str, torch.Tensor] = {}
     for name in dict.fromkeys(name for item in items for name in item):
         values = [item.get(name) for item in items]
-        per_token = [v.shape == item["input_ids"].shape for v, item in zip(values, items, strict=True) if v is not None]
-        if all(per_token):
+        present = [value for value in values if value is not None]
+        if name in _PER_TOKEN:
             fill = pad if name == "input_ids" else 0
             batch[name] = torch.cat([_padded(v, i, columns, fill) for v, i in zip(values, items, strict=True)])
-        elif any(per_token) or len({v.shape[1:] for v in values if v is not None}) > 1:
-            return None
+        elif name in _PER_IMAGE and len({value.shape[1:] for value in present}) == 1:
+            batch[name] = torch.cat(present)
         else:
-            batch[name] = torch.cat([v for v in values if v is not None])
+            return None
     return batch
 
 

@@ -124,6 +124,12 @@ class TransformersModel:
         self._engine.budget.most = checked_size(most)
 
     @property
+    def batch_check(self) -> str | None:
+        """What asking two examples together and alone has shown; None before the first batch of two or more."""
+        check = self._engine.batch_check
+        return None if check is None else check.finding
+
+    @property
     def window(self) -> int:
         """Requests wanted at hand: 8 batches, but not more than 128 requests (or one batch), for their images."""
         return self._engine.budget.window

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 from transformers import AutoConfig, AutoFeatureExtractor, AutoImageProcessor, AutoProcessor, ProcessorMixin
 from transformers.models.auto import auto_mappings
@@ -62,7 +62,7 @@ class _VideoSettings(PushToHubMixin):  # what processors ask of their parts
     Some processors read them before they are given any video; with a video they would call it, and fail.
     """
 
-    model_input_names: tuple[str, ...] = ()
+    model_input_names: ClassVar[list[str]] = []
     valid_kwargs = None
 
     def __init__(self, **settings: object) -> None:

@@ -11,13 +11,13 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import GenerationConfig  # noqa: E402
+from barista_bench.models.local.answers import AnswerReader, Generated  # noqa: E402
 from barista_bench.models.local.decoding import (  # noqa: E402
     StopTexts,
     ThinkingBudget,
     Thoughts,
     TokenScores,
 )
-from barista_bench.models.local.engine import AnswerReader, Generated  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,

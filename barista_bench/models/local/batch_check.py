@@ -13,6 +13,7 @@ Imports torch, so it is itself imported only where a model is asked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -104,8 +105,9 @@ def _shared(alone: Steps, together: Steps) -> list[tuple[torch.Tensor, torch.Ten
 
 
 def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    # Models mask what they never say.
-    kept = one.isfinite() & other.isfinite()
+    if bool((one.isnan() | other.isnan()).any()):
+        return math.inf
+    kept = one.isfinite() & other.isfinite()  # models mask what they never say
     one, other = one[kept] - one[kept].mean(), other[kept] - other[kept].mean()
     length = float(one.norm())
     return float((one - other).norm()) / length if length else 0.0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import device_of, load_pretrained, loading_of, revision_of
+from barista_bench.files.reading import read_bounded_text
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.settings import TransformersSettings
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
 
 Setting = str | int | float | bool | None
+
+_MAX_TEMPLATE = 2**20  # bytes
 
 # How a family was taught to write boxes, by the start of its `model_type`.
 _Y_FIRST = BoxFormat(order="yxyx", scale=1000)
@@ -111,6 +114,9 @@ def _processor(name: str, settings: TransformersSettings, **shared: object) -> P
     limits = {limit: value for limit, value in given.items() if value is not None}
     processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
     check_limits(name, processor.image_processor, limits)
+    if settings.chat_template:
+        remedy = "name a file that holds a Jinja template"
+        processor.chat_template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)
     return processor
 
 

@@ -83,10 +83,12 @@ def first_steps(
         output_logits=True,
     )
     columns = inputs["input_ids"].shape[1]
+    masked = torch.finfo(model.dtype).min  # by models that never say some tokens; others write -inf
+    logits = [torch.where(step <= masked, -torch.inf, step.float()) for step in made.logits]
     rows: list[Steps] = []
     for row, tokens in enumerate(made.sequences[:, columns:].tolist()):
         ended = next((n for n, token in enumerate(tokens) if token in end_ids), len(tokens))
-        rows.append([(token, step[row].float()) for token, step in zip(tokens[: ended + 1], made.logits, strict=False)])
+        rows.append([(token, step[row]) for token, step in zip(tokens[: ended + 1], logits, strict=False)])
     return rows
 
 
@@ -105,9 +107,9 @@ def _shared(alone: Steps, together: Steps) -> list[tuple[torch.Tensor, torch.Ten
 
 
 def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    if bool((one.isnan() | other.isnan()).any()):
+    if bool(one.isnan().any() or other.isnan().any()):
         return math.inf
-    kept = one.isfinite() & other.isfinite()  # models mask what they never say
+    kept = one.isfinite() & other.isfinite()
     one, other = one[kept] - one[kept].mean(), other[kept] - other[kept].mean()
     length = float(one.norm())
     return float((one - other).norm()) / length if length else 0.0

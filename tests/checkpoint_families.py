@@ -64,7 +64,7 @@ class Family:
         config: of its configuration, merged into it at any depth.
         image: what its template writes for an image; `video` for a video.
         kind: its processor's class, where transformers' table names none.
-        processor: settings of its processor; `images` of its image processor, `videos` of its video processor.
+        processor: settings of its processor; `images` of its image processor, and of its video processor.
         pictures: class of its image processor, where transformers' table names none.
         image_token: what its tokenizer calls so, if anything.
         sounds: class of its feature extractor, where it has one.
@@ -80,7 +80,6 @@ class Family:
     sounds: str | None = None
     processor: Mapping[str, Any] = field(default_factory=dict)
     images: Mapping[str, Any] = field(default_factory=dict)
-    videos: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
 
 
@@ -134,7 +133,6 @@ def _qwen(config: Mapping[str, Any], patch_size: int = 16, **others: Any) -> Fam
             "image": "<|vision_start|><image><|vision_end|>",
             "video": "<|vision_start|><video><|vision_end|>",
             "images": {"size": size, **parts},
-            "videos": {"size": size, **parts},
             **others,
         }
     )

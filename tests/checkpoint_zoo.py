@@ -98,15 +98,15 @@ def _write_processor(model_type: str, family: Family, folder: Path) -> None:
     pictures = family.pictures or names.get("torchvision") or names.get("pil")
     images = {
         "image_processor_type": pictures,
-        "feature_extractor_type": family.sounds,
+        **({"feature_extractor_type": family.sounds} if family.sounds else {}),
         **_picture_sizes(names.get("pil") or f"{pictures}Pil"),
         **family.images,
     }
     videos = VIDEO_PROCESSOR_MAPPING_NAMES.get(model_type, {}).get("torchvision")
     _write(folder / "processor_config.json", {"processor_class": kind, **family.processor})
-    _write(folder / "preprocessor_config.json", {name: value for name, value in images.items() if value is not None})
+    _write(folder / "preprocessor_config.json", images)
     if videos:
-        _write(folder / "video_preprocessor_config.json", {"video_processor_type": videos, **family.videos})
+        _write(folder / "video_preprocessor_config.json", {**images, "video_processor_type": videos})
 
 
 def _picture_sizes(kind: str) -> dict[str, Any]:

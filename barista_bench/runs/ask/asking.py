@@ -54,12 +54,14 @@ class Session(AskCounts):
 
     `decode` and `prepare` (drawing, encoding) are summed over threads of their own; `wait` is the time that
     generation stood still for them, `generate` the rest of the time that answers took. With several tasks in one
-    start, the seconds of all of it are dealt out by samples asked.
+    start, the seconds of all of it are dealt out by samples asked. `batch_check` is what a local model asked in batches
+    gave for two examples together and alone (`models/local/batch_check.py`).
     """
 
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("load", "decode", "prepare", "wait", "generate", "total"), 0.0)
     )
+    batch_check: str | None = None
 
     def add(self, other: Session) -> None:
         """Count another session to this one."""

@@ -19,6 +19,8 @@ from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, naming
 from barista_bench.models import Model
+from barista_bench.models.ablations import unwrapped
+from barista_bench.models.local.model import TransformersModel
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, check_fit, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
@@ -91,7 +93,9 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(runs)
+            inner, _ = unwrapped(model)
             for task_run in runs:
+                task_run.session.batch_check = inner.batch_check if isinstance(inner, TransformersModel) else None
                 _write_session(task_run, shard)
     total = Session()
     for task_run in runs:

@@ -36,6 +36,7 @@ from barista_bench.reporting.set_statistics import set_statistics
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.log_reader import compact
+from barista_bench.runs.log.merging import merge
 from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.statistics import statistics
@@ -81,6 +82,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], {"show"}),
     "compact": ([compact], set()),
+    "merge": ([merge], set()),
     "compare": ([load_results, compare_runs], {"csv", "option"}),
     "analyse": ([load_results, analysis_tables, write_tables], {"option"}),
     "judge": ([JudgeConfig], {"config"}),

@@ -57,6 +57,8 @@ LOCK_FILE = f"{PROJECT_FILE}.lock"
 _SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
 MOST_TRACK_LINE = 2**26
 """Bytes of one frame's masks."""
+_MOST_EDIT = 2**20
+"""Bytes of one edit: that of 500 long names."""
 _REMAKE = "remove the file and run `barista-bench annotate run` again"
 _decode_track = msgspec.json.Decoder(TrackLine).decode
 RecordT = TypeVar("RecordT", bound=ProjectRecord)
@@ -146,7 +148,7 @@ class VideoFiles(NamedTuple):
             return []
         decode = msgspec.json.Decoder(SignedEdit).decode
         remedy = "restore the file; edits enter by `barista-bench annotate accept`"
-        lines = read_json_lines(self.file(SignedEdit), 2**16, decode, what="no edit", remedy=remedy)
+        lines = read_json_lines(self.file(SignedEdit), _MOST_EDIT, decode, what="no edit", remedy=remedy)
         return [edit for _, edit in lines]
 
     def identities(self) -> Identities:

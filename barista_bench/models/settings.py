@@ -10,6 +10,7 @@ import difflib
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_SHOWN = 200
 """Characters of a value or a name that an error shows."""
 
-_NEVER_SHOWN = frozenset({"extra_body", "base_url", "api_key_env"})
+_NEVER_SHOWN = frozenset({"extra_body", "template_kwargs", "base_url", "api_key_env"})
 """Where people put secrets, in their place or by mistake."""
 
 
@@ -49,6 +50,16 @@ def _read_json(value: object) -> object:
         return json.loads(value)
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
+
+
+def _json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    """A setting that can be written as JSON, and holds no key."""
+    refuse_credentials(name, value)  # of JSON text, which was not looked into before
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"is no JSON object ({type(error).__name__})") from error
+    return value
 
 
 def _read_box_format(value: object) -> object:
@@ -183,8 +194,18 @@ class TransformersSettings(CheckpointSettings, GeneratorSettings):
     adapter_revision: str | None = Field(None, description="Commit of a Hub adapter.")
     min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
     max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
+    chat_template: Path | None = Field(None, description="File of a chat template (Jinja) instead of the checkpoint's.")
+    template_kwargs: JsonObject = Field(
+        default_factory=dict,
+        description='Variables of the chat template, as JSON: {"enable_thinking": false}. No secrets here.',
+    )
     frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
     video_fps: float | None = Field(None, gt=0, description="Frames a second given to a processor of videos.")
+
+    @field_validator("template_kwargs")
+    @classmethod
+    def _are_json(cls, variables: dict[str, Any]) -> dict[str, Any]:
+        return _json_object("template_kwargs", variables)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -273,14 +294,9 @@ class ServedSettings(GeneratorSettings):
     @field_validator("extra_body")
     @classmethod
     def _is_free_to_send(cls, body: dict[str, Any]) -> dict[str, Any]:
-        refuse_credentials("extra_body", body)  # of JSON text, which was not looked into before
         if taken := sorted(_RESERVED_FIELDS & set(body)):
             raise ValueError(f"sets {taken}: use the setting of that meaning instead")
-        try:
-            json.dumps(body, allow_nan=False)
-        except (TypeError, RecursionError) as error:
-            raise ValueError(f"is no JSON object ({type(error).__name__})") from error
-        return body
+        return _json_object("extra_body", body)
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:

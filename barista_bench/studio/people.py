@@ -30,10 +30,10 @@ from barista_bench.models import Completion, ModelIdentity
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.asking import sample_status
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed, open_tasks
+from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed, locked, open_tasks
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sample_keys
 from barista_bench.runs.log.log_reader import finished_samples
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, sample_digest
+from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
 from barista_bench.studio.footage import jpeg
 from barista_bench.studio.workspace import Json, View, Workspace, sent_as
 
@@ -151,9 +151,6 @@ class Answering(View):
 
     def _log(self, question: DrawnQuestion, text: str, seconds: float) -> None:
         task, opened, asked = question.of, question.of.opened, question.asked
-        if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
-            with claimed(opened, task.inputs, self._identity, BOXES, task.config, Shard()):
-                self._claimed.add(opened.folder)
         record = SampleRecord(
             key=question.key,
             fingerprint=asked.fingerprint,
@@ -166,7 +163,11 @@ class Answering(View):
             prompt=asked.prompt,
             media=asked.media,
         )
-        with SampleLog(Shard().file(opened.folder, "samples")) as samples:
+        alone = Shard()
+        with locked(opened.folder, alone, alone.launch(task.opened.task.name)) as samples:
+            if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
+                with claimed(opened, task.inputs, samples, self._identity, BOXES, task.config, alone):
+                    self._claimed.add(opened.folder)
             samples.append(record)
 
     def _open_ones(self, drawn: Sequence[DrawnQuestion]) -> list[DrawnQuestion]:

@@ -19,9 +19,11 @@ from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, naming
-from barista_bench.models import ModelIdentity
+from barista_bench.models import Model, ModelIdentity
+from barista_bench.models.ablations import unwrapped
+from barista_bench.models.local.model import TransformersModel
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import check_fit, load_model
+from barista_bench.runs.ask.catalog import Pairs, check_fit, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
@@ -75,14 +77,17 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     opened = open_tasks(config) if opened is None else opened
     for task in opened:
         check_place(task.folder, RUN)
-    with_device = config.model_copy(update={"device": shard.device(config.device)})
-    model = load_model(with_device, [(task.task, task.examples) for task in opened])
+    launch = shard.launch(*config.task)
     with ExitStack() as stack:
+        # Before the model is loaded, which may take many minutes.
+        logs = [stack.enter_context(locked(task.folder, shard, launch)) for task in opened]
+        model = _loaded(config, shard, [(task.task, task.examples) for task in opened])
         runs = []
-        for task in opened:
+        for task, sample_log in zip(opened, logs, strict=True):
             inputs = asked_inputs(task.task, task.examples, model.box_format)
-            runs.append(stack.enter_context(claimed(task, inputs, model.identity, model.box_format, config, shard)))
-        asker = Asker(model, config, shard)
+            asked = claimed(task, inputs, sample_log, model.identity, model.box_format, config, shard)
+            runs.append(stack.enter_context(asked))
+        asker = Asker(model, config, shard, decodes=config.cluster is None)
         asker.clock.add("load", time.perf_counter() - started)
         try:
             with naming(config.out):
@@ -90,7 +95,9 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(runs)
+            inner, _ = unwrapped(model)
             for task_run in runs:
+                task_run.session.batch_check = inner.batch_check if isinstance(inner, TransformersModel) else None
                 _write_session(task_run, shard)
     total = Session()
     for task_run in runs:
@@ -98,22 +105,44 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     return total
 
 
+def _loaded(config: RunConfig, shard: Shard, tasks: Pairs) -> Model:
+    if config.cluster is None:
+        return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
+    from barista_bench.runs.ask.cluster_model import ClusterModel
+
+    if not shard.alone:
+        raise ConfigError("one process gives a cluster its work. Remedy: leave cluster out, or start one process")
+    return ClusterModel(config, config.cluster, tasks)
+
+
+@contextmanager
+def locked(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
+    """This process's log of a run folder, open. Raises ConfigError where another start is still at work there."""
+    with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
+        if busy := running_elsewhere(folder, launch):
+            raise ConfigError(
+                f"{folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
+            )
+        yield log
+
+
 @contextmanager
 def claimed(
     opened: OpenedTask,
     inputs: Sequence[AskedInput],
+    sample_log: SampleLog,
     model: ModelIdentity,
     boxes: BoxFormat,
     config: RunConfig,
     shard: Shard,
 ) -> Iterator[TaskRun]:
-    """A run folder with its log open: it is ours, and no start with other processes is still at work in it.
+    """A run folder, whose log is open, that holds this run and no other.
 
     Args:
         inputs: `asked_inputs` of the task.
 
     Raises:
-        ConfigError: the folder belongs to another run, or another process writes to it.
+        ConfigError: the folder belongs to another run.
     """
     described = run_description(
         opened.folder,
@@ -129,23 +158,16 @@ def claimed(
         versions=package_versions(),
         prices={"input": config.price_input, "output": config.price_output},
     )
-    launch = shard.launch(*config.task)
-    with SampleLog(shard.file(opened.folder, "samples"), launch) as log:
-        busy = running_elsewhere(opened.folder, launch)
-        if busy:
-            raise ConfigError(
-                f"{opened.folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
-            )
-        claim(opened.folder, described)
-        inputs = claim_inputs(opened.folder, opened.examples, inputs)
-        rank = None if shard.alone else shard.rank
-        task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, log, rank)
-        if not asks_on(opened.task):
-            yield task_run
-            return
-        with SampleLog(shard.file(opened.folder, "steps"), launch) as steps:
-            task_run.steps = StepLog(steps, read_steps(opened.folder))
-            yield task_run
+    claim(opened.folder, described)
+    inputs = claim_inputs(opened.folder, opened.examples, inputs)
+    rank = None if shard.alone else shard.rank
+    task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank)
+    if not asks_on(opened.task):
+        yield task_run
+        return
+    with SampleLog(shard.file(opened.folder, "steps"), sample_log.launch) as steps:
+        task_run.steps = StepLog(steps, read_steps(opened.folder))
+        yield task_run
 
 
 def _write_session(run: TaskRun, shard: Shard) -> None:

@@ -8,7 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.lexical import content_words
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_truth, trace
 from barista_bench.errors import DataError
@@ -16,7 +19,7 @@ from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, 
 from barista_bench.studio.rating import runs_to_rate
 from barista_bench.studio.workspace import Json, View, Workspace, whole_number
 
-MAX_ROWS = 500
+MAX_ROWS, MAX_NEAREST = 500, 5
 """Of one video's answer to a search."""
 FrameRange: TypeAlias = tuple[int, int]
 
@@ -145,15 +148,19 @@ def search(graph: VideoGraph, text: str) -> Json:
     """The moments of a video at which something holds, as rows of `tables`, best first; `more` were left out.
 
     Words are compared without their endings ("hold", "holds"). Rows have all words asked for, those with the words in
-    the order asked first: "left hand holds pitcher".
+    the order asked first: "left hand holds pitcher". Where none has all, `nearest` has those with most of the words.
     """
     words = content_words(text)
     if not words:
         raise DataError("nothing to search for. Remedy: say what holds, such as: left hand holds pitcher")
-    said = [(content_words(row["text"]), row) for row in tables(graph)["rows"]]
-    rows = [(_in_order(words, spoken), row) for spoken, row in said if set(words) <= set(spoken)]
-    rows.sort(key=lambda entry: not entry[0])
-    return {"rows": [row for _, row in rows[:MAX_ROWS]], "more": max(0, len(rows) - MAX_ROWS)}
+    scored = []
+    for row in tables(graph)["rows"]:
+        said = content_words(row["text"])
+        scored.append((len(set(words) & set(said)), _in_order(words, said), row))
+    scored.sort(key=lambda entry: entry[:2], reverse=True)
+    rows = [row for shared, _, row in scored if shared == len(set(words))]
+    nearest = [row for shared, _, row in scored if 0 < shared == scored[0][0]] if not rows else []
+    return {"rows": rows[:MAX_ROWS], "more": max(0, len(rows) - MAX_ROWS), "nearest": nearest[:MAX_NEAREST]}
 
 
 def _in_order(words: list[str], said: list[str]) -> bool:
@@ -167,10 +174,12 @@ def moment(workspace: Workspace, video_id: str, number: int) -> Json:
 
 
 def _asked(example: Example) -> Json:
+    prompt = get_task(example.benchmark, example.task).prompt(example, BoxFormat())
     return {
         "task": example.task,
         "id": example.example_id,
         "label": example.label,
+        "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
         "frames": [reference.frame_index for reference in example.frames],
         "truth": [row.text for row in explained_truth(example)],
     }

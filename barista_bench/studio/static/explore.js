@@ -21,15 +21,17 @@ export async function exploreView(video, query) {
   const side = sidePanel(player, names, example);
   const results = node("div", { class: "results" });
   const hunt = searchField("", async (text) => {
-    const { rows, more } = await ask("/api/search", { video, text });
-    const entries = moments(rows, (start, end, objects) => button(`${second(start)} to ${second(end)} s`, async () => {
+    const { rows, more, nearest } = await ask("/api/search", { video, text });
+    const entries = (some) => moments(some, (start, end, objects) => button(`${span(player.times, start, end)}`, async () => {
       await player.go(start);
       player.pick(objects);
     }));
-    results.replaceChildren(node("h3", {}, `${entries.length} moments${more ? `, and ${more} further statements` : ""}`), node("ul", { class: "moments" }, ...entries));
-    say(`${entries.length} moments`);
+    const count = counted(entries(rows).length, "moment");
+    results.replaceChildren(node("h3", {}, `${count}${more ? `, and ${more} further statements` : ""}`), node("ul", { class: "moments" }, ...entries(rows)),
+      ...(nearest.length ? [node("p", { class: "note" }, "Nothing has all these words. The nearest:"), node("ul", { class: "moments" }, ...entries(nearest))] : []),
+      node("p", {}, node("a", { href: `#/search?${new URLSearchParams({ text })}` }, "search all videos")));
+    say(count);
   });
-  const second = (frame) => player.times[Math.min(frame, player.count - 1)].toFixed(2);
   const warnings = tables.problems.length
     ? node("details", { class: "alert" }, node("summary", {}, `${tables.problems.length} problems in this video's annotation`),
       node("ul", {}, ...tables.problems.map((problem) => node("li", {}, problem)))) : null;
@@ -50,29 +52,40 @@ function secondField(player) {
 }
 
 function searchField(text, look) {
-  const field = node("input", { type: "search", value: text, placeholder: "left hand holds pitcher", "aria-label": "search" });
+  const field = node("input", { type: "search", value: text, placeholder: "left hand holds" });
   return form({ class: "inline", role: "search" }, () => look(field.value), node("label", {}, "find ", field), node("button", {}, "search"));
 }
 
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+const span = (times, start, end) => `${times[start].toFixed(2)} to ${times[Math.min(end, times.length - 1)].toFixed(2)} s, frames ${start} to ${end - 1}`;
 const moments = (rows, link) => rows.flatMap(({ text, objects, ranges }) => ranges.map(([start, end]) => node("li", {}, link(start, end, objects), ` ${text}`)));
 
-/** Search in every video of the release, one after the other. */
+/** Search in every video of the release, one after the other; the words stand in the address. */
 export async function searchView(videos, query) {
+  const text = query.get("text") ?? "";
   const list = node("ul", { class: "moments" });
-  const bar = node("progress", { max: videos.length, value: 0, "aria-label": "videos searched" });
-  let turn = 0;
-  const hunt = searchField(query.get("text") ?? "", async (text) => {
-    const mine = turn += 1;
-    list.replaceChildren();
-    for (const [number, video] of videos.entries()) {
-      const { rows } = await ask("/api/search", { video, text }).catch((error) => ({ rows: [{ text: error.message, objects: [], ranges: [[0, 1]] }] }));
-      if (mine !== turn || !bar.isConnected) return;
-      list.append(...moments(rows, (start, end, objects) => node("a", { href: address(video, start, { objects: objects.join(",") }) }, `${video}, frames ${start} to ${end - 1}`)));
-      bar.value = number + 1;
-      say(`${list.children.length} moments in ${number + 1} of ${videos.length} videos`);
-    }
+  const bar = node("progress", { max: videos.length, value: 0, "aria-label": "videos searched", hidden: true });
+  const heading = node("h3", {});
+  const hunt = searchField(text, (wanted) => {
+    if (wanted !== text) location.hash = `#/search?${new URLSearchParams({ text: wanted })}`;
   });
-  return { made: [node("h2", {}, "Search all videos"), hunt, bar, list], started: () => query.get("text") && hunt.requestSubmit() };
+  const look = async () => {
+    bar.hidden = false;
+    let nearest = [];
+    const link = (video) => (start, end, objects) => node("a", { href: address(video, start, { objects: objects.join(",") }) }, `${video}, frames ${start} to ${end - 1}`);
+    for (const [number, video] of videos.entries()) {
+      const answer = await ask("/api/search", { video, text }).catch((error) => ({ rows: [{ text: error.message, objects: [], ranges: [[0, 1]] }], nearest: [] }));
+      if (!list.isConnected) return;
+      list.append(...moments(answer.rows, link(video)));
+      nearest = [...nearest, ...moments(answer.nearest, link(video))].slice(0, 10);
+      bar.value = number + 1;
+      say(`${counted(list.children.length, "moment")} in ${number + 1} of ${counted(videos.length, "video")}`);
+    }
+    bar.hidden = true;
+    heading.textContent = list.children.length ? counted(list.children.length, "moment") : "Nothing has all these words. The nearest:";
+    if (!list.children.length) list.append(...nearest);
+  };
+  return { made: [node("h2", {}, "Search all videos"), hunt, bar, heading, list], started: () => (text ? look() : hunt.querySelector("input").focus()) };
 }
 
 function sidePanel(player, names, example) {
@@ -87,14 +100,16 @@ function sidePanel(player, names, example) {
 /** Everything that holds on the frame, in words. */
 function factsOf(player, { instances, relations, attributes, activities, steps }, names) {
   const said = (title, items) => (items.length ? listed(title, items) : []);
-  const thing = (id) => button(names.get(id), () => player.pick(player.selected.has(id) && player.selected.size === 1 ? [] : [id]),
-    { class: "thing", "aria-pressed": String(player.selected.has(id)) });
+  const thing = (id) => {
+    const made = button(names.get(id), () => player.pick(player.selected.has(id) && player.selected.size === 1 ? [] : [id]),
+      { class: "thing", "aria-pressed": String(player.selected.has(id)) });
+    made.style.borderLeftColor = colour(id);
+    return made;
+  };
   const statement = ({ source, target, value }) => [thing(source), ` ${value} `, thing(target)];
   const seen = instances.map(({ object, mask }) => {
-    const made = thing(object);
-    made.style.borderLeftColor = colour(object);
     const traits = attributes.filter((entry) => entry.object === object).map(({ type, value }) => `${type} ${value}`).join(", ");
-    return [made, ` ${traits}`, mask.problem ? node("span", { class: "warn" }, " mask unusable") : ""];
+    return [thing(object), ` ${traits}`, mask.problem ? node("span", { class: "warn" }, " mask unusable") : ""];
   });
   return [...said("Activity", activities), ...said("Process step", steps),
     ...said("Hands", relations.filter(({ type }) => type === "human_actions").map(statement)),
@@ -134,8 +149,10 @@ function diagram(player, { instances, relations }, names) {
 /** What the open datasets ask about this moment; `example` is the one that a report led here from. */
 async function questions(player, example) {
   const { asked } = await ask("/api/moment", { video: player.video, frame: player.frame });
-  return listed("Asked about this frame", asked.map(({ task, id, label, frames, truth }) => node("details", { open: id === example },
+  return listed("Asked about this frame", asked.map(({ task, id, label, question, frames, truth }) => node("details", { open: id === example },
     node("summary", {}, `${task.replaceAll("_", " ")}: ${label}`),
-    node("ul", {}, ...truth.map((line) => node("li", {}, line))),
-    node("p", { class: "note" }, button(`frame ${frames[0]}`, () => player.go(frames[0])), ` ${id}`))));
+    node("p", { class: "asked-text" }, question),
+    node("h4", {}, "Truth"), node("ul", {}, ...truth.map((line) => node("li", {}, line))),
+    node("p", { class: "note" }, ...frames.map((frame) => button(`frame ${frame}`, () => player.go(frame))), ` ${id}`),
+    id === example ? node("p", {}, button("back to the sample", () => history.back())) : "")));
 }

@@ -26,7 +26,10 @@ export class Sheets {
 
   drag(number, press) {
     const { target } = this;
-    if (!target) return;
+    if (!target) {
+      say("add an entry first: it takes what is drawn");
+      return;
+    }
     press.preventDefault();
     const { element, layer, image: { naturalWidth: width, naturalHeight: height } } = this.sheets[number];
     const points = [];
@@ -87,8 +90,8 @@ function plain({ type, minimum, maximum }, name) {
 }
 
 function selected(values, name) {
-  const select = node("select", { required: true }, ...values.map((value, at) => node("option", { value: at }, String(value))));
-  return { element: node("label", {}, `${words(name)} `, select), read: () => values[Number(select.value)] };
+  const select = node("select", { required: true }, values.length > 1 ? node("option", { value: "" }, "…") : null, ...values.map((value, at) => node("option", { value: at }, String(value))));
+  return { element: node("label", {}, `${words(name)} `, select), read: () => values[Number(select.value)], select };
 }
 
 const fieldset = (name, ...parts) => node("fieldset", {}, name ? node("legend", {}, words(name)) : null, ...parts);
@@ -105,6 +108,7 @@ function alternatives(schemas, name, sheets) {
   const holder = node("div", {});
   let made = null;
   const fill = () => {
+    if (!choice.select.value) return;
     made = field(schemas[titles.indexOf(choice.read())], name, sheets);
     holder.replaceChildren(made.element);
     sheets.aim();

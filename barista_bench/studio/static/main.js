@@ -10,7 +10,7 @@ const opened = await ask("/api/studio");
 const { graphs, projects } = opened;
 
 const TABS = [
-  ["Explore", "#/", graphs.length],
+  [graphs.length ? "Explore" : "Annotate", "#/", graphs.length + projects.length],
   ["Search", "#/search", graphs.length],
   ["Runs", "#/runs", opened.runs],
   ["Questions", "#/questions", opened.reviews],
@@ -20,13 +20,13 @@ const TABS = [
 ].filter(([, , count]) => count > 0);
 
 const links = (pairs) => node("ul", { class: "videos" }, ...pairs.map(([title, href]) => node("li", {}, node("a", { href }, title))));
-const list = (title, videos, link) => (videos.length ? [node("h2", {}, `${videos.length} ${title}`), links(videos.map((id) => [id, link(id)]))] : []);
+const list = (title, videos, link) => (videos.length ? [node("h2", {}, `${title} (${videos.length})`), links(videos.map((id) => [id, link(id)]))] : []);
 
 function homeView() {
   if (!graphs.length && !projects.length) return { made: [node("h2", {}, "Open here"), links(TABS)] };
   const problems = opened.problems.length ? [node("div", { class: "alert" }, `${opened.problems.length} problems: ${opened.problems[0]}`)] : [];
-  return { made: [...problems, ...list("annotated videos", graphs, (id) => address(id, 0)),
-    ...list("videos to annotate", projects, (id) => `#/project/${encodeURIComponent(id)}`)] };
+  return { made: [...problems, ...list("Annotated videos", graphs, (id) => address(id, 0)),
+    ...list("Videos to annotate", projects, (id) => `#/project/${encodeURIComponent(id)}`)] };
 }
 
 /** From a sample of a report to its moment. */
@@ -57,19 +57,21 @@ const ROUTES = {
   agreement: () => agreementView(projects),
 };
 
+const HOME = ["graph", "project"];
 let keys = {};
 let turn = 0;
 async function show() {
   const mine = turn += 1;
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
-  const [route, name] = path.split("/").map(decodeURIComponent);
+  const [route, name] = path.split("/").map((part) => (/%(?![0-9a-f]{2})/i.test(part) ? part : decodeURIComponent(part)));
   document.getElementById("tabs").replaceChildren(...TABS.map(([title, link]) =>
-    node("a", { href: link, "aria-current": link === `#/${route === "graph" ? "" : route}` ? "page" : null }, title)));
+    node("a", { href: link, "aria-current": link === `#/${HOME.includes(route) ? "" : route}` ? "page" : null }, title)));
   const main = document.getElementById("main");
   main.setAttribute("aria-busy", "true");
-  say(name ? `reading ${name} ...` : "");
+  const reading = name ? `reading ${name} ...` : "";
+  say(reading);
   try {
-    const view = await (ROUTES[route] ?? homeView)(name, new URLSearchParams(query));
+    const view = await (Object.hasOwn(ROUTES, route) ? ROUTES[route] : homeView)(name, new URLSearchParams(query));
     if (mine !== turn) return;
     keys = view.keys ?? {};
     main.replaceChildren(...view.made);

@@ -32,6 +32,10 @@ export function frameAt(times, seconds) {
   return low;
 }
 
+/** What is drawn over every video, as the person last chose it. */
+const shows = { masks: true, boxes: false };
+export const withoutMasks = () => { shows.masks = false; };
+
 export class Player {
   /** `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame. */
   static async open(kind, video, overlay) {
@@ -42,7 +46,7 @@ export class Player {
     Object.assign(this, { kind, video, facts, times: facts.seconds, count: facts.frames, frame: -1, selected: new Set() });
     this.overlay = remembering(overlay);
     this.listeners = { frame: [], pick: [] };
-    this.shows = { masks: true, boxes: false };
+    this.shows = shows;
     this.turn = 0;
     this.base = `/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`;
     this.still = remembering(async (frame) => {
@@ -148,7 +152,7 @@ export class Player {
     this.pictureLayer.draw();
     this.redraw();
     this.slider.value = frame;
-    this.where.textContent = `frame ${frame} of ${this.count} · ${clock(this.times[frame])} s`;
+    this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
     this.holder.setAttribute("aria-label", `frame ${frame}: ${instances.map(({ name }) => name).join(", ") || "no objects"}`);
     this.element.dataset.frame = frame;
     for (const listener of this.listeners.frame) listener(frame);

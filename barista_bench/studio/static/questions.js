@@ -1,8 +1,10 @@
 // Generated questions, one after the other, with their moment: accept, revise, reject; every verdict is in the file at once.
 import { ask, button, explained, form, node, say, send } from "./page.js";
 import { graphPlayer } from "./explore.js";
+import { withoutMasks } from "./player.js";
 
 export async function questionsView() {
+  withoutMasks(); // they would hide the colours that questions are about
   const review = new Review((await ask("/api/review")).items);
   return { made: [review.element], keys: review.keys, started: () => review.show(review.nextOpen(-1)) };
 }
@@ -47,7 +49,7 @@ class Review {
   shown({ item, subtask, video_id: video, question, choices, correct, verdict, reason, reviewer, revisable }) {
     return [node("p", { class: "note" }, `${subtask} · ${item} · ${video}`), node("p", { class: "asked-text" }, question),
       node("ol", { class: "choices" }, ...choices.map((text, number) => node("li", { class: correct.includes(number) ? "right" : null },
-        text, correct.includes(number) ? node("strong", {}, " right") : ""))),
+        text, correct.includes(number) ? node("strong", {}, " ✓ correct") : ""))),
       verdict ? node("p", {}, `${verdict} by ${reviewer}${reason ? `: ${reason}` : ""}`) : "",
       node("p", { class: "controls" }, button("accept (a)", explained(() => this.accept())),
         revisable ? button("revise (r)", () => this.revise()) : "", button("reject (x)", () => this.reject())),
@@ -89,7 +91,7 @@ class Review {
     const texts = [this.current.question, ...this.current.choices].map((text, number) => {
       const field = node("textarea", { rows: 2, required: true });
       field.value = text;
-      return { field, label: node("label", {}, number ? `choice ${number}` : "question", field) };
+      return { field, label: node("label", {}, number ? `choice ${number}${this.current.correct.includes(number - 1) ? " ✓ correct" : ""}` : "question", field) };
     });
     this.open("revise", texts.map(({ label }) => label), () => {
       const [question, ...choices] = texts.map(({ field }) => field.value);

@@ -31,7 +31,7 @@ from barista_bench.studio.workspace import Json, View, Workspace
 CACHE_BYTES = 20 * 2**30
 """Of all copies: about 200 videos of BARISTA's length. The one looked at longest ago goes first."""
 _CONTAINER = {"movflags": "faststart", "use_editlist": "0"}
-_CODEC = {"preset": "veryfast", "crf": "20", "bf": "0", "g": "12", "sc_threshold": "0"}
+_CODEC: dict[str, object] = {"preset": "veryfast", "crf": "20", "bf": "0", "g": "12", "sc_threshold": "0"}
 _RECIPE = "h264-1"
 """Part of a copy's name: another way to make them makes other files."""
 _MAX_HEIGHT = 1080

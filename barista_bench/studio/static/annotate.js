@@ -59,8 +59,6 @@ class AnnotateView {
     return [...(await this.work.marks(this.frame)).values()].find((mark) => mark.object === object) ?? null;
   }
 
-  // ---------------------------------------------------------------- drawing
-
   async drawn(id, mask) {
     const target = id ?? this.work.addObject(this.newCategory());
     await this.work.setMask(this.frame, target, mask);
@@ -102,8 +100,6 @@ class AnnotateView {
     this.category.focus();
   }
 
-  // ---------------------------------------------------------------- what to do next
-
   nextKeyframe() {
     const { asked, accepted } = this.work.project;
     const done = new Set(accepted.filter(({ complete }) => complete).map(({ frame }) => frame));
@@ -129,8 +125,6 @@ class AnnotateView {
     };
     this.next.replaceChildren(...parts());
   }
-
-  // ---------------------------------------------------------------- panels
 
   async framePanel() {
     const { work, frame } = this;
@@ -202,8 +196,6 @@ class AnnotateView {
         : button("undo", explained(() => work.accept({ edits: [{ edit: "undo", line: at + 1 }] }, `undo of edit ${at + 1}`)), { "aria-label": `undo edit ${at + 1}` })]))];
   }
 
-  // ---------------------------------------------------------------- steps
-
   async acceptFrame() {
     await this.drawing.busy;
     const { frame } = this;
@@ -238,8 +230,6 @@ class AnnotateView {
     return { ...this.player.keys(), ...this.drawing.keys(), d: () => this.doubtful(), y: explained(() => this.looksRight()),
       u: explained(() => this.work.undo()), o: () => this.newObject(), Enter: enter };
   }
-
-  // ---------------------------------------------------------------- timeline
 
   addContact(range) {
     return this.work.contacts([...(this.work.project.contacts ?? []), range]);

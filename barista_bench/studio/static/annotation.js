@@ -34,8 +34,6 @@ export class Annotation {
     return this.categories.get(id) ?? this.fresh.get(id);
   }
 
-  // ---------------------------------------------------------------- masks of a frame
-
   /** Masks that stand on a frame, by the id under which they are accepted: the draft's, people's, the tracks'. */
   async marks(frame, draft = this.drafts.get(frame)) {
     const { accepted, tracks } = await this.frameOf(frame);
@@ -107,8 +105,6 @@ export class Annotation {
     return id;
   }
 
-  // ---------------------------------------------------------------- the draft
-
   /** Decisions on frames, with the objects that are new in them. */
   decided(drafts) {
     const used = new Set([...drafts.values()].flatMap((draft) => [...draft.keys()]));
@@ -131,8 +127,6 @@ export class Annotation {
     for (const [id, category] of Object.entries(objects)) this.fresh.set(id, category);
     this.lookedAt = new Set(draft.looked_at);
   }
-
-  // ---------------------------------------------------------------- decisions
 
   /** Hand in decisions. `back` undoes them: decisions again. */
   async accept(decisions, text, back) {

@@ -1,6 +1,6 @@
 // Annotating and reviewing a video: the next thing to do, masks on its frames, identities, doubtful frames, statements.
 import { button, explained, listed, node, say, tabbed } from "./page.js";
-import { colour } from "./masks.js";
+import { boxOf, colour } from "./masks.js";
 import { Annotation } from "./annotation.js";
 import { Drawing } from "./draw.js";
 import { Player } from "./player.js";
@@ -120,7 +120,7 @@ class AnnotateView {
       if (project.can_run) return [primary("Run what is due", () => this.work.run())];
       if (!project.contacts && !project.asked.length && !project.accepted.length) return [node("span", {}, "First: on the timeline, drag over each stretch in which hands touch things (or add it under Statements).")];
       if (keyframe !== null) return [primary(`Next keyframe: ${keyframe}`, () => this.player.go(keyframe)), node("span", {}, `missing: ${project.missing}`)];
-      if (doubts.length) return [primary(`Look at frame ${doubts[0].frame}`, () => this.doubtful()), node("span", {}, `${doubts.length} doubtful frames are left`)];
+      if (doubts.length) return [primary(`Look at frame ${doubts[0].frame}`, () => this.doubtful()), node("span", {}, doubts.length === 1 ? "1 doubtful frame is left" : `${doubts.length} doubtful frames are left`)];
       return [node("span", {}, "Ready to export: "), node("code", {}, project.export)];
     };
     this.next.replaceChildren(...parts());
@@ -134,13 +134,13 @@ class AnnotateView {
     const isWhole = work.whole.has(frame);
     const isDrawn = work.drafts.has(frame);
     const chosen = await this.chosen();
-    const state = isWhole ? "keyframe: all that is seen" : "between keyframes: a correction of what is drawn";
+    const state = isWhole ? "a keyframe: draw all that is seen" : "between keyframes: what you draw here is carried on from here";
     const accept = isWhole || isDrawn ? [button(isWhole ? `Accept keyframe ${frame}` : `Accept correction of frame ${frame}`, explained(() => this.acceptFrame()), { class: isDrawn ? "primary" : "" })] : [];
     const discard = isDrawn ? [button("discard draft", explained(() => work.setDraft(frame, undefined)))] : [];
     return [node("p", {}, `Frame ${frame}, ${state}. `, ...accept, " ", ...discard),
       ...(chosen ? this.identity(chosen, new Set(marks.map(({ id }) => id))) : []),
-      ...listed("Objects", marks.map((mark) => [this.thing(mark), node("small", {}, ` ${mark.origin} `),
-        button("✕", explained(() => work.remove(frame, mark.id)), { "aria-label": `remove ${work.nameOf(mark.object)}`, title: "not seen on this frame" })])),
+      ...listed("Objects", marks.map((mark) => [this.thing(mark), node("small", {}, boxOf(mark.mask) ? ` ${mark.origin} ` : ` ${mark.origin}: not seen here `),
+        boxOf(mark.mask) ? button("not here", explained(() => work.remove(frame, mark.id)), { "aria-label": `remove ${work.nameOf(mark.object)}`, title: "not seen on this frame; u undoes" }) : ""])),
       ...listed("Suggestions", suggestions.map((suggestion) => {
         const name = suggestion.object ? work.names.get(suggestion.object) ?? suggestion.category : `${suggestion.category} (new)`;
         return [button(name, explained(() => this.take(suggestion)), { "aria-label": `accept suggestion ${name} of ${suggestion.origin}` }), node("small", {}, ` ${suggestion.origin}`)];
@@ -183,7 +183,7 @@ class AnnotateView {
     const { work } = this;
     return [node("p", {}, button("next doubtful (d)", () => this.doubtful()), " ", button("looks right (y)", explained(() => this.looksRight()))),
       ...listed("Doubtful frames", work.project.doubts.map(({ frame, object, why, doubt }) => [button(`frame ${frame}`, () => this.showDoubt(frame, object)),
-        ` ${work.nameOf(object)}: ${why} (${doubt})${work.lookedAt.has(frame) ? " ✓ looked at" : ""}`]))];
+        ` ${work.nameOf(object)}: ${why} (doubt ${doubt.toFixed(2)})${work.lookedAt.has(frame) ? " ✓ looked at" : ""}`]))];
   }
 
   editPanel() {

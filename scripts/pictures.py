@@ -18,6 +18,7 @@ from urllib.parse import quote
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+from barista_bench.annotate.project import open_project
 from barista_bench.benchmarks import get_task
 from barista_bench.data.dataset import open_examples
 from barista_bench.studio.server import serving
@@ -59,11 +60,19 @@ STUDIO = (
         "studio_explore_dark",
         "#/graph/mini_portafilter_01?frame=300",
         ".player[data-ready]",
-        dark=True,
         clicks=("text=Graph",),
+        dark=True,
     ),
     Screen("studio_moment", "#/example/{sample}", "details[open]"),
+    Screen("studio_questions", "#/questions", ".choices"),
+    Screen("studio_answer", "#/answer", "form", clicks=("form button",)),
+    Screen("studio_rate_dark", "#/rate", "fieldset", dark=True),
 )
+ANNOTATING = (
+    Screen("studio_annotate", "#/project/{video}?frame=40", ".player[data-frame]", clicks=("text=Doubtful",)),
+    Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
+)
+"""Of the project in build/own."""
 
 
 def kitchen() -> Image.Image:
@@ -76,14 +85,14 @@ def kitchen() -> Image.Image:
     return both
 
 
-def picture(browser: Browser, page_address: str, screen: Screen, sample: str) -> None:
+def picture(browser: Browser, page_address: str, screen: Screen, sample: str, video: str = "") -> None:
     """One screen as `docs/images/<name>.png`."""
     width, height = screen.size
     page = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme="dark" if screen.dark else "light"
     )
     page.goto(page_address)
-    page.goto(page_address.partition("?")[0] + screen.address.format(sample=quote(sample, safe="")))
+    page.goto(page_address.partition("?")[0] + screen.address.format(sample=quote(sample, safe=""), video=quote(video)))
     page.locator(screen.shown).first.wait_for()
     for click in screen.clicks:
         page.locator(click).first.click()
@@ -123,7 +132,12 @@ if __name__ == "__main__":
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for screen in SCREENS:
             picture(browser, (BUILD / "report" / "report.html").as_uri(), screen, sample)
-        with studio([BUILD / "kitchen", BUILD / "data" / "barista"]) as address:
+        review = next((BUILD / "releases" / "egocot").glob("review*.jsonl"))
+        with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
             for screen in STUDIO:
                 picture(browser, address, screen, sample)
+        project = BUILD / "own" / "project"
+        with studio([project]) as address:
+            for screen in ANNOTATING:
+                picture(browser, address, screen, sample, video=next(iter(open_project(project).file.videos)))
         browser.close()

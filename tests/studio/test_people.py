@@ -198,7 +198,7 @@ def test_an_answer_that_the_task_cannot_read_is_said_and_not_logged(data: Path, 
     assert not out.exists()
 
 
-@pytest.mark.parametrize("person", ["..", "a/../../b", "/etc", "a\0b", ""])
+@pytest.mark.parametrize("person", ["..", "a/../../b", "/etc", "a\0b", "", " ", ".hidden", "a\u202eb", "\u200b"])
 def test_a_person_named_like_a_path_is_refused(data: Path, out: Path, person: str) -> None:
     with pytest.raises(ConfigError, match="--by"):
         open_workspace([data], person=person, out=out)

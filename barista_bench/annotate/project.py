@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib import resources
 from itertools import chain
 from pathlib import Path
@@ -46,6 +46,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import check_place, write_whole
 from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.media.video.index import Stamp, stamp_of
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
@@ -59,7 +60,7 @@ MOST_TRACK_LINE = 2**26
 """Bytes of one frame's masks."""
 _MOST_EDIT = 2**20
 """Bytes of one edit: that of 500 long names."""
-_REMAKE = "remove the file and run `barista-bench annotate run` again"
+REMAKE = "remove the file and run `barista-bench annotate run` again"
 _decode_track = msgspec.json.Decoder(TrackLine).decode
 RecordT = TypeVar("RecordT", bound=ProjectRecord)
 
@@ -163,11 +164,15 @@ class VideoFiles(NamedTuple):
         return read_tracks(self.file(TrackLine), self.source)
 
     def open(self) -> FrameReader:
-        """The video's frames. Raises VideoError; DataError where the file is another one than at the start."""
-        if file_sha256(self.path) != self.source.sha256:
+        """The video's frames. Raises VideoError; DataError as `check_video`."""
+        self.check_video()
+        return open_reader(self.path)
+
+    def check_video(self) -> None:
+        """Raise DataError where the file is another one than at the start; it is read once while it stays the same."""
+        if _sha256(self.path, stamp_of(self.path)) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
-        return open_reader(self.path)
 
 
 def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, remedy: str = "restore the file") -> None:
@@ -183,7 +188,7 @@ def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, reme
 
 def read_tracks(path: Path, source: VideoSource) -> Iterator[TrackLine]:
     """All lines but the first, which is the provenance. Raises DataError, naming the line, also for a broken mask."""
-    lines = read_json_lines(path, MOST_TRACK_LINE, bytes, what="no frame of tracks", remedy=_REMAKE)
+    lines = read_json_lines(path, MOST_TRACK_LINE, bytes, what="no frame of tracks", remedy=REMAKE)
     next(lines, None)
     for number, line in lines:
         yield decoded_track(line, f"{path}: line {number}", source)
@@ -194,9 +199,9 @@ def decoded_track(line: bytes, where: str, source: VideoSource) -> TrackLine:
     try:
         decoded = _decode_track(line)
     except MALFORMED as error:
-        raise DataError(f"{where}: no frame of tracks ({error}). Remedy: {_REMAKE}") from error
+        raise DataError(f"{where}: no frame of tracks ({error}). Remedy: {REMAKE}") from error
     size = (source.height, source.width)
-    check_masks((Rle(mask.counts, size) for mask in decoded.masks.values()), source, where, _REMAKE)
+    check_masks((Rle(mask.counts, size) for mask in decoded.masks.values()), source, where, REMAKE)
     return decoded
 
 
@@ -296,6 +301,11 @@ def _probed(videos: Path, file: str) -> VideoSource | str:
             )
     except DataError as error:
         return str(error)
+
+
+@lru_cache(64)
+def _sha256(path: Path, stamp: Stamp) -> str:
+    return file_sha256(path)
 
 
 def file_sha256(path: Path) -> str:

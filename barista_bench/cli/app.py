@@ -33,7 +33,6 @@ def _end(number: int, frame: object) -> None:
 
 
 with ending_at_once():  # little is imported above: nothing is understood before
-    import errno
     import inspect
     import logging
     import sys
@@ -52,7 +51,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.benchmarks import parse_pairs
     from barista_bench.errors import BaristaError
     from barista_bench.files.text_out import LogFormatter, echo
-    from barista_bench.files.writing import NO_SPACE
+    from barista_bench.files.writing import system_problem
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings
 
 if TYPE_CHECKING:
@@ -91,13 +90,6 @@ class ProtocolChoice(StrEnum):
 Protocol = Annotated[
     ProtocolChoice, typer.Option(help="Whose rules: the released code's, or the paper's where they differ.")
 ]
-_REMEDIES = {
-    **dict.fromkeys(NO_SPACE, "free some space there, or choose a place on another disk"),
-    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "change its rights, or choose another place"),
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ENOENT: "name one that is there",
-    errno.ENOTDIR: "name one that does not lead through a file",
-}
 Options = Annotated[
     list[str] | None,
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
@@ -147,18 +139,9 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (BaristaError, OSError) as error:
-        message = _system_error(error) if isinstance(error, OSError) else str(error)
+        message = system_problem(error) if isinstance(error, OSError) else str(error)
         echo(f"error: {' '.join(message.splitlines())}", color="red", err=True)
         raise typer.Exit(1) from error
-
-
-def _system_error(error: OSError) -> str:
-    """The file, what is wrong with it, and the remedy; an error that the system did not raise as it stands."""
-    if error.errno is None:
-        return str(error)
-    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    remedy = _REMEDIES.get(error.errno, "see to it, or name another one")
-    return f"{where}{error.strerror}. Remedy: {remedy}"
 
 
 def _version(asked: bool) -> None:

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+from filelock import FileLock
+
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_bounded_json
 
@@ -30,6 +32,15 @@ MAX_MANIFEST = 2**24
 """Bytes of one: some KB a config of a dataset, about 100 bytes a file."""
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """A disk that is full, a quota that is used up, a file larger than may be."""
+_SYSTEM_REMEDIES = {
+    **dict.fromkeys(NO_SPACE, "free some space there, or choose a place on another disk"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "change its rights, or choose another place"),
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "name one that is there",
+    errno.ENOTDIR: "name one that does not lead through a file",
+}
+_LONGEST_WAIT = 10
+"""Seconds for whoever changes a file at the moment, which takes a fraction of one."""
 _WORK = ".barista_bench-"
 # A mount point, another file system (also a bind mount, a lower layer), a parent with a sticky bit or another owner.
 _CANNOT_BE_RENAMED = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
@@ -95,6 +106,29 @@ def naming(path: Path) -> Iterator[None]:
         if error.filename is None and error.errno in NO_SPACE:
             error.filename = str(path)
         raise
+
+
+def system_problem(error: OSError) -> str:
+    """The file, what is wrong with it, and the remedy; an error that the system did not raise as it stands."""
+    if error.errno is None:
+        return str(error)
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    remedy = _SYSTEM_REMEDIES.get(error.errno, "see to it, or name another one")
+    return f"{where}{error.strerror}. Remedy: {remedy}"
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[Path]:
+    """The file that `path` leads to, links followed, for who reads it and replaces it: nobody else does meanwhile.
+
+    Its lock is a file beside it that stays behind; an unlocked one means nothing.
+
+    Raises:
+        OSError: the lock cannot be made, or another process holds it for 10 seconds.
+    """
+    target = _real(path)
+    with FileLock(f"{target}.lock", timeout=_LONGEST_WAIT):
+        yield target
 
 
 def sync(path: Path) -> None:

@@ -6,6 +6,7 @@ same format, kept whole in a file of the person's in the video's folder, so that
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 from barista_bench.annotate import records
 from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project import Project, VideoFiles, open_project, writing
+from barista_bench.annotate.project import REMAKE, Project, VideoFiles, check_masks, open_project, writing
 from barista_bench.annotate.records import Layers, decode_record, digest, read_record, write_record
 from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
@@ -29,6 +30,8 @@ from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, 
 from barista_bench.studio.background import BackgroundWork
 from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
 from barista_bench.studio.workspace import Json, View, Workspace, whole_number
+
+log = logging.getLogger(__name__)
 
 _READ = (records.AcceptedFile, records.LinksFile, records.SignedEdit, records.AcceptedLayersFile, records.SignalFile)
 _READ_OFFERS = (records.ProposalsFile, records.LayersFile, records.DescribedFile)
@@ -68,7 +71,7 @@ class Annotating(View):
         self._tracks = TrackIndex()
         self._decided: dict[str, Decided] = {}
         self._runs: dict[str, BackgroundWork] = {}
-        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._lock, self._turn, self._drafts = threading.Lock(), threading.Lock(), threading.Lock()
         self.reads = {
             "/api/project": lambda query: self._standing(self._video(query["video"])),
             "/api/project/frame": lambda query: self._frame(self._video(query["video"]), whole_number(query, "frame")),
@@ -87,7 +90,9 @@ class Annotating(View):
 
     def _standing(self, video: VideoFiles) -> Json:
         """All of a video but its masks: decisions, stages, what to do next, and the person's draft."""
+        video.check_video()
         decided, missing = self._read(video), missing_masks(video)
+        draft, draft_problem = self._draft(video)
         stages = BEFORE_MASKS if missing else (*BEFORE_MASKS, *AFTER_MASKS)
         is_signed = video.has(records.SignalFile) and video.read(records.SignalFile).verified
         return {
@@ -106,7 +111,8 @@ class Annotating(View):
             "doubts": video.read(records.ReviewFile).frames if video.has(records.ReviewFile) else [],
             "has_segmenter": video.project.settings.segmenter is not None,
             "vocabulary": _vocabulary(video.project.vocabulary()),
-            "draft": self._draft(video),
+            "draft": draft,
+            "draft_problem": draft_problem,
             "export": f"barista-bench annotate export {video.project.folder} --out graphs",
         }
 
@@ -150,6 +156,7 @@ class Annotating(View):
         """Decisions of the person who started the studio, whoever the body names; starts what follows from them."""
         decisions = decode_record(body, Decisions, "decisions")
         video = self._video(decisions.video)
+        video.check_video()
         with self._turn:
             files = accept(video.project, msgspec.structs.replace(decisions, by=self._workspace.person))
         self._start(video)
@@ -181,12 +188,22 @@ class Annotating(View):
         draft = decode_record(body, Draft, "draft")
         video = self._video(draft.decisions.video)
         video.folder.mkdir(exist_ok=True)
-        write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))
+        with self._drafts:
+            write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))
         return {}
 
-    def _draft(self, video: VideoFiles) -> Draft | None:
+    def _draft(self, video: VideoFiles) -> tuple[Draft | None, str]:
+        """The person's draft; one that cannot be read is set aside, and why is said."""
         path = self._draft_file(video)
-        return read_record(path, Draft) if path.is_file() else None
+        with self._drafts:
+            if not path.is_file():
+                return None, ""
+            try:
+                return read_record(path, Draft), ""
+            except DataError as error:
+                broken = path.replace(path.with_name(f"{path.name}.broken"))
+                log.warning("%s: set aside: %s", broken, error)
+                return None, f"your draft cannot be read, and lies in {broken} now ({error})"
 
     def _draft_file(self, video: VideoFiles) -> Path:
         return video.folder / f"draft-{digest(self._workspace.person)[:16]}.json"
@@ -195,7 +212,10 @@ class Annotating(View):
 def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp, ...]) -> Decided:
     identities = video.identities()
     suggestions: dict[int, list[Json]] = {}
-    for entry in video.read(records.ProposalsFile).keyframes if video.has(records.ProposalsFile) else []:
+    proposed = video.read(records.ProposalsFile).keyframes if video.has(records.ProposalsFile) else []
+    rles = [proposal.rle for entry in proposed for proposal in entry.proposals]
+    check_masks(rles, video.source, video.file(records.ProposalsFile), REMAKE)
+    for entry in proposed:
         suggestions[entry.frame] = [_suggestion(p.object, p.category, p.origin, p.rle) for p in entry.proposals]
     layers, contacts = list(_proposed(video)), []
     if video.has(records.SignalFile) and not (signal := video.read(records.SignalFile)).verified:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from barista_bench.errors import BaristaError
+from barista_bench.files.writing import system_problem
 from barista_bench.studio.workspace import Json
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class BackgroundWork:
                 self._work(self)
                 problem = ""
             except (BaristaError, OSError) as error:
-                problem = str(error)
-                log.warning("%s", error)
+                problem = system_problem(error) if isinstance(error, OSError) else str(error)
+                log.warning("%s", problem)
             finally:
                 self.problem, self.state = problem, "failed" if problem else "done"

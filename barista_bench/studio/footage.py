@@ -8,10 +8,13 @@ wherever the browser shows another frame than was asked for, the page takes sing
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,9 +25,9 @@ from PIL import Image
 
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import VideoError
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import NO_SPACE, replacing
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
-from barista_bench.media.video.index import AV_ERRORS, reason
+from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.background import BackgroundWork
 from barista_bench.studio.workspace import Json, View, Workspace
 
@@ -38,6 +41,8 @@ _MAX_HEIGHT = 1080
 _TICKS = 90_000
 _BATCH = 16
 _JPEG_QUALITY = 90
+_ABANDONED = 3600
+"""Seconds since a copy was last written to, after which nobody is making it."""
 
 
 def jpeg(image: Image.Image) -> bytes:
@@ -58,8 +63,8 @@ class Footage(View):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._copies: dict[Path, BackgroundWork] = {}
-        self._files: dict[Path, Path] = {}
+        self._copies: dict[Stamp, BackgroundWork] = {}
+        self._files: dict[Stamp, Path] = {}
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         """One after another: each takes all cores."""
@@ -72,7 +77,12 @@ class Footage(View):
 
     def proxy(self, kind: str, video: str) -> Path | None:
         """The copy's file, where it is ready. Raises DataError."""
-        return self._files.get(self._workspace.video_path(kind, video))
+        file = self._files.get(stamp_of(self._workspace.video_path(kind, video)))
+        return file if file is not None and _is_plain(file) else None
+
+    def version(self, kind: str, video: str) -> str:
+        """Another one for another file in the video's place. Raises DataError."""
+        return _version(stamp_of(self._workspace.video_path(kind, video)))
 
     def state(self, kind: str, video: str) -> Json:
         """Size in pixels, the time of each frame in seconds, and how far the copy is; the first call starts it.
@@ -81,21 +91,23 @@ class Footage(View):
             DataError: there is no such video, or it cannot be read.
         """
         path = self._workspace.video_path(kind, video)
-        facts = video_facts(path)
+        stamp, facts = stamp_of(path), video_facts(path)
         with self._lock:
-            if path not in self._copies:
-                self._copies[path] = BackgroundWork(lambda work: self._make(path, work), self._turn)
+            copy = self._copies.get(stamp)
+            if copy is None or (copy.state == "done" and not _is_plain(self._files[stamp])):
+                copy = self._copies[stamp] = BackgroundWork(lambda work: self._make(path, stamp, work), self._turn)
         return {
             "width": facts.width,
             "height": facts.height,
             "frames": facts.frame_count,
             "fps": facts.fps,
             "seconds": [round(second, 6) for second in _times(facts.seconds, facts.fps).tolist()],
-            "copy": self._copies[path].progress,
+            "version": _version(stamp),
+            "copy": copy.progress,
         }
 
-    def _make(self, path: Path, work: BackgroundWork) -> None:
-        self._files[path] = kept_copy(path, cache_folder(), lambda share: setattr(work, "step", f"{share:.0%}"))
+    def _make(self, path: Path, stamp: Stamp, work: BackgroundWork) -> None:
+        self._files[stamp] = kept_copy(path, cache_folder(), lambda share: setattr(work, "step", f"{share:.0%}"))
 
 
 def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
@@ -106,11 +118,12 @@ def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
 
     Raises:
         VideoError: the video cannot be read or encoded.
-        OSError: the cache cannot be written.
+        OSError: the cache cannot be written, or is full.
     """
     cache.mkdir(parents=True, exist_ok=True)
     file = cache / f"{file_sha256(path)}-{_RECIPE}.mp4"
-    if not file.exists():
+    if not _is_plain(file):
+        _remove_leftovers(cache)
         with replacing(file) as partial, open_reader(path) as frames:
             _encode(frames, partial, done)
         _shrink(cache, file)
@@ -137,6 +150,8 @@ def _encode(frames: FrameReader, target: Path, done: Callable[[float], object]) 
                 done(numbers.stop / len(frames))
             container.mux(stream.encode())
     except AV_ERRORS as error:
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            raise OSError(error.errno, os.strerror(error.errno)) from error  # without the name of the hidden file
         raise VideoError(f"{frames.path}: cannot be encoded ({reason(error)}). Remedy: check the file") from error
 
 
@@ -149,6 +164,23 @@ def _even_size(width: int, height: int) -> tuple[int, int]:
     """As yuv420p needs it, and no higher than a screen."""
     scale = min(1, _MAX_HEIGHT / height)
     return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
+
+
+def _is_plain(file: Path) -> bool:
+    """Whether a file, and no link, is there."""
+    return file.is_file() and not file.is_symlink()
+
+
+def _version(stamp: Stamp) -> str:
+    return hashlib.sha256(repr(tuple(stamp)).encode()).hexdigest()[:16]
+
+
+def _remove_leftovers(cache: Path) -> None:
+    """Remove what killed processes left. By time, not process: machines may share the cache."""
+    for path in cache.glob(".*.partial"):
+        with suppress(FileNotFoundError):  # finished at this moment
+            if time.time() - path.lstat().st_mtime > _ABANDONED:
+                path.unlink()
 
 
 def _shrink(cache: Path, keep: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -11,7 +10,7 @@ import msgspec
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import changing, replacing
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.generate.review import (
     MAX_LINE,
@@ -51,7 +50,6 @@ class Reviewing(View):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._lock = threading.Lock()
         self.reads = {"/api/review": lambda query: {"items": list(self._items())}}
         self.writes = {"/api/review/verdict": lambda body: self._decide(sent_as(ItemVerdict, body))}
 
@@ -82,8 +80,7 @@ class Reviewing(View):
         reviews = self._workspace.reviews
         if not 0 <= verdict.file < len(reviews):
             raise DataError(f"no review file {verdict.file} is open. Remedy: load the page again")
-        path = reviews[verdict.file]
-        with self._lock:
+        with changing(reviews[verdict.file]) as path:
             rows = read_review(path)  # as it is now: somebody may have edited it
             if verdict.item not in rows:
                 raise DataError(f"{path}: no item {verdict.item!r}. Remedy: load the page again")
@@ -101,6 +98,8 @@ def _decided(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedIt
         problem = "a revision keeps the number of choices"
     elif is_changed and verdict.verdict != "revise":
         problem = "only a revision changes texts"
+    elif not all(text.strip() for text in (verdict.question, *verdict.choices)):
+        problem = "a text is blank"
     elif verdict.verdict == "revise" and not _is_revisable(row.item.partition("/")[0]):
         problem = "its whole set shares its texts: accept or reject it"
     elif verdict.verdict == "accept" and row.verdict == "revise":

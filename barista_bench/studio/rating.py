@@ -14,7 +14,7 @@ import msgspec
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import Judged, content_seed
 from barista_bench.errors import BaristaError, DataError
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import changing, replacing
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
 from barista_bench.judging.cross import labels_of_runs
 from barista_bench.judging.human import Rating, read_ratings
@@ -84,12 +84,13 @@ class RatingAnswers(View):
                 raise DataError("no such answer is open. Remedy: load the page again")
             if set(sent.scores) != set(answer.rubric.names):
                 raise DataError(f"scores are wanted for {', '.join(answer.rubric.names)}. Remedy: give one for each")
-            ratings = self._ratings()
-            for model, example_id, run, criterion in sorted(_rows(answer) - _keys(ratings)):
-                ratings.append(Rating(example_id, criterion, sent.scores[criterion], model, run))
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(self._file, durable=True) as partial:
-                partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
+            with changing(self._file) as file:
+                ratings = self._ratings()
+                for model, example_id, run, criterion in sorted(_rows(answer) - _keys(ratings)):
+                    ratings.append(Rating(example_id, criterion, sent.scores[criterion], model, run))
+                with replacing(file, durable=True) as partial:
+                    partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
         return self._next()
 
     def _ratings(self) -> list[Rating]:

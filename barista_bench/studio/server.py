@@ -8,6 +8,7 @@ request of another page's script is refused by its `Origin`, and the content pol
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -17,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 import uvicorn
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -26,20 +27,28 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from barista_bench.errors import BaristaError, ConfigError
+from barista_bench.files.writing import system_problem
 from barista_bench.reporting.html import own_template
 from barista_bench.studio.exploring import Exploring
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.inspecting import Inspecting
 from barista_bench.studio.people import Answering
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.workspace import Json, View, Workspace
+from barista_bench.studio.workspace import Json, View, Workspace, whole_number
+
+log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
 HOST = "127.0.0.1"
 MAX_BODY = 64 * 2**20
 """Bytes of what a page sends: the masks of a frame are a few hundred KB."""
+_LAST_PORT = 2**16 - 1
+_WRITING_THREADS = 8
+_END_WAIT = 2
+"""Seconds that a request has at the end of the server."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -57,7 +66,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await WebSocketClose()(scope, receive, send)
             return
         answer = self._refusal(Request(scope))
         if answer is not None:
@@ -83,7 +92,8 @@ class Guard:
         if host not in self._hosts:
             return Response("Another host's name leads here: refused.", 403)
         origin = headers.get("origin")
-        if (origin is not None and origin != f"http://{host}") or headers.get("sec-fetch-site") == "cross-site":
+        site = headers.get("sec-fetch-site", "none")
+        if (origin is not None and origin != f"http://{host}") or site not in ("none", "same-origin"):
             return Response("This request comes from another page: refused.", 403)
         if self._is_token(request.query_params.get("token", "")):
             welcome = RedirectResponse("/", 303)
@@ -125,14 +135,17 @@ class StudioApp:
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
+        threads = CapacityLimiter(_WRITING_THREADS)
         writes = [
-            Route(path, _writing(take), methods=["POST"]) for view in self.views for path, take in view.writes.items()
+            Route(path, _writing(take, threads), methods=["POST"])
+            for view in self.views
+            for path, take in view.writes.items()
         ]
         return [
             Route("/", lambda request: FileResponse(STATIC / "index.html")),
             Route("/report.css", lambda request: Response(own_template("report.css"), media_type="text/css")),
             Route("/report", self._report),
-            Route("/media/{kind}/{video}/{frame:int}.jpg", self._still),
+            Route("/media/{kind}/{video}/{frame}.jpg", self._still),
             Route("/media/{kind}/{video}/proxy.mp4", self._proxy),
             *reads,
             *writes,
@@ -144,8 +157,12 @@ class StudioApp:
         return FileResponse(page) if page else Response("The report is not ready.", 404)
 
     def _still(self, request: Request) -> Response:
-        jpeg = self.footage.still(**request.path_params)
-        return Response(jpeg, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=600"})
+        kind, video = request.path_params["kind"], request.path_params["video"]
+        headers = {"Cache-Control": "no-cache", "ETag": f'"{self.footage.version(kind, video)}"'}
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        jpeg = self.footage.still(kind, video, whole_number(request.path_params, "frame"))
+        return Response(jpeg, media_type="image/jpeg", headers=headers)
 
     def _proxy(self, request: Request) -> Response:
         file = self.footage.proxy(**request.path_params)
@@ -157,8 +174,8 @@ def _reading(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], R
     return lambda request: _answered(take(request.query_params))
 
 
-def _writing(take: Callable[[bytes], Json]) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint of what changes something."""
+def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint of what changes something. It has threads of its own: it may wait for stages to be made."""
 
     async def endpoint(request: Request) -> Response:
         body = bytearray()
@@ -166,7 +183,7 @@ def _writing(take: Callable[[bytes], Json]) -> Callable[[Request], Awaitable[Res
             body += part
             if len(body) > MAX_BODY:
                 return _answered({"error": f"more than {MAX_BODY // 2**20} MiB were sent"}, 413)
-        return _answered(await run_in_threadpool(take, bytes(body)))
+        return _answered(await to_thread.run_sync(take, bytes(body), limiter=threads))
 
     return endpoint
 
@@ -178,6 +195,17 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _incomplete(request: Request, error: Exception) -> Response:
     return _answered({"error": f"{error} is missing from the address"}, 400)
+
+
+def _too_deep(request: Request, error: Exception) -> Response:
+    return _answered({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """What the system refuses: the disk is full, a file is gone or may not be written."""
+    problem = system_problem(error) if isinstance(error, OSError) else str(error)
+    log.warning("%s", problem)
+    return _answered({"error": problem}, 500)
 
 
 def _answered(value: object, status: int = 200) -> Response:
@@ -192,8 +220,10 @@ def serving(workspace: Workspace, port: int = 0) -> Iterator[Server]:
         port: 0 takes a free one.
 
     Raises:
-        ConfigError: the port is taken.
+        ConfigError: the port is taken, or none.
     """
+    if not 0 <= port <= _LAST_PORT:
+        raise ConfigError(f"--port {port}: is no port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -210,9 +240,16 @@ class Server:
     def __init__(self, workspace: Workspace, bound: socket.socket) -> None:
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
         guard = Middleware(Guard, token=token, port=port)
-        handlers = {BaristaError: _refused, KeyError: _incomplete}
+        handlers = {BaristaError: _refused, KeyError: _incomplete, RecursionError: _too_deep, OSError: _failed}
         app = Starlette(routes=StudioApp(workspace).routes(), middleware=[guard], exception_handlers=handlers)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_END_WAIT,
+        )
         self.address = f"http://{HOST}:{port}/?token={token}"
         self._server, self._bound = uvicorn.Server(config), bound
 

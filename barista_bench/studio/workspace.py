@@ -18,6 +18,7 @@ from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import name_problem
+from barista_bench.files.text_out import printable
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -94,6 +95,8 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
         DataError: a file in it cannot be read.
     """
     problem = name_problem(person)
+    if problem is None and (person != person.strip() or person.startswith(".") or person != printable(person)):
+        problem = "it begins or ends with a blank, begins with a dot, or holds what cannot be seen"
     if problem is not None:
         raise ConfigError(f"--by {person!r}: {problem}. Remedy: give a name that a folder can have")
     workspace = Workspace(person, out)

@@ -13,7 +13,7 @@ import pytest
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
 from barista_bench.annotate.project import Project, open_project, writing
-from barista_bench.annotate.records import LayerAttribute, Layers, Split, TrackLine
+from barista_bench.annotate.records import LayerAttribute, Layers, ProposalsFile, Split, TrackLine
 from barista_bench.annotate.running import run_video
 from barista_bench.annotate.track_index import TrackIndex
 from barista_bench.errors import DataError
@@ -170,6 +170,45 @@ def test_another_process_that_writes_the_project_is_named(project: Project, anna
         assert (status, b"another process" in content) == (400, True)
         anna.json("/api/project/run", {"video": VIDEO})
         assert "another process" in at_rest(anna)["problem"]
+
+
+def test_a_draft_that_cannot_be_read_is_set_aside(project: Project, anna: Visitor) -> None:
+    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}})
+    (draft,) = project.folder.rglob("draft-*.json")
+    draft.write_bytes(b"{")
+    answer = standing(anna)
+    assert answer["draft"] is None
+    assert f"{draft}.broken" in answer["draft_problem"]
+    assert Path(f"{draft}.broken").read_bytes() == b"{"
+    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3]})
+    answer = standing(anna)
+    assert (answer["draft"]["looked_at"], answer["draft_problem"]) == ([3], "")
+
+
+def test_proposals_that_do_not_fit_the_video_do_not_reach_the_page(project: Project, anna: Visitor) -> None:
+    frame = standing(anna)["asked"][0]
+    keyframe = {"frame": frame, "masks": {"cup-1": rectangle(project, 8)}}
+    anna.json("/api/project/accept", {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]})
+    at_rest(anna)
+    path = project.video(VIDEO).file(ProposalsFile)
+    content = json.loads(path.read_bytes())
+    next(entry for entry in content["keyframes"] if entry["proposals"])["proposals"][0]["rle"]["size"] = [1, 1]
+    path.write_text(json.dumps(content))
+    status, content, _ = anna.answer(f"/api/project/frame?video={VIDEO}&frame={frame}")
+    assert status == 404
+    assert "a mask of 1x1 px" in (error := json.loads(content)["error"])
+    assert str(path) in error
+
+
+def test_another_file_in_the_place_of_the_video_is_refused(project: Project, anna: Visitor) -> None:
+    path = project.video(VIDEO).path
+    path.write_bytes(path.read_bytes() + b"more")
+    for answer in (
+        anna.answer(f"/api/project?video={VIDEO}"),
+        anna.answer("/api/project/accept", {"video": VIDEO, "contacts": [[3, 9]]}),
+    ):
+        assert answer[0] in (400, 404)
+        assert b"is not the file that the project was started with" in answer[1]
 
 
 HOSTILE = [

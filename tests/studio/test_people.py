@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from barista_bench.reporting import write_report
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
 from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, shown
+from barista_bench.studio.rating import RatingAnswers, SentRating
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import SHOWN, Watched
 from tests.studio.killing import complaints, killed_studio
@@ -198,7 +200,18 @@ def test_an_answer_that_the_task_cannot_read_is_said_and_not_logged(data: Path, 
     assert not out.exists()
 
 
-@pytest.mark.parametrize("person", ["..", "a/../../b", "/etc", "a\0b", ""])
+def test_an_answer_nested_to_any_depth_is_refused_in_words(data: Path, out: Path) -> None:
+    token = first_of(data, out, "grounding")
+    with studio_at(open_workspace([data], person=PERSON, out=out)) as address:
+        for depth in (100, 800, 900, 950, 990, 100_000):
+            nested = "[" * depth + "]" * depth
+            body = f'{{"number": 2, "question": "{token}", "answer": {nested}, "seconds": 1}}'
+            status, answer, _ = Visitor(address).answer("/api/people/answer", body.encode())
+            assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True), depth
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("person", ["..", "a/../../b", "/etc", "a\0b", "", " ", ".hidden", "a\u202eb", "\u200b"])
 def test_a_person_named_like_a_path_is_refused(data: Path, out: Path, person: str) -> None:
     with pytest.raises(ConfigError, match="--by"):
         open_workspace([data], person=person, out=out)
@@ -234,6 +247,17 @@ def test_ratings_are_blind_and_read_back(runs: Path, out: Path) -> None:
     answers = load_results(runs).samples.set_index(["model", "example_id"])["text"]
     for asked, rating in zip((rated, second), ratings, strict=True):
         assert asked["text"] in answers[rating.model, rating.example_id]
+
+
+def test_two_studios_of_a_person_lose_no_rating(runs: Path, out: Path) -> None:
+    studios = [RatingAnswers(open_workspace([runs], person=PERSON, out=out)) for _ in range(2)]
+    with ThreadPoolExecutor(2) as both:
+        rated = [
+            both.submit(studios[at % 2]._rate, SentRating(answer.token, dict.fromkeys(answer.rubric.names, 5)))
+            for at, answer in enumerate(studios[0]._opened())
+        ]
+        assert {answer.result()["total"] for answer in rated} == {8}
+    assert len(read_ratings(out / "ratings-anna.jsonl")) == 8
 
 
 def test_people_and_judges_are_compared_by_these_ratings(runs: Path, tmp_path: Path, out: Path) -> None:

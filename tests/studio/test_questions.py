@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def sent(**changes: object) -> Callable[[dict[str, Any]], object]:
         sent(verdict="reject", reason=" "),
         sent(verdict="revise", reason="short", choices=["one"]),
         sent(verdict="revise", reason="empty", question=""),
+        sent(verdict="revise", reason="blank", question=" \n"),
         sent(verdict="revise", reason="x" * 20_000),
     ],
 )
@@ -92,6 +94,26 @@ def test_what_is_no_verdict_changes_nothing(review: Path, out: Path, body: Calla
         status, answer, _ = visitor.answer("/api/review/verdict", body(visitor.json("/api/review")["items"][0]))
     assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True)
     assert review.read_bytes() == before
+
+
+def test_two_studios_on_one_review_file_lose_no_verdict(review: Path, out: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(review)
+    with (
+        studio_at(open_workspace([review], person="anna", out=out)) as first,
+        studio_at(open_workspace([link], person="ben", out=out)) as second,
+        ThreadPoolExecutor(2) as both,
+    ):
+        studios = Visitor(first), Visitor(second)
+        items = studios[0].json("/api/review")["items"][:20]
+        sent = [
+            both.submit(studios[at % 2].json, "/api/review/verdict", verdict(item, "accept"))
+            for at, item in enumerate(items)
+        ]
+        assert [answer.result()["reviewer"] for answer in sent] == ["anna", "ben"] * (len(items) // 2)
+    rows = read_review(review)
+    assert {rows[item["item"]].verdict for item in items} == {"accept"}
+    assert link.is_symlink()
 
 
 def test_a_revision_is_not_accepted_as_if_it_were_the_original(review: Path, out: Path) -> None:

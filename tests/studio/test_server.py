@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from barista_bench.errors import ConfigError
-from barista_bench.studio.server import STATIC, serving
-from barista_bench.studio.workspace import Workspace, open_workspace
+from barista_bench.studio import server
+from barista_bench.studio.server import STATIC, Guard, serving
+from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
 from tests.studio.serving import Visitor, studio_at
 
 
@@ -48,6 +55,9 @@ def test_another_pages_requests_are_refused_even_with_the_cookie(visitor: Visito
     assert visitor.answer("/api/studio", Origin="http://evil.example")[0] == 403
     assert visitor.answer("/api/studio", Origin="null")[0] == 403
     assert visitor.answer("/api/studio", Sec_Fetch_Site="cross-site")[0] == 403
+    assert visitor.answer("/api/studio", Sec_Fetch_Site="same-site")[0] == 403
+    assert visitor.answer("/api/studio", Sec_Fetch_Site="same-origin")[0] == 200
+    assert visitor.answer("/api/studio", Sec_Fetch_Site="none")[0] == 200
     assert visitor.answer("/api/studio", b"{}", Origin="")[0] == 403
 
 
@@ -75,6 +85,8 @@ def test_every_answer_forbids_foreign_scripts_and_frames(visitor: Visitor) -> No
         "/api/frame?video=v0",
         "/api/search?video=v0&text=",
         "/media/graph/v0/99999.jpg",
+        f"/media/graph/v0/{'9' * 5000}.jpg",
+        "/static/a%00b",
     ],
 )
 def test_an_address_of_nothing_is_refused_in_words_and_ends_nothing(visitor: Visitor, path: str) -> None:
@@ -96,6 +108,67 @@ def test_a_port_that_is_taken_is_named(small_release: Path, out: Path) -> None:
         port = int(Visitor(address).host.rpartition(":")[2])
         with pytest.raises(ConfigError, match=f"port {port}"), serving(workspace, port):
             pass
+
+
+@pytest.mark.parametrize("port", [-1, 70_000])
+def test_a_number_that_is_no_port_is_refused(out: Path, port: int) -> None:
+    with pytest.raises(ConfigError, match=rf"--port {port}: .*Remedy"), serving(Workspace("anna", out), port):
+        pass
+
+
+def test_nothing_but_http_is_let_in(out: Path) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("let in")
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    anyio.run(Guard(app, token="t", port=1), {"type": "websocket"}, receive, send)
+    assert [message["type"] for message in sent] == ["websocket.close"]
+
+
+class Failing(View):
+    """Fails as the system, or as what parses a body."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.writes = {"/api/full": self._full, "/api/deep": self._deep}
+
+    def _full(self, body: bytes) -> Json:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "kept.json")
+
+    def _deep(self, body: bytes) -> Json:
+        raise RecursionError
+
+
+def test_what_the_system_refuses_reaches_the_page_in_words(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "RatingAnswers", Failing)
+    with studio_at(Workspace("anna", out)) as address:
+        full, deep = (Visitor(address).answer(path, {}) for path in ("/api/full", "/api/deep"))
+    assert full[0] == 500
+    assert json.loads(full[1])["error"].startswith("kept.json: No space left on device. Remedy: free some space")
+    assert deep[0] == 400
+    assert "nested too deeply" in json.loads(deep[1])["error"]
+
+
+def test_the_server_ends_though_a_request_is_half_sent(out: Path) -> None:
+    with serving(Workspace("anna", out)) as served:
+        thread = threading.Thread(target=served.run, daemon=True)
+        thread.start()
+        visitor = Visitor(served.address)
+        host, port = visitor.host.split(":")
+        with socket.create_connection((host, int(port))) as half:
+            lines = ["POST /api/people/next HTTP/1.1", f"Host: {visitor.host}", f"Cookie: {visitor.cookie}"]
+            lines += [f"Origin: {visitor.base}", "Content-Length: 1000", "", "abc"]
+            half.sendall("\r\n".join(lines).encode())
+            assert visitor.json("/api/studio")
+            served.stop()
+            thread.join(8)
+            assert not thread.is_alive()
 
 
 def test_a_folder_that_holds_nothing_to_open_is_refused_with_the_remedy(tmp_path: Path, out: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.studio.workspace import Json, View, Workspace, sent_as
 
 log = logging.getLogger(__name__)
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+"""In a rubric's question: what differs from example to example, which the reference says."""
 
 
 class SentRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,7 +139,7 @@ def _shown(answer: AnswerToRate) -> Json:
     return {
         "answer": answer.token,
         "introduction": rubric.introduction + rubric.vocabulary_text,
-        "asked": rubric.question or answer.shown.question,
+        "asked": _PLACEHOLDER.sub("…", rubric.question or answer.shown.question),
         "reference": answer.shown.reference,
         "text": answer.shown.answer,
         "criteria": [{"name": c.name, "text": c.text, "scale": c.scale} for c in rubric.criteria],

@@ -13,7 +13,8 @@ export async function annotateView(video, query) {
   const view = new AnnotateView(work, player);
   return { made: view.made, keys: view.keys(), started: async () => {
     await player.start(Number(query.get("frame") ?? view.nextKeyframe() ?? 0));
-    if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
+    if (work.project.draft_problem) say(work.project.draft_problem);
+    else if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
     if (work.project.can_run) work.follow();
   } };
 }

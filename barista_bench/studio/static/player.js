@@ -216,7 +216,7 @@ export class Player {
     await finished(async () => (await ask("/api/footage", { kind: this.kind, video: this.video })).copy,
       ({ step }) => { this.note.textContent = `preparing to play: ${step}`; }, this.element);
     this.note.textContent = "";
-    const video = node("video", { src: `${this.base}/proxy.mp4`, preload: "auto" });
+    const video = node("video", { src: `${this.base}/proxy.mp4?${this.facts.version}`, preload: "auto" });
     video.muted = true;
     await new Promise((done, failed) => {
       video.addEventListener("loadeddata", done, { once: true });

@@ -13,6 +13,12 @@ from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.files.checkpoints import load_pretrained  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether `org/name` is an adapter would be asked of the Hub, again and again where there is none."""
+    monkeypatch.setattr("transformers.utils.peft_utils.find_adapter_config_file", lambda *_, **__: None)
+
+
 class Readers:
     """Stands for a processor's and a model's `from_pretrained`; keeps what they are told."""
 

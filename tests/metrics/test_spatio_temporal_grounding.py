@@ -135,16 +135,16 @@ def random_case(rng):
         boxes = {second: random_box(rng) for second in rng.sample(range(12), rng.randint(1, 6))}
         settings = {"kind": rng.choice(["explicit", "implicit"])} if rng.random() < 0.3 else {}
         objects.append(thing(random_intervals(rng), boxes, rng.choice("ab")) | settings)
-    answer = []
+    given = []
     for index, item in enumerate(objects):
         if rng.random() < 0.8:
             near = {str(s): [item["boxes"].get(s, BOX)] for s in range(12) if rng.random() < 0.4}
             other = {str(s): [random_box(rng) for _ in range(rng.randint(1, 3))] for s in rng.sample(range(12), 3)}
             intervals = rng.choice([[], item["intervals"], random_intervals(rng), random_intervals(rng)])
-            answer.append({"match": index, "intervals": intervals, "boxes": near | other})
-    answer += [answer(None)] * rng.randint(0, 1)
-    rng.shuffle(answer)
-    return None if rng.random() < 0.1 else answer, task(*objects, kind=kind)
+            given.append({"match": index, "intervals": intervals, "boxes": near | other})
+    given += [answer(None)] * rng.randint(0, 1)
+    rng.shuffle(given)
+    return None if rng.random() < 0.1 else given, task(*objects, kind=kind)
 
 
 def worst(got, want):

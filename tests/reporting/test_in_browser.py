@@ -139,6 +139,7 @@ def test_the_gallery_is_ordered_by_score_and_by_disagreement(page: Page) -> None
     first = page.locator(".tile a").first
     expect(first).to_contain_text("1.00")
     visit(page, f"{TASK}?order=apart", "#count")
+    expect(page.locator(".tile:first-child .chip").first).to_be_visible()
     scores = [float(chip[1:]) for chip in texts(page, ".tile:first-child .chip") if not chip.endswith("–")]
     assert max(scores) - min(scores) == 1.0
 

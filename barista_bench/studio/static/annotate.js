@@ -141,7 +141,7 @@ class AnnotateView {
     return [node("p", {}, `Frame ${frame}, ${state}. `, ...accept, " ", ...discard),
       ...(chosen ? this.identity(chosen, new Set(marks.map(({ id }) => id))) : []),
       ...listed("Objects", marks.map((mark) => [this.thing(mark), node("small", {}, boxOf(mark.mask) ? ` ${mark.origin} ` : ` ${mark.origin}: not seen here `),
-        boxOf(mark.mask) ? button("not here", explained(() => work.remove(frame, mark.id)), { "aria-label": `remove ${work.nameOf(mark.object)}`, title: "not seen on this frame; u undoes" }) : ""])),
+        boxOf(mark.mask) ? button("not here", explained(() => work.remove(frame, mark.id)), { "aria-label": `not here: ${work.nameOf(mark.object)}`, title: "not seen on this frame; u undoes" }) : ""])),
       ...listed("Suggestions", suggestions.map((suggestion) => {
         const name = suggestion.object ? work.names.get(suggestion.object) ?? suggestion.category : `${suggestion.category} (new)`;
         return [button(name, explained(() => this.take(suggestion)), { "aria-label": `accept suggestion ${name} of ${suggestion.origin}` }), node("small", {}, ` ${suggestion.origin}`)];

@@ -53,6 +53,20 @@ class Encoded:
         return self.tensors["input_ids"].shape[1]
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenPrompt:
+    """One request as the chat template wrote it, with one place for each image.
+
+    Args:
+        adds_special_tokens: the tokenizer adds its own (a beginning of the text), since the template wrote none.
+        opens_thinking: the template has written the opening think tag already.
+    """
+
+    text: str
+    adds_special_tokens: bool
+    opens_thinking: bool
+
+
 class PromptEncoder:
     """Writes prompts the way that one model wants them.
 
@@ -124,6 +138,18 @@ class PromptEncoder:
             prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
         return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag))
 
+    def written(self, request: Request) -> WrittenPrompt:
+        """The text of a request, for who turns it into tokens himself.
+
+        Raises:
+            PROCESSOR_ERRORS: the chat template cannot take these inputs.
+        """
+        text = self._written(self.messages(request), add_generation_prompt=True)
+        begin = self.tokenizer.bos_token
+        # The rule by which `apply_chat_template` of transformers' processors turns its text into tokens.
+        has_begin = begin is not None and text.startswith(begin)
+        return WrittenPrompt(text, not has_begin, text.rstrip().endswith(self._opening_tag))
+
     def tokens(self, request: Request) -> int:
         """Visual and text tokens of a request, near enough to order by; its images are not processed."""
         try:
@@ -166,8 +192,12 @@ class PromptEncoder:
         )
         return {name: value for name, value in inputs.items() if value is not None}  # type: ignore[attr-defined]
 
-    def _written(self, messages: list[Message]) -> str:
-        return self.processor.apply_chat_template(messages, tokenize=False)  # type: ignore[arg-type]
+    def _written(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:
+        return self.processor.apply_chat_template(
+            messages,  # type: ignore[arg-type]
+            tokenize=False,
+            add_generation_prompt=add_generation_prompt,
+        )
 
     def _tokens_of_image(self, size: tuple[int, int]) -> int:
         width, height = (-(-side // _SIZE_STEP) * _SIZE_STEP for side in size)

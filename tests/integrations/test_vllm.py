@@ -117,6 +117,13 @@ def test_a_sample_depends_on_its_seed_and_not_on_what_is_beside_it(model):
     assert sum(len(set(entries)) for entries in together) > 25
 
 
+def test_many_prompts_with_seeds_of_their_own_fit_into_one_step(model, caplog):
+    asked = [request_of(n, 1 + n % 4, "the cup and the jug " * 10, (1, 2, 3)) for n in range(64)]
+    answers = model.generate(asked, GenerationConfig(temperature=0.7, max_new_tokens=8))
+    assert all(isinstance(entry, Completion) for entries in answers for entry in entries)
+    assert "died" not in caplog.text
+
+
 def test_prompts_that_are_too_long_or_hold_too_many_images_cost_themselves_alone(model):
     asked = [*many_requests()[:2], request_of(70, 1, "milk " * 3000), request_of(71, 5, "cup"), many_requests()[2]]
     first, second, long, crowded, third = (entries[0] for entries in model.generate(asked, GREEDY))

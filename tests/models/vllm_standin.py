@@ -12,8 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-FIRST = json.loads(sys.stdin.buffer.readline())["arguments"]
-
 
 def say(**message):
     print(json.dumps(message), flush=True)
@@ -31,11 +29,12 @@ def happens(what, text):
 
 
 def main():
+    first = json.loads(sys.stdin.buffer.readline())["arguments"]
     Path(os.environ["STANDIN"], f"life-{os.getpid()}").touch()
     if failure := os.environ.get("STANDIN_FAILS"):
         sys.exit(f"RuntimeError: the first cause\n  more lines\nValueError: {failure}")
     gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "all")
-    say(ready={"vllm": "0.0", "dtype": "torch.float32", "gpus": gpus, "arguments": json.dumps(FIRST)})
+    say(ready={"vllm": "0.0", "dtype": "torch.float32", "gpus": gpus, "arguments": json.dumps(first)})
     while line := sys.stdin.buffer.readline():
         prompt = json.loads(line)
         images = [sys.stdin.buffer.read(3 * width * height) for width, height in prompt["sizes"]]
@@ -61,4 +60,5 @@ def main():
         say(id=10**6 if happens("stranger", text) else prompt["id"], prompt_tokens=len(text), samples=samples)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -101,8 +101,16 @@ test-full: $(VENV)/installed
 	$(PYTEST) --numprocesses 2 -m full
 
 # What needs an environment of its own, before a release: docs/integrations.md holds the results.
-test-integrations: $(VENV)/installed
+test-integrations: $(VENV)/installed $(BUILD)/ray/installed
 	$(PYTEST) -m integration
+	$(subst $(BIN),$(BUILD)/ray/bin,$(PYTEST)) -m integration tests/cluster
+
+$(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BUILD)/ray
+	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt torch
+	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt --editable '.[run,annotate,ray]' \
+	  hypothesis pytest pytest-timeout
+	touch $@
 
 # Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
 PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample_log frame_reuse shared_prefill \

@@ -33,6 +33,10 @@ class ConfigError(BaristaError):
     """A setting is unknown or contradicts another one."""
 
 
+class ClusterError(BaristaError):
+    """No cluster can be reached, a node lacks what it needs, or too many were lost."""
+
+
 class ModelError(BaristaError):
     """A model cannot be loaded, or it cannot do what is asked of it."""
 

@@ -1,4 +1,4 @@
-"""Pictures of README and docs, made from what `make run` leaves in build/: a frame of the kitchen, and the report.
+"""Pictures of README and docs, made from what `make run` leaves in build/: the kitchen, the report, the studio.
 
 python scripts/pictures.py
 """
@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+from barista_bench.annotate.project import open_project
 from barista_bench.benchmarks import get_task
 from barista_bench.data.dataset import open_examples
+from barista_bench.studio.server import serving
+from barista_bench.studio.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD, OUT = ROOT / "build", ROOT / "docs" / "images"
@@ -23,7 +31,7 @@ GAP = 8
 
 
 class Screen(NamedTuple):
-    """A part of the report: `shown` is waited for; `focus`, where there is one, is scrolled to the top."""
+    """A part of a page: `shown` is waited for, `clicks` are made, `focus`, if there is one, is scrolled to the top."""
 
     name: str
     address: str
@@ -32,6 +40,7 @@ class Screen(NamedTuple):
     size: tuple[int, int] = (1280, 860)
     dark: bool = False
     paper: bool = False
+    clicks: tuple[str, ...] = ()
 
 
 SCREENS = (
@@ -45,6 +54,27 @@ SCREENS = (
 )
 
 
+STUDIO = (
+    Screen("studio_explore", "#/graph/mini_capsule_01?frame=200", ".player[data-ready]"),
+    Screen(
+        "studio_explore_dark",
+        "#/graph/mini_portafilter_01?frame=300",
+        ".player[data-ready]",
+        clicks=("text=Graph",),
+        dark=True,
+    ),
+    Screen("studio_moment", "#/example/{sample}", "details[open]"),
+    Screen("studio_questions", "#/questions", ".choices"),
+    Screen("studio_answer", "#/answer", "form", clicks=("form button",)),
+    Screen("studio_rate_dark", "#/rate", "fieldset", dark=True),
+)
+ANNOTATING = (
+    Screen("studio_annotate", "#/project/{video}?frame=40", ".player[data-frame]", clicks=("text=Doubtful",)),
+    Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
+)
+"""Of the project in build/own."""
+
+
 def kitchen() -> Image.Image:
     """A frame as it was filmed, and the same frame with its marks."""
     examples = open_examples(BUILD / "data" / "barista", "barista", "relations")
@@ -55,14 +85,17 @@ def kitchen() -> Image.Image:
     return both
 
 
-def picture(browser: Browser, report: Path, screen: Screen, sample: str) -> None:
+def picture(browser: Browser, page_address: str, screen: Screen, sample: str, video: str = "") -> None:
     """One screen as `docs/images/<name>.png`."""
     width, height = screen.size
     page = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme="dark" if screen.dark else "light"
     )
-    page.goto(report.as_uri() + screen.address.format(sample=sample))
+    page.goto(page_address)
+    page.goto(page_address.partition("?")[0] + screen.address.format(sample=quote(sample, safe=""), video=quote(video)))
     page.locator(screen.shown).first.wait_for()
+    for click in screen.clicks:
+        page.locator(click).first.click()
     if screen.focus:
         page.locator(screen.focus).evaluate("part => part.scrollIntoView()")
     if screen.paper:
@@ -72,6 +105,20 @@ def picture(browser: Browser, report: Path, screen: Screen, sample: str) -> None
     page.screenshot(path=out)
     Image.open(out).convert("RGB").quantize(64).save(out, optimize=True)
     page.close()
+
+
+@contextmanager
+def studio(paths: list[Path]) -> Iterator[str]:
+    """The address of a studio on these paths."""
+    with (
+        tempfile.TemporaryDirectory() as people,
+        serving(open_workspace(paths, person="anna", out=Path(people))) as server,
+    ):
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        yield server.address
+        server.stop()
+        thread.join()
 
 
 if __name__ == "__main__":
@@ -84,5 +131,13 @@ if __name__ == "__main__":
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for screen in SCREENS:
-            picture(browser, BUILD / "report" / "report.html", screen, sample)
+            picture(browser, (BUILD / "report" / "report.html").as_uri(), screen, sample)
+        review = next((BUILD / "releases" / "egocot").glob("review*.jsonl"))
+        with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
+            for screen in STUDIO:
+                picture(browser, address, screen, sample)
+        project = BUILD / "own" / "project"
+        with studio([project]) as address:
+            for screen in ANNOTATING:
+                picture(browser, address, screen, sample, video=next(iter(open_project(project).file.videos)))
         browser.close()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,12 @@ def test_a_placed_file_is_a_link_or_a_copy_and_never_takes_a_place(
     with pytest.raises(FileExistsError):
         place_file(origin, copied)
     assert sorted(tmp_path.iterdir()) == [copied, linked, origin]
+
+
+def test_threads_that_write_one_file_leave_it_whole(tmp_path: Path) -> None:
+    path = tmp_path / "draft.json"
+    contents = [json.dumps([number] * 20_000 * (number + 1)) for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda turn: write_whole(path, contents[turn % 4]), range(80)))
+    assert path.read_text() in contents
+    assert list(tmp_path.iterdir()) == [path]

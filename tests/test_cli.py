@@ -36,12 +36,15 @@ from barista_bench.reporting.set_statistics import set_statistics
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.log_reader import compact
+from barista_bench.runs.log.merging import merge
 from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.statistics import statistics
 from barista_bench.scene_graph.statistics_files import write_statistics
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import analysis_tables, write_tables
+from barista_bench.studio.server import serving
+from barista_bench.studio.workspace import open_workspace
 from tests.releases import write_release
 
 invoke = CliRunner().invoke
@@ -79,12 +82,14 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], {"show"}),
     "compact": ([compact], set()),
+    "merge": ([merge], set()),
     "compare": ([load_results, compare_runs], {"csv", "option"}),
     "analyse": ([load_results, analysis_tables, write_tables], {"option"}),
     "judge": ([JudgeConfig], {"config"}),
     "judges": ([load_results], {"out", "human", "family", "option"}),
     "questions": ([QuestionConfig], {"config"}),
     "reword": ([RewordConfig], {"config"}),
+    "studio": ([open_workspace, serving], {"by", "compare", "browser"}),
     "submission": ([write_submission_file], {"repetition"}),
     "submit": (
         [make_submission, Target, Destination],

@@ -13,7 +13,6 @@ from sklearn.metrics import cohen_kappa_score
 from barista_bench.annotate.project import VideoFiles
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import (
-    AcceptedFile,
     LayerAttribute,
     LayerRelation,
     ProjectRecord,
@@ -57,35 +56,65 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"
         raise DataError(f"{first.video_id}: the second annotator's video is another file. Remedy: {remedy}")
-    mine, theirs = _masks(first.accepted()), _masks(second.accepted())
-    shared = sorted(mine.keys() & theirs.keys())
-    pairs = _paired([(mine[frame], theirs[frame]) for frame in shared])
-    names = {name: other for (_, name), (_, other) in pairs.items()}
-    ious: list[float] = []
-    boundaries: list[float] = []
-    for frame in shared:
-        both = [(rle, theirs[frame][pairs[key]]) for key, rle in mine[frame].items() if pairs.get(key) in theirs[frame]]
-        alone = [0.0] * (len(mine[frame]) + len(theirs[frame]) - 2 * len(both))
-        ious += [*(float(mask_ious([rle], [other])[0, 0]) for rle, other in both), *alone]
-        boundaries += [*(float(boundary_f(*map(msgspec.to_builtins, pair))) for pair in both), *alone]
+    shared = _SharedKeyframes(first, second)
+    names = {name: other for (_, name), (_, other) in shared.pairs.items()}
     layers = first.accepted_layers(), second.accepted_layers()
     return AnnotatorAgreement(
-        keyframes=len(shared),
-        mask_iou=_mean(ious),
-        boundary_f=_mean(boundaries),
+        keyframes=len(shared.frames),
+        mask_iou=_mean([value for frame in shared.frames for value in shared.ious(frame)]),
+        boundary_f=_mean([value for frame in shared.frames for value in shared.boundaries(frame)]),
         attribute_kappa=_kappa(layers[0].attributes, layers[1].attributes, names, first.source.frames),
         relation_kappa=_kappa(layers[0].relations, layers[1].relations, names, first.source.frames),
         segment_iou=_segment_iou(first, second),
     )
 
 
-def _masks(accepted: AcceptedFile) -> dict[int, dict[CategorizedObject, Rle]]:
-    """Masks that are not empty by keyframe and object."""
+def keyframe_agreement(first: VideoFiles, second: VideoFiles) -> dict[int, float]:
+    """Mean mask IoU, as in `AnnotatorAgreement`, of each keyframe on which either has drawn something."""
+    shared = _SharedKeyframes(first, second)
+    means = {frame: _mean(shared.ious(frame)) for frame in shared.frames}
+    return {frame: mean for frame, mean in means.items() if mean is not None}
+
+
+def paired_objects(first: VideoFiles, second: VideoFiles) -> dict[str, str]:
+    """The second annotator's objects, by their ids, that are objects of the first one."""
+    return {other: name for (_, name), (_, other) in _SharedKeyframes(first, second).pairs.items()}
+
+
+class _SharedKeyframes:
+    """What two people have drawn on the keyframes that both have annotated, and which of their objects are one."""
+
+    def __init__(self, first: VideoFiles, second: VideoFiles) -> None:
+        self._mine, self._theirs = _masks(first), _masks(second)
+        self.frames = sorted(self._mine.keys() & self._theirs.keys())
+        self.pairs = _paired([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
+
+    def ious(self, frame: int) -> list[float]:
+        """Of each object of a keyframe; 0 for one that one of them alone has drawn."""
+        both, alone = self._drawn(frame)
+        return [*(float(mask_ious([rle], [other])[0, 0]) for rle, other in both), *alone]
+
+    def boundaries(self, frame: int) -> list[float]:
+        """As `ious`, boundary F."""
+        both, alone = self._drawn(frame)
+        return [*(float(boundary_f(*map(msgspec.to_builtins, pair))) for pair in both), *alone]
+
+    def _drawn(self, frame: int) -> tuple[list[tuple[Rle, Rle]], list[float]]:
+        mine, theirs = self._mine[frame], self._theirs[frame]
+        both = [(rle, theirs[self.pairs[key]]) for key, rle in mine.items() if self.pairs.get(key) in theirs]
+        return both, [0.0] * (len(mine) + len(theirs) - 2 * len(both))
+
+
+def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
+    """Masks that are not empty by keyframe and object, under the ids that layers use."""
+    identities = video.identities()
     return {
         keyframe.frame: {
-            (accepted.objects[name], name): mask.rle for name, mask in keyframe.masks.items() if not is_empty(mask.rle)
+            (identities.categories[name], name): rle
+            for name, rle in identities.masks(keyframe).items()
+            if not is_empty(rle)
         }
-        for keyframe in accepted.keyframes
+        for keyframe in video.accepted().keyframes
     }
 
 

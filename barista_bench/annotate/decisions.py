@@ -24,6 +24,7 @@ import io
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -89,7 +90,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     video: Name
     by: str | None = None
     when: str | None = None
-    seconds: float = 0.0
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e7)] = 0.0
     confidence: list[Confidence | None] | None = None
     contacts: list[Range] | None = None
     prompts: list[MaskPrompt] = []
@@ -295,7 +296,7 @@ def _accepted(decisions: Decisions, video: VideoFiles, domain: Domain, before: A
         objects=dict(sorted(objects.items())),
         keyframes=[by_frame[frame] for frame in sorted(by_frame)],
         corrections=corrections,
-        seconds=before.seconds + max(decisions.seconds, 0.0),
+        seconds=before.seconds + decisions.seconds,
     )
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
 import cv2
 import numpy as np
 
-from barista_bench.annotate.blending import WORKING_SIDE, KnownMask, WorkingFrames, blended_frames, views
+from barista_bench.annotate.blending import WORKING_SIDE, KnownMask, View, WorkingFrames, blended_frames, views
 from barista_bench.annotate.colour import ColourTable, colour_table, refine
 from barista_bench.annotate.propagation import (
     FrameMasks,
@@ -63,6 +63,8 @@ class FlowPropagator:
         coloured = _helped_by_colour(frames, keyframes) if self._colour else frozenset()
         from_left = _known_at_keyframes(frames, keyframes, indices)
         from_right = _known_at_keyframes(frames, keyframes, indices[::-1])
+        _weaken_absences(frames, indices, from_left, from_right)
+        _weaken_absences(frames, indices[::-1], from_right, from_left)
         for before, after in pairwise([None, *indices, None]):
             stretch = range(span.start if before is None else before, span.stop if after is None else after + 1)
             left = {} if before is None else from_left[before]
@@ -121,9 +123,7 @@ def _carried(frames: FrameReader, start: int, end: int, known: KnownObjects) -> 
     carried = {name: mask for name, mask in known.items() if is_empty(mask.rle)}
     if len(carried) == len(known):
         return carried
-    span = range(min(start, end), max(start, end) + 1)
-    working = WorkingFrames(frames, span)
-    (view,) = deque(views(working, span if start < end else span[::-1], known), maxlen=1)
+    working, view = _seen_from(frames, start, end, known)
     for name in known.keys() - carried.keys():
         coverage = view.objects[name].plane(view.confidence.shape)
         region = coverage > 0.5
@@ -131,6 +131,36 @@ def _carried(frames: FrameReader, start: int, end: int, known: KnownObjects) -> 
             confidence = known[name].confidence * view.confidence_within(region)
             carried[name] = KnownMask(working.enlarged(coverage), known[name].source, confidence)
     return carried
+
+
+def _weaken_absences(
+    frames: FrameReader, order: Sequence[int], known: dict[int, KnownObjects], opposite: Mapping[int, KnownObjects]
+) -> None:
+    """Trust an absence, carried past a keyframe that does not mention the object, as far as the flow can be trusted
+    where the object is seen from the other side. A mask that is carried loses confidence in the same way."""
+    for before, here in pairwise(order):
+        doubted = {
+            name: opposite[here][name].rle
+            for name, mask in known[here].items()
+            if mask.source != here and is_empty(mask.rle)
+            if name in opposite[here] and not is_empty(opposite[here][name].rle)
+        }
+        if not doubted:
+            continue
+        working, view = _seen_from(frames, before, here, {})
+        for name, rle in doubted.items():
+            region = working.shrunk(rle) > 0.5
+            if region.any():
+                confidence = known[before][name].confidence * view.confidence_within(region)
+                known[here][name] = known[here][name]._replace(confidence=confidence)
+
+
+def _seen_from(frames: FrameReader, start: int, end: int, known: KnownObjects) -> tuple[WorkingFrames, View]:
+    """Frame `end` as seen from `start`, before or after it."""
+    span = range(min(start, end), max(start, end) + 1)
+    working = WorkingFrames(frames, span)
+    (view,) = deque(views(working, span if start < end else span[::-1], known), maxlen=1)
+    return working, view
 
 
 def _colour_tables(

@@ -55,8 +55,12 @@ VOCABULARY_FILE = "vocabulary.yaml"
 LOCK_FILE = f"{PROJECT_FILE}.lock"
 """Stays behind; an unlocked one means nothing."""
 _SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
-_MOST_LINE = 2**26
+MOST_TRACK_LINE = 2**26
 """Bytes of one frame's masks."""
+_MOST_EDIT = 2**20
+"""Bytes of one edit: that of 500 long names."""
+_REMAKE = "remove the file and run `barista-bench annotate run` again"
+_decode_track = msgspec.json.Decoder(TrackLine).decode
 RecordT = TypeVar("RecordT", bound=ProjectRecord)
 
 
@@ -144,7 +148,7 @@ class VideoFiles(NamedTuple):
             return []
         decode = msgspec.json.Decoder(SignedEdit).decode
         remedy = "restore the file; edits enter by `barista-bench annotate accept`"
-        lines = read_json_lines(self.file(SignedEdit), 2**16, decode, what="no edit", remedy=remedy)
+        lines = read_json_lines(self.file(SignedEdit), _MOST_EDIT, decode, what="no edit", remedy=remedy)
         return [edit for _, edit in lines]
 
     def identities(self) -> Identities:
@@ -166,7 +170,7 @@ class VideoFiles(NamedTuple):
         return open_reader(self.path)
 
 
-def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path, remedy: str = "restore the file") -> None:
+def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, remedy: str = "restore the file") -> None:
     """Raise DataError, naming the file, for a mask that is not of the video's size, before native code reads it."""
     for rle in (masks := list(rles)):
         if rle.size != (source.height, source.width):
@@ -179,18 +183,21 @@ def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path, remedy: st
 
 def read_tracks(path: Path, source: VideoSource) -> Iterator[TrackLine]:
     """All lines but the first, which is the provenance. Raises DataError, naming the line, also for a broken mask."""
-    decode = msgspec.json.Decoder(TrackLine).decode
-    remedy = "remove the file and run `barista-bench annotate run` again"
-    lines = read_json_lines(path, _MOST_LINE, bytes, what="no frame of tracks", remedy=remedy)
+    lines = read_json_lines(path, MOST_TRACK_LINE, bytes, what="no frame of tracks", remedy=_REMAKE)
     next(lines, None)
     for number, line in lines:
-        try:
-            decoded = decode(line)
-        except MALFORMED as error:
-            raise DataError(f"{path}: line {number}: no frame of tracks ({error}). Remedy: {remedy}") from error
-        size = (source.height, source.width)
-        check_masks((Rle(mask.counts, size) for mask in decoded.masks.values()), source, path, remedy)
-        yield decoded
+        yield decoded_track(line, f"{path}: line {number}", source)
+
+
+def decoded_track(line: bytes, where: str, source: VideoSource) -> TrackLine:
+    """A line of tracks.jsonl whose masks are sound. Raises DataError, which begins with `where`."""
+    try:
+        decoded = _decode_track(line)
+    except MALFORMED as error:
+        raise DataError(f"{where}: no frame of tracks ({error}). Remedy: {_REMAKE}") from error
+    size = (source.height, source.width)
+    check_masks((Rle(mask.counts, size) for mask in decoded.masks.values()), source, where, _REMAKE)
+    return decoded
 
 
 def start(

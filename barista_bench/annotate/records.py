@@ -308,7 +308,7 @@ class Merge(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="mer
     """`objects` are `into`."""
 
     into: Name
-    objects: list[Name]
+    objects: Annotated[list[Name], msgspec.Meta(max_length=500)]
 
 
 class Split(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="split"):

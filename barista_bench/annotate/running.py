@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-from barista_bench.annotate.project import Project, VideoFiles, open_project, writing
+import msgspec
+
+from barista_bench.annotate.project import (
+    PROJECT_FILE,
+    VOCABULARY_FILE,
+    Project,
+    VideoFiles,
+    open_project,
+    writing,
+)
 from barista_bench.annotate.records import KeyframesFile, ProjectRecord
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage
+from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import BaristaError, ConfigError, ModelError
+from barista_bench.files.reading import confined
+from barista_bench.files.writing import write_whole
 
 
 class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
@@ -22,30 +36,102 @@ class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def run(project: Project, *, num_proc: int = 1) -> Iterator[VideoOutcome]:
+class VideoJob(NamedTuple):
+    """What a node needs to run a video's stages: the project's files that they read, by their path in its folder."""
+
+    project: Path
+    video_id: str
+    files: dict[str, bytes]
+
+    @classmethod
+    def of(cls, project: Path, video_id: str) -> VideoJob:
+        return cls(project, video_id, _files(project, video_id))
+
+
+class StageFile(NamedTuple):
+    """A file that a node made, by its path in the project's folder; the content is None where it removed one."""
+
+    name: str
+    content: bytes | None
+
+
+def run(project: Project, *, num_proc: int = 1, cluster: str | None = None) -> Iterator[VideoOutcome]:
     """Every stage of every video that has what it needs, in the order of their ids.
 
     A video that cannot be used costs that video.
 
+    Args:
+        num_proc: processes.
+        cluster: address of a Ray cluster whose nodes do the work instead, see `RayCluster`. They have the videos; the
+            project's folder is this process's alone.
+
     Raises:
+        ClusterError: the cluster cannot be used.
         ConfigError, ModelError: a setting or a model cannot be used, or another process writes the project.
     """
     project.vocabulary()
-    jobs = sorted(project.file.videos)
+    video_ids = sorted(project.file.videos)
     with writing(project.folder):
-        yield from map_in_processes(partial(run_video, project.folder), jobs, num_proc)
+        nodes = cluster_of(cluster, num_proc, [project.file.folder])
+        if nodes:
+            yield from _run_on(nodes, project, video_ids)
+        else:
+            yield from map_in_processes(partial(run_video, project.folder), video_ids, num_proc)
 
 
-def run_video(folder: Path, video_id: str) -> VideoOutcome:
-    """As `run`, of one video."""
+def _run_on(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> Iterator[VideoOutcome]:
+    settings = project.settings
+    loads_models = settings.propagator.startswith("sam:") or settings.detector or settings.segmenter
+    gpus = 1 if loads_models and any(node.gpus for node in cluster.nodes) else 0
+    jobs = (VideoJob.of(project.folder, video_id) for video_id in video_ids)
+    for result in cluster.stream(run_job, jobs, gpus=gpus):
+        if isinstance(result, VideoOutcome):
+            yield result
+            continue
+        path = confined(project.folder, result.name)
+        if result.content is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, result.content)
+
+
+def run_job(job: VideoJob) -> Iterator[StageFile | VideoOutcome]:
+    """What changes in the project's folder when a video's stages are run, by name, and then the outcome."""
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for name, content in job.files.items():
+            path = confined(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        outcome = run_video(folder, job.video_id)
+        made = _files(folder, job.video_id)
+        for name in sorted(made | job.files):
+            if made.get(name) != job.files.get(name):
+                yield StageFile(name, made.get(name))
+        yield msgspec.structs.replace(outcome, problem=outcome.problem.replace(scratch, str(job.project)))
+
+
+def _files(folder: Path, video_id: str) -> dict[str, bytes]:
+    folder = folder.resolve()
+    paths = [folder / PROJECT_FILE, folder / VOCABULARY_FILE, *confined(folder, video_id).rglob("*")]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.is_file()}
+
+
+def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | None = None) -> VideoOutcome:
+    """As `run`, of one video.
+
+    Args:
+        starting: is told the name of each stage before it is made.
+    """
     project = open_project(folder)
     made: list[str] = []
     try:
         video = project.video(video_id)
-        made += _made(video, BEFORE_MASKS)
+        made += _made(video, BEFORE_MASKS, starting)
         missing = missing_masks(video)
         if not missing:
-            made += _made(video, AFTER_MASKS)
+            made += _made(video, AFTER_MASKS, starting)
     except (ConfigError, ModelError):
         raise
     except BaristaError as error:
@@ -53,9 +139,13 @@ def run_video(folder: Path, video_id: str) -> VideoOutcome:
     return VideoOutcome(video_id=video_id, made=made, missing=missing)
 
 
-def _made(video: VideoFiles, stages: Sequence[AnnotationStage]) -> Iterator[str]:
+def _made(
+    video: VideoFiles, stages: Sequence[AnnotationStage], starting: Callable[[str], object] | None
+) -> Iterator[str]:
     for stage in stages:
         if stage.state(video) in ("ready", "stale"):
+            if starting:
+                starting(stage.name)
             identity = stage.made_by(video)
             assert identity is not None
             video.folder.mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import app, explained, given, with_flags
+from barista_bench.cli.app import Cluster, app, explained, given, with_flags
 from barista_bench.errors import DataError
 from barista_bench.files.text_out import echo
 from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
@@ -68,14 +68,14 @@ def start(
 
 
 @group.command()
-def run(project: ProjectFolder, num_proc: Processes = 1) -> None:
+def run(project: ProjectFolder, num_proc: Processes = 1, cluster: Cluster = None) -> None:
     """Every stage that has what it needs. Go on after a stop or a decision by running it again."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.running import run as run_all
 
     lost = 0
     with explained():
-        for outcome in run_all(open_project(project), num_proc=num_proc):
+        for outcome in run_all(open_project(project), num_proc=num_proc, cluster=cluster):
             if outcome.problem:
                 lost += 1
                 echo(f"lost: {outcome.video_id}: {outcome.problem}", color="yellow", err=True)

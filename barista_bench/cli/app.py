@@ -53,7 +53,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.errors import BaristaError
     from barista_bench.files.text_out import LogFormatter, echo
     from barista_bench.files.writing import NO_SPACE
-    from barista_bench.runs.ask.config import ModelSettings
+    from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings
 
 if TYPE_CHECKING:
     from barista_bench.runs.ask.asking import AskCounts
@@ -102,6 +102,7 @@ Options = Annotated[
     list[str] | None,
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
 ]
+Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
 Progress = Annotated[bool, typer.Option(help="Show progress bars.")]
 Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]

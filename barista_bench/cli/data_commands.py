@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli.app import Progress, Protocol, ProtocolChoice, app, explained
+from barista_bench.cli.app import Cluster, Progress, Protocol, ProtocolChoice, app, explained
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
 
@@ -186,6 +186,7 @@ def build(
     split_file: Annotated[Path | None, typer.Option(help='JSON {"train": [video ids], "test": [video ids]}.')] = None,
     revision: Annotated[str | None, typer.Option(help="Commit of a Hub dataset.")] = None,
     num_proc: Annotated[int, typer.Option(help="Processes; the result is the same.")] = 1,
+    cluster: Cluster = None,
     protocol: Protocol = ProtocolChoice.release,
     jpeg_quality: Annotated[int, typer.Option(help="Of frozen frames. 75 is what the released harness sends.")] = 75,
     cache: Annotated[bool, typer.Option(help="Also prepare the datasets cache, to load from any folder.")] = True,
@@ -217,6 +218,7 @@ def build(
             split_file=str(split_file) if split_file else None,
             revision=revision,
             num_proc=num_proc,
+            cluster=cluster,
             protocol=protocol.value,
             jpeg_quality=jpeg_quality,
             cache=cache,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import Progress, app, explained
+from barista_bench.cli.app import Cluster, Progress, app, explained
 from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def generate(
         ),
     ] = None,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
+    cluster: Cluster = None,
     progress: Progress = True,
 ) -> None:
     """Make question sets of other benchmarks from any scene graph, each answer computed and proved.
@@ -59,6 +60,7 @@ def generate(
             review=review,
             ceiling=ceiling,
             num_proc=num_proc,
+            cluster=cluster,
             progress=progress,
         )
     for report in reports:

@@ -1,4 +1,4 @@
-"""Commands on runs: run, evaluate, score, report, diff, compact, compare, analyse, submit."""
+"""Commands on runs: run, evaluate, score, report, diff, compact, merge, compare, analyse, submit."""
 
 from __future__ import annotations
 
@@ -179,6 +179,19 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
     with explained():
         done = compact_logs(folder)
     echo(f"{done.before} records became {done.after}, {done.bytes} bytes less")
+
+
+@app.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Run folders of one run, from machines that share nothing.")],
+    out: Annotated[Path, typer.Option(help="Run folder to write.")],
+) -> None:
+    """Join the run folders that machines without a common disk have written of one run."""
+    from barista_bench.runs.log.merging import merge as merge_runs
+
+    with explained():
+        done = merge_runs(folders, out)
+    echo(f"{done.before} records became {done.after} in {out}")
 
 
 def summary_line(results: Results) -> str:

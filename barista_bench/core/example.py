@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -121,6 +122,10 @@ GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
 """Four whole numbers on the release's grid."""
 
 
+_FIRST_READ = threading.Lock()
+_READABLE: set[type[TypedFields]] = set()
+
+
 class TypedFields(msgspec.Struct):
     """The fields of one column of an example, or of records inside of it. Fields that it does not name are left out."""
 
@@ -131,6 +136,10 @@ class TypedFields(msgspec.Struct):
         Raises:
             DataError: a field is absent or of another kind; a dataset may come from anywhere.
         """
+        if cls not in _READABLE:
+            with _FIRST_READ:  # msgspec ends the process where two threads are the first to use a type
+                msgspec.json.Decoder(cls)
+                _READABLE.add(cls)
         try:
             return msgspec.convert(fields, cls)
         except msgspec.ValidationError as error:

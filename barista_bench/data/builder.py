@@ -6,10 +6,10 @@ import hashlib
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from barista_bench import __version__
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
+from barista_bench.core.cluster import RayCluster
 from barista_bench.core.task import Example, ProtocolName, Task
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
@@ -30,6 +31,7 @@ from barista_bench.data.rows import FramesMode, file_sha256, link, row_features,
 from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.scene_graph import SceneGraph
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +42,8 @@ JPEG_QUALITY = 75
 """What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
+VideoExamples = tuple[str, list[tuple[int, Example]]]
+"""A video's id, and its examples, each with its position in the plan."""
 Part = tuple[str, str]
 """A split and a video: the unit by which work is divided."""
 _SPLIT_ORDER = ("train", "validation", "dev", "test")
@@ -88,6 +92,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     BUILDER_CONFIG_CLASS = BenchmarkConfig
     BUILDER_CONFIGS: list[BenchmarkConfig] = []  # noqa: RUF012  (datasets' convention: any config, with any settings)
     config: BenchmarkConfig
+    cluster: RayCluster | None = None
+    """Whose nodes make the rows; None for this process."""
     progress = False
     """Whether rendering shows a progress bar."""
     _notes: Path | None = None
@@ -167,8 +173,11 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
     def _graph_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         assert isinstance(self.origin, GraphOrigin)
-        for _, video_id in parts:
-            yield video_table(self.config.name, self.origin.graph[video_id])
+        table, video_ids = (
+            partial(_graph_table, self.config.name, self.origin.graph),
+            [video_id for _, video_id in parts],
+        )
+        yield from self.cluster.map(table, video_ids) if self.cluster else map(table, video_ids)
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         """One row a table: a row with its pictures is megabytes."""
@@ -177,7 +186,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         lost: list[LostExample] = []
         plan, features, wanted = self.plan, self.info.features, set(parts)
         chosen = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted]
-        rendered = render_rows(self.origin.video_path, plan.task, chosen, self.config.frames, self.config.jpeg_quality)
+        render = partial(render_video, self.origin.video_path, plan.task, self.config.frames, self.config.jpeg_quality)
+        videos = by_video(chosen)
+        rendered = self.cluster.stream(render, videos) if self.cluster else chain.from_iterable(map(render, videos))
         for row in tqdm(rendered, self.config.name, len(chosen), unit="example", disable=not self.progress):
             if isinstance(row, LostExample):
                 log.warning("%s: left out: %s", row.example_id, row.reason)
@@ -195,32 +206,36 @@ def _split_order(name: str) -> tuple[int, str]:
     return (_SPLIT_ORDER.index(name) if name in _SPLIT_ORDER else len(_SPLIT_ORDER), name)
 
 
-def render_rows(
-    video_path: Callable[[str], Path],
-    task: Task,
-    examples: Sequence[tuple[int, Example]],
-    mode: FramesMode,
-    jpeg_quality: int,
-) -> Iterator[dict[str, Any] | LostExample]:
-    """Rows of (position, example) pairs with their media: by video id, within a video in order of frames.
+def _graph_table(name: str, graph: SceneGraph, video_id: str) -> pa.Table:
+    return video_table(name, graph[video_id])
 
-    The order is that of the videos, not of the draw, so that parts made apart fit together. `video_path` says where
-    a video lies, by its id.
+
+def by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
+    """(Position, example) pairs by video id, which their rows will be in the order of.
+
+    The order is that of the videos, not of the draw, so that parts made apart fit together.
     """
-    by_video: dict[str, list[tuple[int, Example]]] = {}
+    groups: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:
-        by_video.setdefault(example.video_id, []).append((position, example))
-    for video_id, group in sorted(by_video.items()):
-        try:
-            path = video_path(video_id)
-            if not path.exists():
-                raise DataError(f"{path}: missing. Remedy: fetch the video")
-            yield from _render_video(path, task, group, mode, jpeg_quality)
-        except DataError as error:
-            yield from (LostExample(example.example_id, str(error)) for _, example in group)
+        groups.setdefault(example.video_id, []).append((position, example))
+    return sorted(groups.items())
 
 
-def _render_video(
+def render_video(
+    video_path: Callable[[str], Path], task: Task, mode: FramesMode, jpeg_quality: int, video: VideoExamples
+) -> Iterator[dict[str, Any] | LostExample]:
+    """The rows of a video's examples with their media, in order of frames. `video_path`: from its id to its file."""
+    video_id, examples = video
+    try:
+        path = video_path(video_id)
+        if not path.exists():
+            raise DataError(f"{path}: missing. Remedy: fetch the video")
+        yield from _rows(path, task, examples, mode, jpeg_quality)
+    except DataError as error:
+        yield from (LostExample(example.example_id, str(error)) for _, example in examples)
+
+
+def _rows(
     path: Path, task: Task, examples: Sequence[tuple[int, Example]], mode: FramesMode, jpeg_quality: int
 ) -> Iterator[dict[str, Any] | LostExample]:
     """Walks through the video once: examples in order of their frames, a few at a time."""

@@ -25,6 +25,7 @@ from datasets.info import DatasetInfosDict
 
 from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
+from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.task import ProtocolName
 from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
@@ -58,6 +59,7 @@ def build(
     strict: bool = False,
     dry_run: bool = False,
     num_proc: int = 1,
+    cluster: str | None = None,
     protocol: ProtocolName = "release",
     progress: bool = False,
     layout: Layout = "ours",
@@ -83,6 +85,7 @@ def build(
         strict: stop at the first error in the release.
         dry_run: draw the examples and count them, but touch no video and write nothing.
         num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
+        cluster: address of a Ray cluster whose nodes do so instead, see `RayCluster`.
         protocol: whose rules the examples follow where the release and the paper differ.
         progress: show progress bars.
         layout: `ours`, or `release`: frozen lines as the benchmark's own harness reads them, without pictures; `out`
@@ -91,6 +94,7 @@ def build(
 
     Raises:
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
+        ClusterError: the cluster cannot be used.
     """
     known = config_names_of(benchmark)
     configs = known if configs is None else configs
@@ -105,8 +109,9 @@ def build(
     origin = open_origin(benchmark, source, videos=videos, revision=revision, strict=strict, split_file=split_file)
     settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality, "protocol": protocol}
     settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
+    nodes = cluster_of(cluster, num_proc, origin.roots)
     with TemporaryDirectory() as scratch, quiet_datasets():
-        plans = _plans(origin, overrides, num_proc, progress, protocol, prompts)
+        plans = _plans(origin, overrides, num_proc, nodes, progress, protocol, prompts)
         if dry_run or layout == "release":
             result = _result(origin, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
             if not dry_run:
@@ -115,9 +120,8 @@ def build(
                         write_released(plan.task, plan.sampling, plan.examples, folder)
             return result
         with replacing_folder(out, kind) as folder:
-            work = _Work(
-                origin, plans, settings, overrides, folder, None if cache else Path(scratch), num_proc, progress
-            )
+            cache_dir = None if cache else Path(scratch)
+            work = _Work(origin, plans, settings, overrides, folder, cache_dir, num_proc, nodes, progress)
             infos = DatasetInfosDict()
             made = [work.make(name, infos) for name in configs if name not in plans.empty]
             result = _result(origin, plans, out, made, protocol)
@@ -145,6 +149,7 @@ def _plans(
     origin: Origin,
     overrides: Mapping[str, dict[str, Any]],
     num_proc: int,
+    cluster: RayCluster | None,
     progress: bool,
     protocol: ProtocolName,
     prompts: str | Path | None,
@@ -155,7 +160,7 @@ def _plans(
         texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
         task = get_task(origin.benchmark.name, name, texts, protocol=protocol)
         sampled.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
-    plans = origin.plans(sampled, num_proc=num_proc, progress=progress)
+    plans = origin.plans(sampled, num_proc=num_proc, cluster=cluster, progress=progress)
     for name, reason in plans.empty.items():
         log.warning("%s: left out: %s", name, reason)
     return plans
@@ -186,6 +191,7 @@ class _Work:
     cache_dir: Path | None
     """Where `datasets` prepares entries; None for its own cache."""
     num_proc: int
+    cluster: RayCluster | None
     progress: bool
 
     def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig:
@@ -234,7 +240,7 @@ class _Work:
             sampling=self.overrides.get(name, {}),
             **self.settings,
         )
-        builder.origin, builder.progress = self.origin, self.progress
+        builder.origin, builder.cluster, builder.progress = self.origin, self.cluster, self.progress
         if plan:
             builder.plan = plan
         _prepare(builder, self.num_proc)

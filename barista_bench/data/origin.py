@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import Benchmark, get_benchmark
+from barista_bench.core.cluster import RayCluster
 from barista_bench.core.deriving import GraphTask, Release, Sampling
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
@@ -55,7 +56,9 @@ class Origin(ABC):
         return get_benchmark(self._name)
 
     @abstractmethod
-    def plans(self, sampled: SampledTasks, *, num_proc: int = 1, progress: bool = False) -> Plans:
+    def plans(
+        self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
+    ) -> Plans:
         """The examples of the tasks, drawn."""
 
     @abstractmethod
@@ -88,9 +91,11 @@ class GraphOrigin(Origin):
         """Video id to split; reads the whole release, unless `plans` has."""
         return self._split({video.video_id: video.preparation for video in self.graph}, ())
 
-    def plans(self, sampled: SampledTasks, *, num_proc: int = 1, progress: bool = False) -> Plans:
+    def plans(
+        self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
+    ) -> Plans:
         tasks = [(task, sampling) for task, sampling in sampled if isinstance(task, GraphTask)]
-        plans = plan_tasks(self.graph, tasks, split=self._split, num_proc=num_proc, progress=progress)
+        plans = plan_tasks(self.graph, tasks, split=self._split, num_proc=num_proc, cluster=cluster, progress=progress)
         self.splits = plans.splits
         return plans
 
@@ -116,7 +121,9 @@ class ReleaseOrigin(Origin):
         self.roots, self.media = (release.videos, release.root), release.videos
         self.identity = {"kind": "local", "id": str(source), "sha": None, "requested_revision": None}
 
-    def plans(self, sampled: SampledTasks, *, num_proc: int = 1, progress: bool = False) -> Plans:
+    def plans(
+        self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
+    ) -> Plans:
         return plan_release(self.release, sampled, progress=progress)
 
     def video_path(self, video_id: str) -> Path:

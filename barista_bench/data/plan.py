@@ -17,6 +17,7 @@ from typing import Any
 from tqdm import tqdm
 
 from barista_bench.benchmarks import get_task
+from barista_bench.core.cluster import RayCluster
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Sampling, Vocabulary
 from barista_bench.core.task import Example, SkippedExample, Task
 from barista_bench.core.worker_processes import worker_processes
@@ -173,6 +174,7 @@ def plan_tasks(
     *,
     split: Callable[[Mapping[str, str], Sequence[frozenset[str]]], Mapping[str, str]],
     num_proc: int = 1,
+    cluster: RayCluster | None = None,
     progress: bool = False,
 ) -> Plans:
     """Draw the frozen sets of several tasks.
@@ -182,6 +184,7 @@ def plan_tasks(
         split: from preparation types by video id, and the videos that each task has candidates of, to splits by video
             id.
         num_proc: processes that read videos; they change nothing but the time it takes.
+        cluster: reads videos instead.
         progress: show a bar for each of the two passes.
 
     Raises:
@@ -194,8 +197,10 @@ def plan_tasks(
     for _, sampling in wanted:
         sampling.refuse_unknown_videos(graph)
     reader = VideoReader(graph, by_name)
+    each: Callable[..., Iterable[Any]] = cluster.map if cluster else map
     with ExitStack() as stack:
-        each = stack.enter_context(worker_processes(num_proc)).map if num_proc > 1 else map
+        if num_proc > 1:
+            each = stack.enter_context(worker_processes(num_proc)).map
         surveys = _surveyed(graph, each(reader.survey, graph.video_ids), progress)
         asked = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, asked))

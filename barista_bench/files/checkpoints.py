@@ -6,6 +6,7 @@ torch and transformers are imported when a checkpoint is loaded, never when this
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,10 +25,19 @@ Pretrained: TypeAlias = Any
 
 # Files that change an answer: weights, configuration, tokenizer, processor, template, code of the checkpoint.
 _CONTENT = frozenset({".safetensors", ".bin", ".json", ".jinja", ".txt", ".model", ".tiktoken", ".py"})
-_REMEDY = (
-    "give a folder with config.json and safetensors or a Hub id that this machine can reach, and a device that it has; "
-    "some models need further libraries (torchvision)"
+# By what transformers says; the first that fits.
+_REMEDIES = (
+    (r"flashattention\S* has been", "install flash-attn, or leave attn_implementation out"),
+    (r"specified `attn_implementation", "leave attn_implementation out"),
+    (r"trust_remote_code|contains custom code", "read the code that it brings, then set trust_remote_code"),
+    (
+        r"file named \S*\.safetensors",
+        "give its safetensors; .bin weights are pickles, which are not read: convert them with save_pretrained",
+    ),
+    (r"\.safetensors|SafetensorError", "a part of its weights is missing or damaged: download it again"),
+    (r"requires? the|is required|pip install", "install the library that is named"),
 )
+_REMEDY = "give a folder with config.json and safetensors, or a Hub id that this machine can reach"
 
 
 def folder_hash(folder: Path) -> str:
@@ -61,15 +71,23 @@ def require_libraries() -> None:
 
 
 def device_of(name: str) -> torch.device:
-    """The device of a name; `auto` takes a CUDA GPU where there is one. Raises ModelError for what is no device."""
+    """The device of a name; `auto` takes a CUDA GPU where there is one.
+
+    Raises:
+        ModelError: it is no device, or a GPU that this machine does not have.
+    """
     import torch
 
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(name)
+        device = torch.device(name)
     except RuntimeError as error:
         raise ModelError(f"device {name!r}: {first_line(error)}. Remedy: give auto, cpu, cuda or cuda:0") from error
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device.type == "cuda" and (device.index or 0) >= gpus:
+        raise ModelError(f"device {name!r}: this machine, as torch sees it, has {gpus} CUDA GPUs. Remedy: give auto")
+    return device
 
 
 def on_device(inputs: Mapping[str, torch.Tensor], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]:
@@ -110,12 +128,19 @@ def load_pretrained(
         settings: for `read_model`, such as `dtype`.
 
     Raises:
-        ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
+        ModelError: the checkpoint is missing, incomplete, of an unknown kind, an adapter, or needs a missing library or
+            a device that is not here.
     """
+    from transformers.utils.peft_utils import find_adapter_config_file
+
     _check_name(name, revision, role)
     target = None if device is None else device_of(device)
     shared = {"revision": revision or "main", "trust_remote_code": trust_remote_code}
     with naming_cause(f"{role} {name}: cannot be loaded as {kind}"):
+        if find_adapter_config_file(name, revision=revision):
+            # transformers would load its base model as well, which nothing of ours would name.
+            remedy = "give the model that it was trained on, and this one as its adapter"
+            raise ModelError(f"{role} {name}: is an adapter, no model. Remedy: {remedy}")
         processor = read_processor(name, **shared)
         # Weights of other files are pickles.
         loaded = read_model(name, use_safetensors=True, output_loading_info=True, **settings, **shared)
@@ -145,12 +170,11 @@ def naming_cause(failure: str) -> Iterator[None]:
         ValueError,
         KeyError,
         TypeError,
-        AttributeError,  # transformers' way of saying that a processor needs torchvision
-        AssertionError,  # torch's, of being built without CUDA
+        AttributeError,
         RuntimeError,
         SafetensorError,
     ) as error:
-        raise ModelError(f"{failure}: {type(error).__name__}: {first_line(error)}. Remedy: {_REMEDY}") from error
+        raise ModelError(f"{failure}: {type(error).__name__}: {first_line(error)}. Remedy: {_remedy(error)}") from error
 
 
 def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]:
@@ -173,6 +197,11 @@ def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]
     with naming_cause(f"model {name}: is no folder and cannot be fetched"):
         snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     return snapshot, snapshot.name
+
+
+def _remedy(error: Exception) -> str:
+    said = f"{type(error).__name__}: {error}"
+    return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, said, re.IGNORECASE)), _REMEDY)
 
 
 def _check_name(name: str, revision: str | None, role: str) -> None:

@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -66,13 +67,13 @@ KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN
 def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
     """A hidden file to write beside `path`, which replaces it at the end.
 
-    An error leaves `path` as it was. Several processes may do this at once: the last to end counts. Only a kill leaves
-    the hidden file behind.
+    An error leaves `path` as it was. Several processes or threads may do this at once: the last to end counts. Only a
+    kill leaves the hidden file behind.
 
     Args:
         durable: sync the file before, and the folder after it replaces `path`, against a loss of power.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     with naming(path):
         try:
             yield partial

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from tqdm import tqdm
 
+from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
@@ -80,6 +81,7 @@ def generate(
     review: str | Path | None = None,
     ceiling: float | None = None,
     num_proc: int = 1,
+    cluster: str | None = None,
     progress: bool = False,
 ) -> list[FamilyReport]:
     """Write question sets about the videos of a release of scene graphs.
@@ -98,8 +100,10 @@ def generate(
             out, what it revises is asked in its words.
         ceiling: accuracy, 0 to 1, that a guesser may reach from the texts of a subtask's questions; None: chance.
         num_proc: processes; each holds one video at a time.
+        cluster: address of a Ray cluster whose nodes read the videos instead, see `RayCluster`.
 
     Raises:
+        ClusterError: the cluster cannot be used.
         ConfigError: `out` holds something, a family or the domain file is none, or a number is out of range.
         DataError: a family has nothing that can be asked; says why.
     """
@@ -115,7 +119,8 @@ def generate(
     refuse_inside(out, graph.root)
     check_target(out)
     verdicts = read_review(Path(review)) if review else {}
-    offers = offers_of(graph, makers, per_subtask, seed, num_proc, progress)
+    nodes = cluster_of(cluster, num_proc, [graph.root])
+    offers = offers_of(graph, makers, per_subtask, seed, num_proc, nodes, progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in makers.items():
@@ -157,6 +162,7 @@ def offers_of(
     per_subtask: int,
     seed: int,
     num_proc: int = 1,
+    cluster: RayCluster | None = None,
     progress: bool = False,
 ) -> Offers:
     """What all videos offer, of each subtask up to about `SPARE` times twice what is asked for: what is held at once
@@ -165,7 +171,7 @@ def offers_of(
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
     work = partial(_of_video, root=str(graph.root), families=families, most=most, seed=seed)
     offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {})
-    results = map_in_processes(work, video_ids, num_proc)
+    results = cluster.map(work, video_ids) if cluster else map_in_processes(work, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
         offers.lost_videos.update(result.lost_videos)
         for name, candidates in result.candidates.items():

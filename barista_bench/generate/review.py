@@ -101,16 +101,15 @@ def read_review(path: Path) -> dict[str, ReviewedItem]:
     decode = msgspec.json.Decoder(ReviewedItem).decode
     rows: dict[str, ReviewedItem] = {}
     for number, row in read_json_lines(path, MAX_LINE, decode, what="no reviewed item", remedy=remedy):
-        problem = _problem(row, rows)
+        problem = f"{row.item!r} stands twice" if row.item in rows else verdict_problem(row)
         if problem:
             raise DataError(f"{path}: line {number}: {problem}. Remedy: {remedy}")
         rows[row.item] = row
     return rows
 
 
-def _problem(row: ReviewedItem, before: Mapping[str, ReviewedItem]) -> str:
-    if row.item in before:
-        return f"{row.item!r} stands twice"
+def verdict_problem(row: ReviewedItem) -> str:
+    """What a verdict lacks; empty where nothing."""
     if row.verdict and not row.reviewer:
         return f"{row.item!r} has a verdict and no reviewer"
     if row.verdict in ("revise", "reject") and not row.reason:

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from barista_bench.core.task import ProtocolName
 from barista_bench.models import GenerationConfig
 from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
-from barista_bench.runs.ask.config import Count, ModelSettings, Texts
+from barista_bench.runs.ask.config import CLUSTER_HELP, Count, ModelSettings, Texts
 
 OFFLINE = ("lexical", "oracle")
 """Judges that need no model: see `answers.py`."""
@@ -42,6 +42,7 @@ class JudgeConfig(ModelSettings):
     top_logprobs: int = Field(
         20, ge=0, le=20, description="Alternatives a token, to weight scores by probability; 0 where a server has none."
     )
+    cluster: str | None = Field(None, description=CLUSTER_HELP)
     data: str | None = Field(None, description="Where the dataset lies now, if it has moved.")
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset, if they have moved.")
 
@@ -51,6 +52,8 @@ class JudgeConfig(ModelSettings):
             raise ValueError(f"judge is {self.judge!r}, which cannot grade answers")
         if self.is_offline and self.steps == "generate":
             raise ValueError(f"the judge {self.judge} reads no steps: leave steps at given")
+        if self.is_offline and self.cluster:
+            raise ValueError(f"the judge {self.judge} needs no cluster: leave cluster out")
         return self
 
     @property

@@ -279,12 +279,16 @@ def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
 
     Numbers count the folders' resolved paths in sorted order, so that the order of `judged` does not matter.
     """
-    runs = [(each.results.dataset.task, each.run.folder.resolve()) for each in judged]
+    return labels_of_runs([(each.results.dataset.task, each.run.folder, each.results.model) for each in judged])
+
+
+def labels_of_runs(runs: Sequence[tuple[str, Path, str]]) -> list[str]:
+    """As `model_labels`, of (task, run folder, model) each."""
     names: dict[str, dict[Path, str]] = defaultdict(dict)
-    for each, (task, folder) in zip(judged, runs, strict=True):
-        names[task][folder] = each.results.model
+    for task, folder, model in runs:
+        names[task][folder.resolve()] = model
     labels = {task: _told_apart(of_task) for task, of_task in names.items()}
-    return [labels[task][folder] for task, folder in runs]
+    return [labels[task][folder.resolve()] for task, folder, _ in runs]
 
 
 def _told_apart(names: Mapping[Path, str]) -> dict[Path, str]:

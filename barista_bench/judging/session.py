@@ -46,6 +46,7 @@ from barista_bench.judging.verdicts import (
 from barista_bench.models import Completion, GenerationConfig, Model, TokenLogprob
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.cluster_model import ClusterModel
 from barista_bench.runs.ask.config import checked
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
@@ -94,6 +95,8 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
         if rubric:
             form, figures = GEVAL_FORM, {criterion.name: criterion.lexical for criterion in rubric.criteria}
         model: Model = offline_judge(config.judge, form, figures, answers)
+    elif config.cluster:
+        model = ClusterModel(config.as_model, config.cluster, [])
     else:
         model = load_model(config.as_model, [])
     described = _described(config, model, rubric)

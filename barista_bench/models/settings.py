@@ -25,7 +25,7 @@ ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_SHOWN = 200
 """Characters of a value or a name that an error shows."""
 
-_NEVER_SHOWN = frozenset({"extra_body", "engine_args", "base_url", "api_key_env"})
+_NEVER_SHOWN = frozenset({"extra_body", "engine_args", "template_kwargs", "base_url", "api_key_env"})
 """Where people put secrets, in their place or by mistake."""
 
 
@@ -240,8 +240,18 @@ class TransformersSettings(CheckpointSettings, GeneratorSettings):
     adapter_revision: str | None = Field(None, description="Commit of a Hub adapter.")
     min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
     max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
+    chat_template: Path | None = Field(None, description="File of a chat template (Jinja) instead of the checkpoint's.")
+    template_kwargs: JsonObject = Field(
+        default_factory=dict,
+        description='Variables of the chat template, as JSON: {"enable_thinking": false}. No secrets here.',
+    )
     frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
     video_fps: float | None = Field(None, gt=0, description="Frames a second given to a processor of videos.")
+
+    @field_validator("template_kwargs")
+    @classmethod
+    def _are_json(cls, variables: dict[str, Any]) -> dict[str, Any]:
+        return _json_object("template_kwargs", variables)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -116,7 +116,7 @@ def _comparisons(
     and are compared only where there is no model beside them."""
     for group in groups:
         asked = [run for run in best_first(group) if not is_scripted(run)]
-        for first, second in pairwise(asked if len(asked) > 1 else best_first(group)):
+        for first, second in pairwise(asked or best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
                 yield first.folder, labelled(compare(first, second, draws=compare.draws), *names)

@@ -239,14 +239,24 @@ def write_run(folder: Path, described: RunDescription) -> None:
 
 
 def _refuse_another(folder: Path, before: RunDescription, now: RunDescription) -> None:
+    if difference := first_difference(before, now):
+        name, old, new = difference
+        raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
+
+
+def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
+    """A condition under which two runs were not made alike: its name, and both values; None where all are the same."""
     old, new = (
         {"limit": run.data.limit, "protocol": run.protocol, **run.identity.model_dump()} for run in (before, now)
     )
-    for name, value in new.items():
-        if old[name] != value:
-            raise ConfigError(
-                f"{folder}: holds a run with {name} {old[name]!r}, not {value!r}. Remedy: use another --out"
-            )
+    return _difference("", old, new)
+
+
+def _difference(name: str, old: object, new: object) -> tuple[str, object, object] | None:
+    if isinstance(old, dict) and isinstance(new, dict):
+        inner = (_difference(f"{name}.{key}" if name else key, old.get(key), new.get(key)) for key in {**new, **old})
+        return next(filter(None, inner), None)
+    return None if old == new else (name, old, new)
 
 
 def package_versions() -> dict[str, str]:
@@ -267,6 +277,15 @@ def data_location(folder: Path, data: str | None, root: str | Path | None, limit
         path = _relative_and_absolute(folder, data)
     videos = _relative_and_absolute(folder, root) if root else (None, None)
     return RunData(path=path[0], absolute_path=path[1], root=videos[0], absolute_root=videos[1], limit=limit)
+
+
+def moved_data(data: RunData, before: Path, now: Path) -> RunData:
+    """The same location as `data_location` gives it, as seen from another run folder."""
+
+    def moved(path: str | None) -> str | None:
+        return _relative_and_absolute(now, before / path)[0] if path and path.startswith(".") else path
+
+    return data.model_copy(update={"path": moved(data.path), "root": moved(data.root)})
 
 
 def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:

@@ -19,6 +19,8 @@ _ARRAY_RUN_CODE = 6
 """Characters of a run that arrays of 32 bits hold: 30 bits with their sign."""
 _MOST_PIXELS = 2**28
 _PART_BYTES = 2**16
+_LONGEST_OUTLINE = 100
+"""Of all polygons of a mask, in heights and widths of the frame: the rasteriser takes 200 bytes a pixel of it."""
 
 
 class Rle(msgspec.Struct, frozen=True):
@@ -247,12 +249,17 @@ def _gaps(edges: NDArray[np.int64], end: int) -> NDArray[np.int64]:
 
 def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:
     limit = 4 * max(height, width)
+    walked = 0.0
     for index, polygon in enumerate(polygons):
         if len(polygon) < 6 or len(polygon) % 2:
             return f"polygon {index} has {len(polygon)} numbers: an even count of 6 or more is needed"
         # The rasteriser walks along every edge: a far-away corner would cost unbounded time and memory.
         if not all(abs(number) <= limit for number in polygon):
             return f"polygon {index} reaches more than {limit} pixels from the origin"
+        corners = np.reshape(polygon, (-1, 2))
+        walked += float(np.abs(corners - np.roll(corners, 1, axis=0)).sum())
+        if walked > _LONGEST_OUTLINE * (height + width):
+            return f"polygons up to {index} have outlines of {walked:.0f} pixels, far more than a frame has room for"
     if not polygons:
         return "segmentation has no polygon"
     merged = coco_mask.merge(coco_mask.frPyObjects(polygons, height, width))

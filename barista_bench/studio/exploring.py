@@ -3,70 +3,69 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import numpy as np
 
+from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.lexical import content_words
-from barista_bench.data.trace import Traced, explained_truth, trace
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import TextPart
+from barista_bench.core.task import Example
+from barista_bench.data.trace import explained_truth, trace
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
-from barista_bench.studio.workspace import GRAPH, PROJECT, Json, Workspace, whole_number
+from barista_bench.studio.rating import runs_to_rate
+from barista_bench.studio.workspace import Json, View, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
 """Of one video's answer to a search."""
 FrameRange: TypeAlias = tuple[int, int]
 
 
-class Exploring:
+class Exploring(View):
     """A release, and the examples that were made of it."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {
-            "/api/studio": lambda query: overview(self._workspace),
-            "/api/video": lambda query: tables(self._workspace.graph(query["video"])),
-            "/api/frame": lambda query: frame(self._workspace.graph(query["video"]), whole_number(query, "frame")),
-            "/api/search": lambda query: search(self._workspace.graph(query["video"]), query["text"]),
-            "/api/moment": lambda query: moment(self._workspace, query["video"], whole_number(query, "frame")),
+        self.reads = {
+            "/api/studio": lambda query: overview(workspace),
+            "/api/video": lambda query: tables(workspace.graph(query["video"])),
+            "/api/frame": lambda query: frame(workspace.graph(query["video"]), whole_number(query, "frame")),
+            "/api/search": lambda query: search(workspace.graph(query["video"]), query["text"]),
+            "/api/moment": lambda query: moment(workspace, query["video"], whole_number(query, "frame")),
         }
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {}
 
 
 def overview(workspace: Workspace) -> Json:
     """What is open, without reading a graph: 185 of them would take minutes."""
-    videos = [
-        {"kind": GRAPH, "id": video_id} for video_id in (workspace.release.video_ids if workspace.release else ())
-    ]
-    if workspace.project is not None:
-        videos += [{"kind": PROJECT, "id": video_id} for video_id in sorted(workspace.project.file.videos)]
+    release, project = workspace.release, workspace.project
     return {
         "person": workspace.person,
-        "videos": videos,
-        "problems": [str(problem) for problem in workspace.release.problems] if workspace.release else [],
-        "datasets": [folder.name for folder in workspace.datasets],
+        "graphs": list(release.video_ids) if release else [],
+        "projects": sorted(project.file.videos) if project else [],
+        "problems": [str(problem) for problem in release.problems] if release else [],
+        "datasets": len(workspace.datasets),
         "runs": len(workspace.runs),
-        "reviews": [path.name for path in workspace.reviews],
-        "compared": [project.folder.name for project in workspace.compared],
+        "rated": len(runs_to_rate(workspace)),
+        "reviews": len(workspace.reviews),
+        "compared": len(workspace.compared),
     }
 
 
-def display_names(graph: VideoGraph) -> dict[str, str]:
-    """Object id to its category, numbered in the order of the file where there are several."""
-    counts = Counter(item.category for item in graph.objects)
+def display_names(categories: Mapping[str, str]) -> dict[str, str]:
+    """Object id to its category, numbered in the order given where there are several."""
+    counts = Counter(categories.values())
     numbers: Counter[str] = Counter()
     names = {}
-    for item in graph.objects:
-        numbers[item.category] += 1
-        names[item.id] = f"{item.category} {numbers[item.category]}" if counts[item.category] > 1 else item.category
+    for object_id, category in categories.items():
+        numbers[category] += 1
+        names[object_id] = f"{category} {numbers[category]}" if counts[category] > 1 else category
     return names
+
+
+def _names(graph: VideoGraph) -> dict[str, str]:
+    return display_names({item.id: item.category for item in graph.objects})
 
 
 def tables(graph: VideoGraph) -> Json:
@@ -75,14 +74,12 @@ def tables(graph: VideoGraph) -> Json:
     A row is {layer, text, objects, ranges}, ranges half-open in frames; a relation's are those on which both its ends
     have a box, as `VideoGraph.relations` has it.
     """
-    names = display_names(graph)
-    objects = [
-        {"id": item.id, "category": item.category, "name": names[item.id], "ranges": _runs(graph.frames_of(index))}
-        for index, item in enumerate(graph.objects)
-    ]
+    names = _names(graph)
     return {
-        "objects": objects,
-        "frames": graph.frame_count,
+        "objects": [
+            {"id": item.id, "name": names[item.id], "ranges": frame_ranges(graph.frames_of(index))}
+            for index, item in enumerate(graph.objects)
+        ],
         "rows": [
             *_segments("activity", graph.activities()),
             *_segments("step", graph.steps()),
@@ -103,21 +100,18 @@ def _rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]
     rows: dict[tuple[int, int, int], list[FrameRange]] = {}
     for position in range(len(table.start)):
         frames = graph.frames_with_boxes(table, position) if layer == "relation" else None
-        ranges = [(int(table.start[position]), int(table.end[position]))] if frames is None else _runs(frames)
+        ranges = [(int(table.start[position]), int(table.end[position]))] if frames is None else frame_ranges(frames)
         key = (int(table.source[position]), int(table.target[position]), int(table.label[position]))
         rows.setdefault(key, []).extend(ranges)
     for (source, target, label), ranges in rows.items():
         kind, value = table.labels[label]
         ends = [graph.objects[index] for index in (source, target) if index >= 0]
         parts = [names[ends[0].id], *((value, names[ends[1].id]) if len(ends) == 2 else (f"{kind}:", value))]
-        side = HANDS.get(ends[0].category.casefold()) if kind == HAND_RELATION else None
+        is_contact = kind == HAND_RELATION and ends[0].category.casefold() in HANDS
         if ranges:
             yield {
-                "layer": "contact" if side else layer,
+                "layer": "contact" if is_contact else layer,
                 "text": " ".join(parts),
-                "side": side,
-                "kind": kind,
-                "value": value,
                 "objects": [item.id for item in ends],
                 "ranges": sorted(ranges),
             }
@@ -131,7 +125,7 @@ def frame(graph: VideoGraph, number: int) -> Json:
     """
     if number >= graph.frame_count:
         raise DataError(f"{graph.video_id}: no frame {number}. Remedy: it has {graph.frame_count}, counted from 0")
-    names = display_names(graph)
+    names = _names(graph)
     instances = graph.instances(number)
     shown = []
     for item, rle in zip(instances, graph.rles(instances), strict=True):
@@ -151,10 +145,10 @@ def frame(graph: VideoGraph, number: int) -> Json:
 
 
 def search(graph: VideoGraph, text: str) -> Json:
-    """The moments of a video at which something holds, as rows of `tables`, best first.
+    """The moments of a video at which something holds, as rows of `tables`, best first; `more` were left out.
 
     Words are compared without their endings ("hold", "holds"). Rows have all words asked for, those with the words in
-    the order asked first: "left hand holds pitcher". Where there is none, `nearest` has those with most of the words.
+    the order asked first: "left hand holds pitcher". Where none has all, `nearest` has those with most of the words.
     """
     words = content_words(text)
     if not words:
@@ -164,10 +158,9 @@ def search(graph: VideoGraph, text: str) -> Json:
         said = content_words(row["text"])
         scored.append((len(set(words) & set(said)), _in_order(words, said), row))
     scored.sort(key=lambda entry: entry[:2], reverse=True)
-    full = [row for count, _, row in scored if count == len(set(words))]
-    nearest = [row for count, _, row in scored if count and count == scored[0][0]] if not full else []
-    rows = full[:MAX_ROWS]
-    return {"video": graph.video_id, "rows": rows, "more": len(full) - len(rows), "nearest": nearest[:MAX_NEAREST]}
+    rows = [row for shared, _, row in scored if shared == len(set(words))]
+    nearest = [row for shared, _, row in scored if 0 < shared == scored[0][0]] if not rows else []
+    return {"rows": rows[:MAX_ROWS], "more": max(0, len(rows) - MAX_ROWS), "nearest": nearest[:MAX_NEAREST]}
 
 
 def _in_order(words: list[str], said: list[str]) -> bool:
@@ -176,33 +169,27 @@ def _in_order(words: list[str], said: list[str]) -> bool:
 
 
 def moment(workspace: Workspace, video_id: str, number: int) -> Json:
-    """What the open datasets ask about a frame, and around it about the same objects."""
-    traced = trace(workspace.examples(), video_id, number)
-    return {"here": list(map(_asked, traced.here)), "near": list(map(_asked, traced.near))}
+    """What the open datasets ask about a frame."""
+    return {"asked": [_asked(traced.example) for traced in trace(workspace.examples(), video_id, number).here]}
 
 
-def _asked(traced: Traced) -> Json:
-    example = traced.example
+def _asked(example: Example) -> Json:
+    prompt = get_task(example.benchmark, example.task).prompt(example, BoxFormat())
     return {
-        "benchmark": example.benchmark,
         "task": example.task,
         "id": example.example_id,
         "label": example.label,
+        "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
         "frames": [reference.frame_index for reference in example.frames],
-        "distance": traced.distance,
         "truth": [row.text for row in explained_truth(example)],
     }
 
 
-def _runs(frames: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> list[FrameRange]:
+def frame_ranges(frames: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> list[FrameRange]:
     """Sorted frames as half-open ranges.
 
-    >>> _runs(np.array([3, 4, 5, 9], dtype=np.int32))
+    >>> frame_ranges(np.array([3, 4, 5, 9], dtype=np.int32))
     [(3, 6), (9, 10)]
     """
-    if not len(frames):
-        return []
-    breaks = np.flatnonzero(np.diff(frames) > 1)
-    starts = frames[np.concatenate(([0], breaks + 1))]
-    ends = frames[np.concatenate((breaks, [len(frames) - 1]))] + 1
-    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+    parts = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]

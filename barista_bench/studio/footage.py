@@ -9,14 +9,11 @@ wherever the browser shows another frame than was asked for, the page takes sing
 from __future__ import annotations
 
 import io
-import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
 
 import av
 import numpy as np
@@ -24,35 +21,30 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.data.rows import file_sha256
-from barista_bench.errors import BaristaError, VideoError
+from barista_bench.errors import VideoError
 from barista_bench.files.writing import replacing
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.index import AV_ERRORS, reason
-from barista_bench.studio.workspace import Json, Workspace
-
-log = logging.getLogger(__name__)
+from barista_bench.studio.background import BackgroundWork
+from barista_bench.studio.workspace import Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30
 """Of all copies: about 200 videos of BARISTA's length. The one looked at longest ago goes first."""
-KEYFRAME_EVERY = 12
+_CONTAINER = {"movflags": "faststart", "use_editlist": "0"}
+_CODEC: dict[str, object] = {"preset": "veryfast", "crf": "20", "bf": "0", "g": "12", "sc_threshold": "0"}
 _RECIPE = "h264-1"
 """Part of a copy's name: another way to make them makes other files."""
 _MAX_HEIGHT = 1080
 _TICKS = 90_000
 _BATCH = 16
 _JPEG_QUALITY = 90
-State = Literal["making", "ready", "failed"]
 
 
-@dataclass(slots=True)
-class Copy:
-    """One video's copy. `done` of `frames` are encoded; `problem` says why there is none."""
-
-    state: State
-    frames: int
-    done: int = 0
-    file: Path | None = None
-    problem: str = ""
+def jpeg(image: Image.Image) -> bytes:
+    """A picture for the page."""
+    target = io.BytesIO()
+    image.save(target, "JPEG", quality=_JPEG_QUALITY)
+    return target.getvalue()
 
 
 def cache_folder() -> Path:
@@ -61,71 +53,56 @@ def cache_folder() -> Path:
     return Path(base) / "barista_bench" / "videos"
 
 
-class Footage:
+class Footage(View):
     """The videos of a workspace as pictures."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._copies: dict[Path, Copy] = {}
+        self._copies: dict[Path, BackgroundWork] = {}
+        self._files: dict[Path, Path] = {}
         self._lock = threading.Lock()
         self._turn = threading.Lock()
+        """One after another: each takes all cores."""
+        self.reads = {"/api/footage": lambda query: self.state(query["kind"], query["video"])}
 
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        return {"/api/footage": lambda query: self.state(query["kind"], query["video"])}
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        return {}
-
-    def still(self, kind: str, video_id: str, frame: int) -> bytes:
+    def still(self, kind: str, video: str, frame: int) -> bytes:
         """A frame of the original as JPEG. Raises DataError."""
-        (image,) = read_frames(self._workspace.video_path(kind, video_id), [frame])
-        target = io.BytesIO()
-        Image.fromarray(image).save(target, "JPEG", quality=_JPEG_QUALITY)
-        return target.getvalue()
+        (image,) = read_frames(self._workspace.video_path(kind, video), [frame])
+        return jpeg(Image.fromarray(image))
 
-    def proxy(self, kind: str, video_id: str) -> Path | None:
-        """The copy's file, where it is ready."""
-        return self._copy(self._workspace.video_path(kind, video_id)).file
+    def proxy(self, kind: str, video: str) -> Path | None:
+        """The copy's file, where it is ready. Raises DataError."""
+        return self._files.get(self._workspace.video_path(kind, video))
 
-    def state(self, kind: str, video_id: str) -> Json:
+    def state(self, kind: str, video: str) -> Json:
         """Size in pixels, the time of each frame in seconds, and how far the copy is; the first call starts it.
 
         Raises:
             DataError: there is no such video, or it cannot be read.
         """
-        path = self._workspace.video_path(kind, video_id)
-        facts, copy = video_facts(path), self._copy(path)
+        path = self._workspace.video_path(kind, video)
+        facts = video_facts(path)
+        with self._lock:
+            if path not in self._copies:
+                self._copies[path] = BackgroundWork(lambda work: self._make(path, work), self._turn)
         return {
             "width": facts.width,
             "height": facts.height,
             "frames": facts.frame_count,
             "fps": facts.fps,
             "seconds": [round(second, 6) for second in _times(facts.seconds, facts.fps).tolist()],
-            "copy": {"state": copy.state, "done": copy.done, "problem": copy.problem},
+            "copy": self._copies[path].progress,
         }
 
-    def _copy(self, path: Path) -> Copy:
-        with self._lock:
-            if path not in self._copies:
-                self._copies[path] = Copy("making", video_facts(path).frame_count)
-                threading.Thread(target=self._make, args=(path, self._copies[path]), daemon=True).start()
-            return self._copies[path]
-
-    def _make(self, path: Path, copy: Copy) -> None:
-        """One after another: each takes all cores."""
-        with self._turn:
-            try:
-                copy.file = kept_copy(path, cache_folder(), copy)
-                copy.state = "ready"
-            except (BaristaError, OSError) as error:
-                copy.state, copy.problem = "failed", str(error)
-                log.warning("%s: no copy to step through, single frames are shown: %s", path, error)
+    def _make(self, path: Path, work: BackgroundWork) -> None:
+        self._files[path] = kept_copy(path, cache_folder(), lambda share: setattr(work, "step", f"{share:.0%}"))
 
 
-def kept_copy(path: Path, cache: Path, copy: Copy) -> Path:
+def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
     """The copy of a video, made where the cache lacks it.
+
+    Args:
+        done: is told the share of the frames that are encoded.
 
     Raises:
         VideoError: the video cannot be read or encoded.
@@ -135,30 +112,21 @@ def kept_copy(path: Path, cache: Path, copy: Copy) -> Path:
     file = cache / f"{file_sha256(path)}-{_RECIPE}.mp4"
     if not file.exists():
         with replacing(file) as partial, open_reader(path) as frames:
-            _encode(frames, partial, copy)
+            _encode(frames, partial, done)
         _shrink(cache, file)
     os.utime(file)
-    copy.done = copy.frames
     return file
 
 
-def _encode(frames: FrameReader, target: Path, copy: Copy) -> None:
+def _encode(frames: FrameReader, target: Path, done: Callable[[float], object]) -> None:
     width, height = _even_size(*frames.size)
     ticks = np.round(_times(frames.seconds, frames.fps) * _TICKS).astype(np.int64)
     ticks = np.maximum.accumulate(ticks - np.arange(len(ticks))) + np.arange(len(ticks))  # each later than the last
     try:
-        with av.open(
-            str(target), "w", format="mp4", options={"movflags": "faststart", "use_editlist": "0"}
-        ) as container:
+        with av.open(str(target), "w", format="mp4", options=_CONTAINER) as container:
             stream = container.add_stream("libx264", rate=round(frames.fps) or 30)
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-            stream.options = {
-                "preset": "veryfast",
-                "crf": "20",
-                "bf": "0",
-                "g": str(KEYFRAME_EVERY),
-                "sc_threshold": "0",
-            }
+            stream.options = _CODEC
             stream.codec_context.time_base = stream.time_base = Fraction(1, _TICKS)
             for start in range(0, len(frames), _BATCH):
                 numbers = range(start, min(start + _BATCH, len(frames)))
@@ -166,7 +134,7 @@ def _encode(frames: FrameReader, target: Path, copy: Copy) -> None:
                     picture = av.VideoFrame.from_ndarray(image, format="rgb24").reformat(width, height, "yuv420p")
                     picture.pts, picture.time_base = int(ticks[number]), Fraction(1, _TICKS)
                     container.mux(stream.encode(picture))
-                copy.done = numbers.stop
+                done(numbers.stop / len(frames))
             container.mux(stream.encode())
     except AV_ERRORS as error:
         raise VideoError(f"{frames.path}: cannot be encoded ({reason(error)}). Remedy: check the file") from error

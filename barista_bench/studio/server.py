@@ -31,7 +31,9 @@ from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.reporting.html import own_template
 from barista_bench.studio.exploring import Exploring
 from barista_bench.studio.footage import Footage
-from barista_bench.studio.inspecting import Inspecting, LiveReport
+from barista_bench.studio.inspecting import Inspecting
+from barista_bench.studio.people import Answering
+from barista_bench.studio.rating import RatingAnswers
 from barista_bench.studio.workspace import Json, View, Workspace
 
 STATIC = Path(__file__).parent / "static"
@@ -106,12 +108,20 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 class StudioApp:
-    """Routes of a workspace. An error that this package raises on purpose reaches the page as its text."""
+    """Routes of a workspace."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.footage = Footage(workspace)
-        self.report = LiveReport(workspace)
-        self.views: tuple[View, ...] = (Exploring(workspace), Inspecting(workspace), self.footage, self.report)
+        self.footage, self.runs = Footage(workspace), Inspecting(workspace)
+        self.views: tuple[View, ...] = (self.footage, self.runs)
+        self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace)
+        if workspace.reviews:
+            from barista_bench.studio.questions import Reviewing  # brings all that makes questions, a second of imports
+
+            self.views += (Reviewing(workspace),)
+        if workspace.project is not None:
+            from barista_bench.studio.annotating import Annotating
+
+            self.views += (Annotating(workspace, workspace.project),)
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
@@ -130,38 +140,21 @@ class StudioApp:
         ]
 
     def _report(self, request: Request) -> Response:
-        page = self.report.page
+        page = self.runs.page
         return FileResponse(page) if page else Response("The report is not ready.", 404)
 
     def _still(self, request: Request) -> Response:
-        path = request.path_params
-        try:
-            jpeg = self.footage.still(path["kind"], path["video"], path["frame"])
-        except BaristaError as error:
-            return _answered({"error": str(error)}, 404)
+        jpeg = self.footage.still(**request.path_params)
         return Response(jpeg, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=600"})
 
     def _proxy(self, request: Request) -> Response:
-        path = request.path_params
-        try:
-            file = self.footage.proxy(path["kind"], path["video"])
-        except BaristaError as error:
-            return _answered({"error": str(error)}, 404)
-        return FileResponse(file, media_type="video/mp4") if file else _answered({"error": "not made yet"}, 404)
+        file = self.footage.proxy(**request.path_params)
+        return FileResponse(file, media_type="video/mp4") if file else Response("The copy is not ready.", 404)
 
 
 def _reading(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], Response]:
     """An endpoint of what only looks; Starlette runs it in a thread."""
-
-    def endpoint(request: Request) -> Response:
-        try:
-            return _answered(take(request.query_params))
-        except KeyError as error:
-            return _answered({"error": f"{error} is missing from the address"}, 400)
-        except BaristaError as error:
-            return _answered({"error": str(error)}, 404)
-
-    return endpoint
+    return lambda request: _answered(take(request.query_params))
 
 
 def _writing(take: Callable[[bytes], Json]) -> Callable[[Request], Awaitable[Response]]:
@@ -173,12 +166,18 @@ def _writing(take: Callable[[bytes], Json]) -> Callable[[Request], Awaitable[Res
             body += part
             if len(body) > MAX_BODY:
                 return _answered({"error": f"more than {MAX_BODY // 2**20} MiB were sent"}, 413)
-        try:
-            return _answered(await run_in_threadpool(take, bytes(body)))
-        except BaristaError as error:
-            return _answered({"error": str(error)}, 400)
+        return _answered(await run_in_threadpool(take, bytes(body)))
 
     return endpoint
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """What this package raises on purpose reaches the page as its text."""
+    return _answered({"error": str(error)}, 404 if request.method == "GET" else 400)
+
+
+def _incomplete(request: Request, error: Exception) -> Response:
+    return _answered({"error": f"{error} is missing from the address"}, 400)
 
 
 def _answered(value: object, status: int = 200) -> Response:
@@ -210,9 +209,9 @@ class Server:
 
     def __init__(self, workspace: Workspace, bound: socket.socket) -> None:
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
-        studio = StudioApp(workspace)
         guard = Middleware(Guard, token=token, port=port)
-        app = Starlette(routes=studio.routes(), middleware=[guard])
+        handlers = {BaristaError: _refused, KeyError: _incomplete}
+        app = Starlette(routes=StudioApp(workspace).routes(), middleware=[guard], exception_handlers=handlers)
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
         self.address = f"http://{HOST}:{port}/?token={token}"
         self._server, self._bound = uvicorn.Server(config), bound

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cachetools import LRUCache
+import msgspec
 
 from barista_bench.api import run_folders
 from barista_bench.core.task import Example
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.reading import name_problem
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -23,22 +25,18 @@ if TYPE_CHECKING:
     from barista_bench.annotate.project import Project
 
 Json = dict[str, Any]
+SentT = TypeVar("SentT", bound=msgspec.Struct)
 GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
 
-class View(Protocol):
+class View:
     """A part of the studio: what the page may ask for, and what it may hand in, by path."""
 
-    @property
-    def reads(self) -> Mapping[str, Callable[[Mapping[str, str]], Json]]:
-        """Takes the address's query. KeyError: a part of it is missing."""
-        ...
-
-    @property
-    def writes(self) -> Mapping[str, Callable[[bytes], Json]]:
-        """Takes the body."""
-        ...
+    reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
+    """Take the address's query. KeyError: a part of it is missing."""
+    writes: Mapping[str, Callable[[bytes], Json]] = {}
+    """Take the body."""
 
 
 @dataclass
@@ -59,7 +57,6 @@ class Workspace:
     runs: tuple[Path, ...] = ()
     reviews: tuple[Path, ...] = ()
     _graphs: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _examples: LRUCache[Path, dict[str, list[Example]]] = field(default_factory=lambda: LRUCache(4), repr=False)
 
     def graph(self, video_id: str) -> VideoGraph:
         """Raises DataError for a video that is not there, or cannot be read."""
@@ -81,15 +78,8 @@ class Workspace:
         by_task: dict[str, list[Example]] = {}
         with self._graphs:
             for folder in self.datasets:
-                if folder not in self._examples:
-                    self._examples[folder] = _examples_of(folder)
-                by_task |= self._examples[folder]
+                by_task |= _examples_of(folder)
         return by_task
-
-    def all_examples(self) -> Iterator[Example]:
-        """Those of the open datasets."""
-        for examples in self.examples().values():
-            yield from examples
 
 
 def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: Sequence[Path] = ()) -> Workspace:
@@ -100,9 +90,12 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
         compared: projects of other annotators of the same videos.
 
     Raises:
-        ConfigError: a path is none of these, or two releases or projects are named.
+        ConfigError: a path is none of these, two releases or projects are named, or `person` is no name of a folder.
         DataError: a file in it cannot be read.
     """
+    problem = name_problem(person)
+    if problem is not None:
+        raise ConfigError(f"--by {person!r}: {problem}. Remedy: give a name that a folder can have")
     workspace = Workspace(person, out)
     for path in paths:
         _open(workspace, path)
@@ -113,7 +106,7 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
     for folder in workspace.datasets if workspace.release is None else ():
         root = recorded_root(folder)
         if root is not None and workspace.release is None:
-            with _optional():
+            with suppress(DataError):  # the studio then says that the videos are missing
                 workspace.release = SceneGraph(root)
     return workspace
 
@@ -154,15 +147,7 @@ def _follow_run(workspace: Workspace, folder: Path) -> None:
         workspace.datasets = (*workspace.datasets, dataset)
 
 
-@contextmanager
-def _optional() -> Iterator[None]:
-    """What is not there is not opened: the studio then says that the videos are missing."""
-    try:
-        yield
-    except DataError:
-        return
-
-
+@lru_cache(4)
 def _examples_of(folder: Path) -> dict[str, list[Example]]:
     from barista_bench.data.frozen import read_frozen
 
@@ -176,3 +161,11 @@ def whole_number(query: Mapping[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{name} is {text[:40]!r}. Remedy: give a whole number from 0")
     return int(text)
+
+
+def sent_as(kind: type[SentT], body: bytes) -> SentT:
+    """What a page sent. Raises DataError for what is none."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"this is no {kind.__name__} ({error}). Remedy: load the page again") from error

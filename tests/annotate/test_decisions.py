@@ -138,3 +138,21 @@ def test_csv_files_that_are_no_confidences_are_refused(text: str, tmp_path: Path
     path.write_text(text)
     with pytest.raises(DataError, match="no confidences"):
         read_decisions(path)
+
+
+def test_an_outline_that_would_take_the_rasterisers_memory_is_refused(project: Project, tmp_path: Path) -> None:
+    zigzag = [-400.0, -250.0, 400.0, 250.0] * 5_000
+    with pytest.raises(DataError, match=r"outlines of \d+ pixels"):
+        hand_in(project, tmp_path, masks(keyframes=[{"frame": 5, "masks": {"cup": [zigzag]}}]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"seconds": 1.7e308}, {"edits": [{"edit": "merge", "into": "cup", "objects": ["lid"] * 20_000}]}],
+)
+def test_what_could_be_written_and_not_be_read_again_is_refused(
+    project: Project, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    with pytest.raises(DataError):
+        hand_in(project, tmp_path, masks(**changes))
+    assert contents(project.video(VIDEO)) == {}

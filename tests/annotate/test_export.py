@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.annotate import exporting
+from barista_bench.annotate.agreement import agreement
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
 from barista_bench.annotate.exporting import export, remux
 from barista_bench.annotate.project import Project, VideoFiles, open_project
-from barista_bench.annotate.records import AcceptedLayersFile, LayerRelation, Layers
+from barista_bench.annotate.records import AcceptedLayersFile, LayerAttribute, LayerRelation, Layers, Split
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.errors import ConfigError
@@ -68,6 +69,19 @@ def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: Vid
     assert result.mask_iou == pytest.approx(1 - missing / sum(masks), abs=1e-6)
     assert result.segment_iou is not None
     assert result.segment_iou < 1
+
+
+def test_agreement_compares_statements_under_the_ids_that_edits_give(
+    small_kitchen: Path, video: VideoFiles, tmp_path: Path
+) -> None:
+    other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
+    last = video.accepted().keyframes[-1]
+    for side in (video, other):
+        split = Split(object=min(last.masks), frame=last.frame, new="another")
+        said = LayerAttribute(object="another", type="state", value="full", ranges=[(last.frame, last.frame + 9)])
+        accept(side.project, Decisions(video=VIDEO, edits=[split]), "anna")
+        accept(side.project, Decisions(video=VIDEO, layers=Layers(attributes=[said])), "anna")
+    assert agreement(video, other).attribute_kappa == 1
 
 
 def test_a_copied_video_keeps_its_pictures_and_loses_sound_place_and_device(

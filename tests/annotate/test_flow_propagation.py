@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 from barista_bench import annotate
 from barista_bench.annotate import flow_propagation
@@ -133,3 +134,15 @@ def test_the_room_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("barista_bench.errors.find_spec", lambda library: None)
     with pytest.raises(ModelError, match=r"annotating videos needs cv2.*barista_bench\[annotate\]"):
         importlib.reload(annotate)
+
+
+def test_a_correction_leaves_an_object_that_it_does_not_mention_and_that_later_vanishes(tmp_path: Path) -> None:
+    folder = write_scene(tmp_path / "scene", 17)
+    table = texture(0, HEIGHT, WIDTH)
+    for frame in range(12, 17):  # box and lid are taken away
+        Image.fromarray(table).save(folder / f"{frame:06d}.png")
+    given = {0: truth(0), 8: {"lid": truth(8)["lid"]}, 16: {"box": NOTHING, "lid": NOTHING}}
+    with open_reader(folder) as scene:
+        corrected = run(FlowPropagator(), scene, given, range(17))
+    assert min(agreement(corrected[:9], "box")) > 0.6
+    assert "box" not in corrected[16].masks

@@ -212,6 +212,7 @@ def test_a_judge_that_gives_no_steps_is_refused(make_run: Callable, use: Callabl
         ("predictions:file.jsonl", {}, "cannot grade"),
         ("dual:tiny", {}, "cannot grade"),
         ("text_only:tiny", {}, "cannot grade"),
+        ("lexical", {"cluster": "auto"}, "needs no cluster"),
         ("lexical", {"steps": "generate"}, "reads no steps"),
         ("any", {"model": "other"}, "named by judge"),
         ("any", {"draws": 0}, "draws"),

@@ -1,6 +1,6 @@
 """Tiny models that the tests of the transformers runner share; torch is imported where a test asks for one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,11 +48,27 @@ def model(loaded: dict[str, "TransformersModel"]) -> "TransformersModel":
     return fresh(loaded["gemma3"])
 
 
+@pytest.fixture(scope="session")
+def zoo(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """The folder of a tiny checkpoint of a model type."""
+    pytest.importorskip("transformers")
+    from tests import checkpoint_zoo
+
+    root = tmp_path_factory.mktemp("zoo")
+
+    def checkpoint(model_type: str) -> str:
+        folder = root / model_type
+        return str(folder if folder.is_dir() else checkpoint_zoo.build(model_type, folder))
+
+    return checkpoint
+
+
 def fresh(model: "TransformersModel") -> "TransformersModel":
-    """Without what earlier tests taught it of its memory."""
+    """Without what earlier tests taught it of its memory, and with batches that are checked already."""
+    from barista_bench.models.local.batch_check import BatchCheck
     from barista_bench.models.local.batching import BatchBudget
 
-    model._engine.budget = BatchBudget(8)
+    model._engine.budget, model._engine.batch_check = BatchBudget(8), BatchCheck(0.0, 0.001, has_images=True)
     return model
 
 

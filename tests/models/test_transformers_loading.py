@@ -36,7 +36,8 @@ def test_identity_names_the_content(folders, loaded):
     assert identity.name == str(folders["gemma3"])
     assert identity.revision == folder_hash(folders["gemma3"])
     assert identity.settings["dtype"] == "float32"
-    assert identity.settings.keys() == {"dtype", "attn_implementation", "repetition_penalty", "chat_template"}
+    named = {"dtype", "attn_implementation", "repetition_penalty", "image_processor", "chat_template"}
+    assert identity.settings.keys() == named
 
 
 @pytest.mark.parametrize("changed", ["model.safetensors", "chat_template.jinja", "tokenizer.json"])
@@ -111,6 +112,79 @@ def break_the_config(folder: Path) -> None:
 def pickle_the_weights(folder: Path) -> None:
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
+
+
+def split_into_shards(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    first, second = ({name: tensors[name] for name in sorted(tensors)[half::2]} for half in (0, 1))
+    (folder / "model.safetensors").unlink()
+    files = {"model-00001-of-00002.safetensors": first, "model-00002-of-00002.safetensors": second}
+    for name, part in files.items():
+        save_file(part, folder / name, metadata={"format": "pt"})
+    index = {tensor: name for name, part in files.items() for tensor in part}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
+
+
+def lose_a_shard(folder: Path) -> None:
+    split_into_shards(folder)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+
+
+def bring_code(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    code = {"AutoConfig": "configuration_mine.Mine", "AutoModelForImageTextToText": "modeling_mine.Mine"}
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "mine", "auto_map": code}))
+    (folder / "configuration_mine.py").write_text("raise AssertionError('code was run')")
+
+
+def become_an_adapter(folder: Path) -> None:
+    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "org/base"}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (
+            pickle_the_weights,
+            r"no file named model.safetensors.*give its safetensors; .bin weights are pickles",
+        ),
+        (
+            lose_a_shard,
+            r"model-00002-of-00002.safetensors. Remedy: a part of its weights is missing",
+        ),
+        (cut_the_weights, r"Remedy: a part of its weights is missing or damaged: download it again"),
+        (bring_code, r"contains custom code.*Remedy: read the code that it brings, then set trust_remote_code"),
+        (become_an_adapter, r"is an adapter, no model. Remedy: give the model that it was trained on, and this one as"),
+    ],
+)
+def test_the_cause_of_a_damage_is_named(folders, tmp_path, damage, said):
+    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "damaged"))
+    damage(folder)
+    with pytest.raises(ModelError, match=said):
+        TransformersModel.load(str(folder))
+
+
+def test_weights_in_shards_are_those_of_one_file(folders, loaded, tmp_path):
+    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "sharded"))
+    split_into_shards(folder)
+    requests = [request_of(0, 1, "cup")]
+    assert TransformersModel.load(str(folder)).generate(requests, GREEDY) == loaded["gemma3"].generate(requests, GREEDY)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"attn_implementation": "flash_attention_2"}, r"FlashAttention2.*Remedy: install flash-attn, or leave"),
+        ({"attn_implementation": "quick"}, r'"quick"` is not supported.*Remedy: leave attn_implementation out'),
+        ({"device": "cuda"}, r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give auto"),
+        ({"device": "cuda:1"}, r"device 'cuda:1': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give auto"),
+        ({"device": "gpu"}, r"device 'gpu': .*Remedy: give auto, cpu, cuda or cuda:0"),
+    ],
+)
+def test_what_this_machine_lacks_is_named(folders, monkeypatch, settings, said):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ModelError, match=said):
+        TransformersModel.load(str(folders["gemma3"]), **settings)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from barista_bench.errors import ConfigError  # noqa: E402
 from barista_bench.models.base import GenerationConfig, Request  # noqa: E402
 from barista_bench.models.local.decoding import SeededGumbel, sampling_processors, split_mix  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from tests.models.conftest import fresh  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
@@ -194,7 +195,7 @@ def test_settings_of_the_checkpoint_do_not_break_shared_samples(folders, tmp_pat
     settings |= {"do_sample": True, "temperature": 0.1, "top_k": 3, "top_p": 0.2, "cache_implementation": "static"}
     settings |= {"repetition_penalty": 1.3, "num_beams": 1}
     (folder / "generation_config.json").write_text(json.dumps(settings))
-    model = TransformersModel.load(str(folder))
+    model = fresh(TransformersModel.load(str(folder)))
     assert model.identity.settings["repetition_penalty"] == 1.3
     requests, batches = mixed_requests(seeds=(1, 2, 3)), []
     watch(monkeypatch, model, lambda kwargs: batches.append(len(kwargs["input_ids"])))

@@ -77,7 +77,7 @@ def test_similar_lengths_come_together(model, monkeypatch):
     spread: list[int] = []
     watch(monkeypatch, model, lambda kwargs: spread.append(int((kwargs["attention_mask"] == 0).sum())))
     model.batch_size = 3
-    requests = [request_of(n % 2, 4 * (n % 2), "cup" if n % 2 else "the jug " * 12) for n in range(30)]
+    requests = [request_of(n % 2, 1, "cup" if n % 2 else "the jug " * 12) for n in range(30)]
     assert len(list(model.stream(requests, GREEDY))) == 30
     assert spread[0] > 0
     assert len(spread) == 10

@@ -211,6 +211,8 @@ def test_gpus_that_are_not_there_are_an_error(load, monkeypatch):
         ({"adapter": "lora"}, "adapter"),
         ({"max_pixels": 4096}, "max_pixels"),
         ({"attn_implementation": "sdpa"}, "attn_implementation"),
+        ({"chat_template": "chat.jinja"}, "chat_template"),
+        ({"template_kwargs": {"enable_thinking": False}}, "template_kwargs"),
         ({"model": "served:m", "base_url": "http://localhost:1/v1"}, "served:m"),
         ({"model": "dual:m"}, "dual:m"),
     ],

@@ -33,13 +33,13 @@ def mixed_requests(seeds=(0,)) -> list[Request]:
         request_of(0, 1, "Which hand holds the cup?", seeds),
         request_of(1, 3, "left or right", seeds, system="Answer in JSON."),
         request_of(2, 2, "milk " * 20, seeds),
-        request_of(3, 0, "yes or no", seeds),
+        request_of(3, 1, "yes or no", seeds),
     ]
 
 
 def many_requests(seeds=(0,)) -> list[Request]:
-    """Ten of them, 0 to 4 images each."""
-    return [request_of(n, n % 5, "the cup and the jug " * (1 + n % 3), seeds) for n in range(10)]
+    """Ten of them, 1 to 5 images each."""
+    return [request_of(n, 1 + n % 5, "the cup and the jug " * (1 + n % 3), seeds) for n in range(10)]
 
 
 def texts(answers) -> list[list[str]]:
@@ -79,7 +79,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) 
 
 def written_tokens(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The tokens of each row, in the order in which rows are read from now on."""
-    from barista_bench.models.local.engine import AnswerReader
+    from barista_bench.models.local.answers import AnswerReader
 
     rows: list[list[int]] = []
     made = AnswerReader.read

@@ -110,3 +110,9 @@ def test_figures_of_a_breakdown_lead_to_their_samples() -> None:
     table = breakdown_table(groups, ["one", "two"], "f1")
     assert table.rows[0][2].query == (("key", "kind"), ("value", "a b"), ("model", "one"))
     assert [cell.text for cell in table.rows[0]] == ["a b", "2", "0.500", "–"]
+
+
+def test_a_lone_model_is_ahead_of_no_baseline() -> None:
+    (section,) = report(answering("mine", "plum"), answering("oracle", "apple, pear")).sections
+    assert "ahead" not in section.finding
+    assert "oracle" not in section.finding

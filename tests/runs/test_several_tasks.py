@@ -115,7 +115,11 @@ def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes
         return {r.example_id: r.text for task in TASKS for r in read_folder(tmp_path / name / task)}
 
     for batch_size in (1, 2, 8):
-        run(three_tasks, tmp_path / f"batch{batch_size}", batch_size=batch_size, **settings)
+        out = tmp_path / f"batch{batch_size}"
+        run(three_tasks, out, batch_size=batch_size, **settings)
+        session = json.loads((out / TASKS[0] / "sessions.jsonl").read_text())
+        checked_before = "logits of two examples together are "
+        assert (session["batch_check"] or "").startswith(checked_before) == (batch_size > 1)
     for rank in range(2):
         monkeypatch.setenv("RANK", str(rank))
         monkeypatch.setenv("WORLD_SIZE", "2")

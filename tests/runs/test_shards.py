@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import ConfigError
+from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.log.sample_log import SampleLog
 
 VIDEOS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 30), min_size=1, max_size=20)
 
@@ -36,9 +39,28 @@ def test_the_launcher_says_which_process_this_is() -> None:
     assert Shard.from_environment({"RANK": "2", "WORLD_SIZE": "4"}) == Shard(2, 4)
 
 
-@pytest.mark.parametrize("environment", [{"RANK": "one"}, {"RANK": "4", "WORLD_SIZE": "4"}, {"RANK": "1"}])
+def test_srun_says_which_process_this_is_where_no_launcher_does() -> None:
+    step = {"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_STEP_ID": "0"}
+    assert Shard.from_environment(step) == Shard(3, 8)
+    assert Shard.from_environment(step | {"RANK": "1", "WORLD_SIZE": "2"}) == Shard(1, 2)
+
+
+def test_a_batch_script_that_starts_no_step_does_all_of_the_work() -> None:
+    assert Shard.from_environment({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}) == Shard(0, 1)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"RANK": "one"},
+        {"RANK": "4", "WORLD_SIZE": "4"},
+        {"RANK": "1"},
+        {"WORLD_SIZE": "2"},  # every process would be the first
+        {"SLURM_STEP_ID": "0", "SLURM_PROCID": "2", "SLURM_NTASKS": "2"},
+    ],
+)
 def test_a_rank_that_makes_no_sense_is_refused(environment: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="RANK"):
+    with pytest.raises(ConfigError, match=r"RANK|SLURM_PROCID"):
         Shard.from_environment(environment)
 
 
@@ -53,3 +75,20 @@ def test_processes_of_one_launch_call_themselves_the_same_and_others_do_not() ->
         Shard(0, 1).launch("relations", environment=environment),
     ]
     assert launched not in others
+
+
+@pytest.mark.parametrize(
+    ("environment", "log", "named"),
+    [
+        ({}, "samples.jsonl", "give processes that share one run RANK and WORLD_SIZE"),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, "samples-1.jsonl", "this one has RANK 1 of WORLD_SIZE 2"),
+    ],
+)
+def test_a_log_in_use_is_refused_before_the_model_is_loaded(
+    environment: dict[str, str], log: str, named: str, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(runner, "load_model", lambda *_: pytest.fail("the model was loaded"))
+    with SampleLog(tmp_path / log), pytest.raises(ConfigError, match=named):
+        runner.run(dataset, tmp_path, model="chance")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -51,15 +50,6 @@ class Visitor:
         status, content, _ = self.answer(path, body)
         assert status == 200, content
         return json.loads(content)
-
-    def ready(self, kind: str, video: str) -> dict[str, Any]:
-        """Facts of a video whose copy is made."""
-        for _ in range(600):
-            facts: dict[str, Any] = self.json(f"/api/footage?kind={kind}&video={video}")
-            if facts["copy"]["state"] != "making":
-                return facts
-            time.sleep(0.1)
-        raise AssertionError("the copy is not made")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

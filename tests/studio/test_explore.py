@@ -126,12 +126,11 @@ def test_a_search_leads_to_every_moment_and_marks_its_objects(explored: Watched)
     expect(page.locator(".thing[aria-pressed=true]").first).to_be_visible()
 
 
-def test_a_search_without_a_match_shows_what_is_nearest(explored: Watched) -> None:
+def test_a_search_without_a_match_says_so(explored: Watched) -> None:
     page = explored.page
     page.get_by_role("searchbox").fill("left hand holds giraffe")
     page.get_by_role("button", name="search").click()
     expect(page.locator(".results")).to_contain_text("0 moments")
-    expect(page.locator(".results .moments li").first).to_contain_text("left hand holds")
 
 
 def test_bars_of_the_timeline_and_objects_of_the_picture_are_clicked(explored: Watched) -> None:
@@ -158,7 +157,10 @@ def test_hostile_names_and_texts_are_shown_and_do_nothing(chromium: Browser, tmp
     content["relations"][0]["value"] = evil
     root = tmp_path / "release"
     write_release(root, "clip <b>one", content)
-    with studio_at(open_workspace([root], person=evil, out=out)) as address, chromium.new_context() as context:
+    with (
+        studio_at(open_workspace([root], person=evil.replace("/", ""), out=out)) as address,
+        chromium.new_context() as context,
+    ):
         watched = Watched(context.new_page())
         page = watched.page
         page.goto(address)
@@ -197,6 +199,6 @@ def test_the_cache_of_copies_is_bounded_and_the_release_is_left_alone(
         content = json.dumps(name).encode()
         video = tmp_path / f"{name}.mp4"
         video.write_bytes((small_release / name / "video.mp4").read_bytes() + content)  # another hash
-        copies.append(footage.kept_copy(video, cache, footage.Copy("making", 40)))
+        copies.append(footage.kept_copy(video, cache, lambda share: None))
     assert list(cache.iterdir()) == copies[1:]
     assert {path: path.read_bytes() for path in small_release.rglob("*") if path.is_file()} == before

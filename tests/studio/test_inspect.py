@@ -32,7 +32,7 @@ def test_a_run_brings_the_dataset_that_it_was_made_on(run: Path, small_release: 
 def test_every_example_is_known_by_its_video_and_frames(run: Path, small_release: Path, out: Path) -> None:
     with studio_at(open_workspace([run, small_release], person="anna", out=out)) as address:
         visitor = Visitor(address)
-        asked = visitor.json("/api/moment?video=v1&frame=10")["here"]
+        asked = visitor.json("/api/moment?video=v1&frame=10")["asked"]
         assert [entry["task"] for entry in asked] == ["relations"]
         example = visitor.json(f"/api/example?id={asked[0]['id']}")
         assert (example["video"], example["frames"]) == ("v1", [10])

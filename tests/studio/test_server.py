@@ -117,4 +117,4 @@ def test_no_file_of_the_pages_names_another_address() -> None:
 
 def test_a_workspace_without_anything_says_so(out: Path) -> None:
     with studio_at(Workspace("anna", out)) as address:
-        assert Visitor(address).json("/api/studio")["videos"] == []
+        assert Visitor(address).json("/api/studio")["graphs"] == []

@@ -72,6 +72,11 @@ class BatchBudget:
         self._halved: int | None = None  # padded tokens that are planned after running out of memory
         self._fitted: list[_Size] = []
         self._failed: list[_Size] = []
+        self._one_by_one = False
+
+    def ask_one_by_one(self) -> None:
+        """From now on no two samples are generated together."""
+        self.most, self._one_by_one = 1, True
 
     @property
     def prompts(self) -> int:
@@ -91,7 +96,7 @@ class BatchBudget:
     def fits(self, prompts: int, samples: int, columns: int) -> bool:
         """Whether a batch is worth trying; one sample always is."""
         size, limit = _Size(samples, columns), self.tokens
-        if samples == 1 or prompts > self.prompts:
+        if samples == 1 or prompts > self.prompts or self._one_by_one:
             return samples == 1
         if any(size.within(known) for known in self._fitted):
             return True
@@ -100,9 +105,15 @@ class BatchBudget:
         return limit is None or size.tokens <= limit
 
     def take(self, waiting: Sequence[Waiting]) -> int:
-        """How many of the first requests to generate together, one or more; longest first."""
+        """How many of the first requests to generate together, one or more; longest first.
+
+        Requests with and without images are never together: what models do for images then stands beside rows that
+        have none, and some (Llama 3.2 Vision) give those other logits.
+        """
         count, samples = 1, waiting[0].samples
         for entry in waiting[1:]:
+            if bool(entry.request.images) != bool(waiting[0].request.images):
+                break
             if not self.fits(count + 1, samples + entry.samples, waiting[0].tokens):
                 break
             count, samples = count + 1, samples + entry.samples

@@ -308,7 +308,7 @@ def decode_after_shared_prefill(
         Prompts and continuations, shape (samples, columns).
     """
     outputs = model._prefill(input_ids, generation_config, model_kwargs)  # type: ignore[operator]
-    model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # type: ignore[operator]
+    model_kwargs = _next_inputs(model, outputs, model_kwargs)
     model_kwargs = _take_rows(model_kwargs, rows, prompts=input_ids.shape[0])
     sequences, logits = input_ids[rows], outputs.logits[:, -1].to(rows.device, torch.float32)[rows]
     pad = torch.as_tensor(generation_config.pad_token_id, device=sequences.device)
@@ -326,8 +326,16 @@ def decode_after_shared_prefill(
                 sequences, next_sequence_length=1, **model_kwargs
             )
             outputs = model(**step, return_dict=True)
-            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # type: ignore[operator]
+            model_kwargs = _next_inputs(model, outputs, model_kwargs)
             logits = outputs.logits[:, -1].to(sequences.device, torch.float32, copy=True)
+
+
+def _next_inputs(model: PreTrainedModel, outputs: object, kwargs: dict[str, object]) -> dict[str, object]:
+    return model._update_model_kwargs_for_generation(  # type: ignore[operator]
+        outputs,
+        kwargs,
+        is_encoder_decoder=False,  # Llama 3.2 Vision has no default for it
+    )
 
 
 def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> dict[str, object]:

@@ -1,126 +1,40 @@
-"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits what does not fit, reads.
+"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits what does not fit.
 
 torch is imported when something is generated.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from PIL import Image
+
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, TokenLogprob
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
+from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
-from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
 
 if TYPE_CHECKING:
-    from transformers import GenerationConfig as DecodingConfig
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig, PreTrainedModel
 
-    from barista_bench.models.local.decoding import TokenScores
+    from barista_bench.models.local.batch_check import BatchCheck, Steps
     from barista_bench.models.local.inputs import Encoded, PromptEncoder
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """One row as it was generated, padding behind its end included.
-
-    Args:
-        opened: the prompt had opened the thinking already.
-        stopped: tokens up to and with a stop text; None where none was met.
-        prompt_tokens: tokens of the prompt, without padding.
-        rows: samples that were generated together; None where that means nothing.
-        scores: log-probabilities, where they are wanted.
-    """
-
-    tokens: Sequence[int]
-    opened: bool
-    stopped: int | None
-    prompt_tokens: int
-    rows: int | None
-    scores: TokenScores | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerReader:
-    """Reads the rows of one model.
-
-    Args:
-        end_ids: tokens that end an answer.
-        hidden_ids: special tokens that are no text.
-    """
-
-    tokenizer: PreTrainedTokenizerBase
-    tags: tuple[str, str]
-    end_ids: frozenset[int]
-    hidden_ids: frozenset[int]
-
-    @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], generation: DecodingConfig) -> AnswerReader:
-        """The reader of a checkpoint, by its tokenizer and its generation settings."""
-        vocabulary = tokenizer.get_vocab()
-        hidden = _special_ids(tokenizer) - {vocabulary[tag] for tag in tags if tag in vocabulary}
-        return cls(tokenizer, tags, _end_ids(generation, tokenizer.eos_token_id), hidden)
-
-    def read(self, row: Generated, stop: Sequence[str]) -> Completion:
-        """The completion of one row; `stop` are the texts that end an answer.
-
-        Thinking that never closed counts as cut off (`length`), whatever ended it: there is no answer.
-        """
-        ended = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
-        lengths = [n for n in (ended, row.stopped) if n is not None]
-        tokens = row.tokens[: min(lengths, default=len(row.tokens))]
-        visible = [n for n, token in enumerate(tokens) if token not in self.hidden_ids | self.end_ids]
-        text = self._decoded([tokens[n] for n in visible])
-        with_tags = self.tags[0] + text if row.opened else text
-        reasoning, uncut = split_reasoning(with_tags, self.tags)
-        answer = cut_at_stop(uncut, stop)
-        finished = (lengths or answer != uncut) and not is_still_thinking(with_tags, self.tags)
-        return Completion(
-            text=answer,
-            finish_reason="stop" if finished else "length",
-            reasoning=reasoning,
-            input_tokens=row.prompt_tokens,
-            output_tokens=len(tokens),
-            logprobs=None if row.scores is None else self._logprobs(row, row.scores, visible, text, answer),
-            batch_size=row.rows,
-        )
-
-    def _logprobs(
-        self, row: Generated, scores: TokenScores, steps: Sequence[int], text: str, answer: str
-    ) -> tuple[TokenLogprob, ...]:
-        """Of the tokens that wrote a character of the answer."""
-        if not answer:
-            return ()
-        _, closed, after = text.rpartition(self.tags[1])
-        start = len(text) - len(after.lstrip(None if closed else " "))
-        tokens = [row.tokens[step] for step in steps]
-        counts = range(len(steps) + 1)
-
-        def written(count: int) -> int:
-            return len(self._decoded(tokens[:count]))
-
-        first = bisect_right(counts, start, key=written) - 1
-        last = bisect_left(counts, start + len(answer), key=written)
-        return tuple(self._logprob(row.tokens[step], step, scores) for step in steps[first:last])
-
-    def _logprob(self, token: int, step: int, scores: TokenScores) -> TokenLogprob:
-        top = dict(zip(scores.ids[step], scores.values[step], strict=True)) | {token: scores.chosen[step]}
-        return TokenLogprob(
-            token=self._decoded([token]),
-            logprob=scores.chosen[step],
-            top=tuple((self._decoded([key]), value) for key, value in sorted(top.items(), key=lambda item: -item[1])),
-        )
-
-    def _decoded(self, tokens: Sequence[int]) -> str:
-        return str(self.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
+log = logging.getLogger(__name__)
+_FIRST_PICTURE = 256, 192  # width and height in pixels
+_FIRST_ANSWER = GenerationConfig(temperature=0, max_new_tokens=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +42,7 @@ class _GenerationJob:
     """Samples of one request that are generated together: `index` counts requests, `slots` its seeds."""
 
     index: int
+    has_images: bool
     slots: tuple[int, ...]
     seeds: tuple[int, ...]
     encoded: Encoded
@@ -137,9 +52,31 @@ class Engine:
     """Puts requests through one model."""
 
     def __init__(
-        self, model: PreTrainedModel, encoder: PromptEncoder, reader: AnswerReader, budget: BatchBudget
+        self, name: str, model: PreTrainedModel, encoder: PromptEncoder, reader: AnswerReader, budget: BatchBudget
     ) -> None:
-        self.model, self.encoder, self.reader, self.budget = model, encoder, reader, budget
+        self.name, self.model, self.encoder, self.reader, self.budget = name, model, encoder, reader, budget
+        self._context = _context_of(model.config)
+        self.batch_check: BatchCheck | None = None
+
+    def check_start(self) -> None:
+        """Ask a first question about a picture (a video of two, where frames are videos), and throw the answer away.
+
+        Raises:
+            ModelError: the model does not answer it, or its prompt is the same without the picture.
+        """
+        from barista_bench.models.local.inputs import MODEL_ERRORS
+
+        places, question = (ImagePart(0), ImagePart(1)), TextPart("What is this?")
+        shown = places if self.encoder.takes_video else places[:1]
+        asked = Request("the first", Prompt("", (*shown, question)), (Image.new("RGB", _FIRST_PICTURE),) * len(shown))
+        remedy = "Remedy: use another checkpoint, or give the chat_template that it needs"
+        try:
+            encoded = self.encoder.encode(asked)
+            if self.encoder.drops_images(asked, encoded):
+                raise ModelError(f"model {self.name}: its chat template places no images. {remedy}")
+            self._generate([_GenerationJob(0, True, (0,), (0,), encoded)], _FIRST_ANSWER)
+        except MODEL_ERRORS as error:
+            raise ModelError(f"model {self.name}: cannot answer about an image: {_cause(error)}. {remedy}") from error
 
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
@@ -181,19 +118,25 @@ class Engine:
         return worker.submit(lambda: [(entry, self._job(entry, config)) for entry in batch])
 
     def _job(self, entry: Waiting, config: GenerationConfig) -> _GenerationJob | Failure:
-        from barista_bench.models.local.inputs import PROCESSOR_ERRORS
+        from barista_bench.models.local.inputs import MODEL_ERRORS
 
         request = entry.request
         try:
             encoded = self.encoder.encode(request)
-        except PROCESSOR_ERRORS as error:
+        except MODEL_ERRORS as error:
             return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
+        if self._context is not None and encoded.prompt_tokens >= self._context:
+            long = f"its prompt of {encoded.prompt_tokens} tokens leaves no room in a context of {self._context}"
+            return Failure(f"request {request.request_id}: {long}. Remedy: fewer or smaller images (max_pixels)")
         slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
-        return _GenerationJob(entry.index, slots, tuple(request.seeds[slot] for slot in slots), encoded)
+        seeds = tuple(request.seeds[slot] for slot in slots)
+        return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded)
 
     def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
         begun = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
+        if len(jobs) > 1 and not self._is_checked(jobs):
+            self._check_batches([jobs[0], *jobs[:0:-1]])  # the longest and the shortest first: with most padding
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
         for job, slot, completion in self._generated(jobs, config):
             by_slot[job.index][slot] = completion
@@ -226,14 +169,57 @@ class Engine:
             else:
                 pending.extend(_halves(batch))
 
+    def _is_checked(self, jobs: list[_GenerationJob]) -> bool:
+        """A check without images says nothing of them."""
+        return self.batch_check is not None and (self.batch_check.has_images or not jobs[0].has_images)
+
+    def _check_batches(self, jobs: list[_GenerationJob]) -> None:
+        """Ask two examples alone and together; where these differ, no two samples are generated together any more.
+
+        They are the first that succeed alone. Where fewer do, or memory does not hold two, the next batch is tried.
+        """
+        from barista_bench.models.local.batch_check import BatchCheck, largest_distance, tolerance_of
+        from barista_bench.models.local.inputs import MODEL_ERRORS
+
+        pair, alone = [], []
+        for job in jobs:
+            with suppress(*MODEL_ERRORS):
+                alone += self._first_steps([job])
+                pair.append(job)
+            if len(pair) == 2:
+                break
+        else:
+            return
+        tolerance, has_images = tolerance_of(self.model.dtype), pair[0].has_images
+        try:
+            distance = largest_distance(alone, self._first_steps(pair))
+            self.batch_check = BatchCheck(distance, tolerance, has_images)
+        except MODEL_ERRORS as error:
+            if is_out_of_memory(error):
+                return
+            self.batch_check = BatchCheck(None, tolerance, has_images, _cause(error))
+        if not self.batch_check.agrees:
+            log.warning("asking one at a time, since batches cannot be trusted: %s", self.batch_check.finding)
+            self.budget.ask_one_by_one()
+
+    def _first_steps(self, jobs: list[_GenerationJob]) -> list[Steps]:
+        from barista_bench.models.local.batch_check import first_steps
+
+        encoded = self.encoder.batch([job.encoded for job in jobs])
+        inputs = on_device(encoded, self.model.device, self.model.dtype)
+        pad_id = self.encoder.tokenizer.pad_token_id
+        return first_steps(self.model, inputs, pad_id=pad_id, end_ids=self.reader.end_ids)
+
     def _attempt(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]] | Failure:
         import torch
+
+        from barista_bench.models.local.inputs import MODEL_ERRORS
 
         samples, columns = _size(batch)
         self.budget.begin()
         try:
             completions = self._generate(batch, config)
-        except (ValueError, RuntimeError, MemoryError) as error:
+        except MODEL_ERRORS as error:
             out_of_memory = is_out_of_memory(error)
             what = f"out of memory with {samples} samples" if out_of_memory else "generation failed"
             failure = Failure(f"{what}: {_cause(error)}")
@@ -312,26 +298,21 @@ class Engine:
         return [[next(completions) for _ in job.seeds] for job in batch]
 
 
-def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
-    added = (token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special)
-    return frozenset(tokenizer.all_special_ids) | frozenset(added)
-
-
-def _end_ids(generation: DecodingConfig, tokenizer_end: int | None) -> frozenset[int]:
-    """The tokens that end an answer: the checkpoint's generation settings, else the tokenizer's."""
-    declared = generation.eos_token_id
-    if declared is None:
-        return frozenset(() if tokenizer_end is None else (tokenizer_end,))
-    return frozenset(declared if isinstance(declared, list) else [declared])
-
-
 _EncodedBatch = list[tuple[Waiting, _GenerationJob | Failure]]
 
 
 def _size(batch: list[_GenerationJob]) -> tuple[int, int]:
     """Samples of a batch, and the prompt tokens that each of them is padded to."""
     return sum(len(job.slots) for job in batch), max(job.encoded.prompt_tokens for job in batch)
+
+
+def _context_of(config: PreTrainedConfig) -> int | None:
+    """Tokens that a model was made for, prompt and answer; None where its configuration does not say."""
+    text = config.get_text_config()
+    rope = getattr(text, "rope_parameters", None) or {}
+    stated = getattr(text, "max_position_embeddings", None)
+    stretched = (rope.get("original_max_position_embeddings") or 0) * (rope.get("factor") or 1)
+    return None if stated is None else max(int(stated), int(stretched))
 
 
 def _halves(batch: list[_GenerationJob]) -> list[list[_GenerationJob]]:

@@ -6,31 +6,47 @@ Imports torch and transformers, so it is itself imported only where a model is l
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import torch
 from jinja2 import TemplateError
 from PIL import Image
+from transformers import ProcessorMixin
 
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Request
 
-if TYPE_CHECKING:
-    from transformers import ProcessorMixin
-
 SystemStyle = Literal["parts", "text", "folded"]
 FramesAs = Literal["images", "video"]
 Message = dict[str, object]
 
-# What a processor or a chat template raises at inputs that it cannot take.
-PROCESSOR_ERRORS = (ValueError, TypeError, RuntimeError, OSError, MemoryError, TemplateError)
+# What a processor, a chat template or a model raises at inputs that it cannot take. They cost their example.
+MODEL_ERRORS = (
+    *(ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError, OSError, MemoryError),
+    TemplateError,
+)
+
+# Outputs of processors that may be put one after another: rows of tokens, and what there is of each image or patch.
+# Others may count images or patches of a whole batch, which only a processor that sees the batch can do.
+_PER_TOKEN = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids"})
+_PER_IMAGE = frozenset(
+    {"pixel_values", "high_res_pixel_values", "pixel_values_videos", "pixel_mask", "pixel_attention_mask"}
+    | {"image_sizes", "target_sizes", "image_grid_thw", "video_grid_thw", "image_merge_sizes", "image_position_ids"}
+    | {"second_per_grid_ts", "batch_num_images"}
+)
 
 _PROBE = "barista-system-probe"
+# What is no variable of a template, though its name be given like one.
+_TAKEN = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
+# Take the images of a batch in one list, not in a list for each prompt.
+_FLAT_IMAGES = frozenset({"GotOcr2Processor"})
 _SIZE_STEP = 32  # pixels; sizes are rounded up to it before their tokens are measured, to measure few of them
 
 
@@ -77,9 +93,11 @@ class PromptEncoder:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
         frames_as: `video` makes one video of images that follow each other, two or more of them.
         video_fps: frames a second given to the processor with such a video, for models that read times.
+        template_kwargs: further variables of the chat template.
 
     Raises:
-        ModelError: the processor has no chat template, cannot pad, or takes no video where one is wanted.
+        ModelError: the processor has no chat template, or none that reads `template_kwargs`, cannot pad, or takes no
+            video where one is wanted.
     """
 
     def __init__(
@@ -90,16 +108,26 @@ class PromptEncoder:
         opening_tag: str,
         frames_as: FramesAs = "images",
         video_fps: float = 2.0,
+        template_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         self.processor, self.tokenizer = processor, processor.tokenizer
         self._opening_tag, self._video_fps = opening_tag, video_fps
-        self._as_video = frames_as == "video"
+        self.takes_video = frames_as == "video"
         self._lock = Lock()
         self._image_tokens: dict[tuple[int, int], int] = {}
-        if self._as_video and getattr(processor, "video_processor", None) is None:
+        if self.takes_video and getattr(processor, "video_processor", None) is None:
             raise ModelError(f"model {name}: its processor takes no video. Remedy: use frames_as='images'")
-        if not (processor.chat_template or self.tokenizer.chat_template):
-            raise ModelError(f"model {name}: it has no chat template. Remedy: use its instruction-tuned version")
+        # Only the processor's own is applied, and some read none from the checkpoint.
+        processor.chat_template = processor.chat_template or self.tokenizer.chat_template
+        if not processor.chat_template:
+            remedy = "use its instruction-tuned version, or give chat_template"
+            raise ModelError(f"model {name}: it has no chat template. Remedy: {remedy}")
+        self._template_kwargs: dict[str, Any] = dict(template_kwargs or {})
+        for variable in self._template_kwargs:
+            if variable in _TAKEN or not re.search(rf"\b{re.escape(variable)}\b", str(processor.chat_template)):
+                # It would go to the processor instead, or nowhere.
+                remedy = "leave it out of template_kwargs"
+                raise ModelError(f"model {name}: its chat template reads no {variable!r}. Remedy: {remedy}")
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
                 raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Remedy: set pad_token")
@@ -117,7 +145,7 @@ class PromptEncoder:
 
     def messages(self, request: Request) -> list[Message]:
         """The conversation: a system message where there is one and the template takes it; a user turn."""
-        content = _merged_parts(request, self._as_video)
+        content = _merged_parts(request, self.takes_video)
         system = request.prompt.system
         if not system:
             return [_message("user", content)]
@@ -130,7 +158,7 @@ class PromptEncoder:
         """Tensors of one request.
 
         Raises:
-            PROCESSOR_ERRORS: the processor cannot take these inputs.
+            MODEL_ERRORS: the processor cannot take these inputs.
         """
         messages = self.messages(request)
         with self._lock:
@@ -142,7 +170,7 @@ class PromptEncoder:
         """The text of a request, for who turns it into tokens himself.
 
         Raises:
-            PROCESSOR_ERRORS: the chat template cannot take these inputs.
+            MODEL_ERRORS: the chat template cannot take these inputs.
         """
         text = self._written(self.messages(request), add_generation_prompt=True)
         begin = self.tokenizer.bos_token
@@ -150,11 +178,20 @@ class PromptEncoder:
         has_begin = begin is not None and text.startswith(begin)
         return WrittenPrompt(text, not has_begin, text.rstrip().endswith(self._opening_tag))
 
+    def drops_images(self, request: Request, encoded: Encoded) -> bool:
+        """Whether the same prompt without its images becomes the same tensors."""
+        texts = tuple(part for part in request.prompt.parts if isinstance(part, TextPart))
+        try:
+            bare = self.encode(replace(request, prompt=replace(request.prompt, parts=texts), images=()))
+        except MODEL_ERRORS:
+            return False  # it takes nothing without images
+        return bare.tensors.keys() == encoded.tensors.keys() and bare.prompt_tokens == encoded.prompt_tokens
+
     def tokens(self, request: Request) -> int:
         """Visual and text tokens of a request, near enough to order by; its images are not processed."""
         try:
             written = self._written(self.messages(request))
-        except PROCESSOR_ERRORS:
+        except MODEL_ERRORS:
             return 0  # the request will say so itself when it is encoded
         text = len(self.tokenizer(written, add_special_tokens=False)["input_ids"])
         return text + sum(self._tokens_of_image(image.size) for image in request.images)
@@ -162,8 +199,8 @@ class PromptEncoder:
     def batch(self, encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
         """One batch, left-padded: tensors of shape (requests, columns), and the images one after another.
 
-        Processors that pad images to the largest of a batch give tensors of unequal shapes; those requests go
-        through the processor once more, together.
+        Requests whose tensors cannot be put one after another go through the processor once more, together: some
+        processors pad images to the largest of a batch, some count over all of its images.
         """
         batch = _collated([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
@@ -175,13 +212,19 @@ class PromptEncoder:
 
     def _apply(self, conversations: list[list[Message]]) -> dict[str, torch.Tensor]:
         wanted: dict[str, object] = {"padding": len(conversations) > 1}
-        if videos := list(_videos(conversations)):
+        if "mm_token_type_ids" in getattr(self.processor, "model_input_names", ()):
+            wanted["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
+        if videos := [part["video"] for part in _shown(conversations) if part["type"] == "video"]:
             # All frames, as they are: which ones to show is the task's choice.
             metadata = [
                 {"total_num_frames": len(video), "fps": self._video_fps, "frames_indices": list(range(len(video)))}
                 for video in videos
             ]
             wanted |= {"do_sample_frames": False, "video_metadata": metadata}
+        if type(self.processor).__name__ in _FLAT_IMAGES:
+            written = [self._written(conversation, add_generation_prompt=True) for conversation in conversations]
+            images = [part["image"] for part in _shown(conversations) if part["type"] == "image"]
+            return dict(self.processor(text=written, images=images or None, return_tensors="pt", **wanted))
         inputs = self.processor.apply_chat_template(
             conversations,  # type: ignore[arg-type]
             add_generation_prompt=True,
@@ -189,6 +232,7 @@ class PromptEncoder:
             return_dict=True,
             return_tensors="pt",
             processor_kwargs=wanted,
+            **self._template_kwargs,
         )
         return {name: value for name, value in inputs.items() if value is not None}  # type: ignore[attr-defined]
 
@@ -197,6 +241,7 @@ class PromptEncoder:
             messages,  # type: ignore[arg-type]
             tokenize=False,
             add_generation_prompt=add_generation_prompt,
+            **self._template_kwargs,
         )
 
     def _tokens_of_image(self, size: tuple[int, int]) -> int:
@@ -207,7 +252,7 @@ class PromptEncoder:
                 with self._lock:
                     inputs = self._apply([[_message("user", [_image(blank)])]])
                 self._image_tokens[width, height] = inputs["input_ids"].shape[1]
-            except PROCESSOR_ERRORS:
+            except MODEL_ERRORS:
                 self._image_tokens[width, height] = 0  # the request itself will say what is wrong with its image
         return self._image_tokens[width, height]
 
@@ -218,7 +263,7 @@ class PromptEncoder:
         for style, content in styles.items():
             try:
                 written = self._written([_message("system", content), user])
-            except (TemplateError, TypeError, KeyError, ValueError):
+            except MODEL_ERRORS:
                 continue
             if _PROBE in written and "'type'" not in written:  # the latter: the list itself was printed
                 return style
@@ -254,29 +299,29 @@ def _merged_parts(request: Request, as_video: bool) -> list[Message]:
     return content
 
 
-def _videos(conversations: list[list[Message]]) -> Iterator[list[Image.Image]]:
-    for conversation in conversations:
-        for message in conversation:
-            content = message["content"]
-            for part in content if isinstance(content, list) else ():
-                if part["type"] == "video":
-                    yield part["video"]
+def _shown(conversations: list[list[Message]]) -> list[dict[str, Any]]:
+    """Images and videos, in their order."""
+    contents = (message["content"] for conversation in conversations for message in conversation)
+    parts = (part for content in contents if isinstance(content, list) for part in content)
+    return [part for part in parts if part["type"] != "text"]
 
 
 def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
-    """Stack requests, or None where something has to be padded that is no row of tokens."""
+    """Stack requests, or None where this is not known to be safe."""
+    if len(items) == 1:
+        return items[0]
     columns = max(item["input_ids"].shape[1] for item in items)
     batch: dict[str, torch.Tensor] = {}
     for name in dict.fromkeys(name for item in items for name in item):
         values = [item.get(name) for item in items]
-        per_token = [v.shape == item["input_ids"].shape for v, item in zip(values, items, strict=True) if v is not None]
-        if all(per_token):
+        present = [value for value in values if value is not None]
+        if name in _PER_TOKEN:
             fill = pad if name == "input_ids" else 0
             batch[name] = torch.cat([_padded(v, i, columns, fill) for v, i in zip(values, items, strict=True)])
-        elif any(per_token) or len({v.shape[1:] for v in values if v is not None}) > 1:
-            return None
+        elif name in _PER_IMAGE and len({value.shape[1:] for value in present}) == 1:
+            batch[name] = torch.cat(present)
         else:
-            batch[name] = torch.cat([v for v in values if v is not None])
+            return None
     return batch
 
 

@@ -8,11 +8,12 @@ import json
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import device_of, load_pretrained, loading_of, revision_of
+from barista_bench.files.reading import read_bounded_text
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.settings import TransformersSettings
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
 
 Setting = str | int | float | bool | None
+
+_MAX_TEMPLATE = 2**20  # bytes
 
 # How a family was taught to write boxes, by the start of its `model_type`.
 _Y_FIRST = BoxFormat(order="yxyx", scale=1000)
@@ -105,13 +108,16 @@ def _model(name: str, settings: TransformersSettings, **shared: object) -> objec
 
 
 def _processor(name: str, settings: TransformersSettings, **shared: object) -> ProcessorMixin:
-    from transformers import AutoProcessor
+    from barista_bench.models.local.processors import load_processor
 
     given = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
     limits = {limit: value for limit, value in given.items() if value is not None}
-    processor = AutoProcessor.from_pretrained(name, **limits, **shared)  # type: ignore[no-untyped-call]
-    check_limits(name, getattr(processor, "image_processor", None), limits)
-    return cast("ProcessorMixin", processor)
+    processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
+    check_limits(name, processor.image_processor, limits)
+    if settings.chat_template:
+        remedy = "name a file that holds a Jinja template"
+        processor.chat_template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)
+    return processor
 
 
 def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> None:

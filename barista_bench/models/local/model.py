@@ -5,15 +5,17 @@ torch and transformers are imported when a model is loaded, never when this modu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.local.answers import AnswerReader
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
-from barista_bench.models.local.engine import AnswerReader, Engine
+from barista_bench.models.local.engine import Engine
 from barista_bench.models.local.loading import (
     box_format_of,
     identity_of,
@@ -60,6 +62,7 @@ class TransformersModel:
         think_tags: tuple[str, str] | None = None,
         frames_as: FramesAs = "images",
         video_fps: float = DEFAULT_FPS,
+        template_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         from barista_bench.models.local.inputs import PromptEncoder
 
@@ -68,11 +71,16 @@ class TransformersModel:
         tags = think_tags or THINK_TAGS
         self.identity, self.box_format = identity, box_format
         encoder = PromptEncoder(
-            processor, name=identity.name, opening_tag=tags[0], frames_as=frames_as, video_fps=video_fps
+            processor,
+            name=identity.name,
+            opening_tag=tags[0],
+            frames_as=frames_as,
+            video_fps=video_fps,
+            template_kwargs=template_kwargs,
         )
         self._thinks = think_tags is not None or encoder.knows(tags)
         reader = AnswerReader.of(encoder.tokenizer, tags, model.generation_config)
-        self._engine = Engine(model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
+        self._engine = Engine(identity.name, model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
 
     @classmethod
     def load(cls, name: str, **settings: Any) -> TransformersModel:  # noqa: ANN401  (`TransformersSettings` says which)
@@ -83,7 +91,8 @@ class TransformersModel:
             settings: fields of `TransformersSettings`, which describes each of them.
 
         Raises:
-            ModelError: a library is missing, or checkpoint, adapter or processor cannot do what is asked.
+            ModelError: a library is missing, checkpoint, adapter or processor cannot do what is asked, or the model
+                does not answer a first question about a picture.
             ConfigError: a setting is unknown, out of range, or contradicts another one.
         """
         require_libraries()
@@ -94,13 +103,15 @@ class TransformersModel:
             name,
             model,
             table,
+            image_processor=type(processor.image_processor).__name__,
             chat_template=template_hash(processor),
             frames_as=table.frames_as if table.frames_as == "video" else None,
             video_fps=(table.video_fps or DEFAULT_FPS) if table.frames_as == "video" else None,
             box_format=f"{boxes.order}/{boxes.scale}" if boxes else None,
             think_tags=" ".join(table.think_tags) if table.think_tags else None,
+            template_kwargs=json.dumps(table.template_kwargs, sort_keys=True) if table.template_kwargs else None,
         )
-        return cls(
+        loaded = cls(
             model,
             processor,
             identity=identity,
@@ -109,7 +120,10 @@ class TransformersModel:
             think_tags=table.tags,
             frames_as=table.frames_as,
             video_fps=table.video_fps or DEFAULT_FPS,
+            template_kwargs=table.template_kwargs,
         )
+        loaded._engine.check_start()
+        return loaded
 
     @property
     def batch_size(self) -> int:
@@ -119,6 +133,12 @@ class TransformersModel:
     @batch_size.setter
     def batch_size(self, most: int) -> None:
         self._engine.budget.most = checked_size(most)
+
+    @property
+    def batch_check(self) -> str | None:
+        """What asking two examples together and alone has shown; None before the first batch of two or more."""
+        check = self._engine.batch_check
+        return None if check is None else check.finding
 
     @property
     def window(self) -> int:

@@ -115,7 +115,7 @@ class Sam3Grounder:
             ModelError: it cannot be read, weights are missing, or torch, transformers or torchvision is.
         """
         require_libraries()
-        require_extra(f"model {name}: SAM 3's processor", "torchvision", extra="sam3")
+        require_extra(f"model {name}: SAM 3's processor", "torchvision", extra="video")
         from transformers import Sam3Model, Sam3Processor, Sam3VideoModel, Sam3VideoProcessor
 
         load = partial(load_pretrained, name, revision=revision, device=device, dtype=dtype)

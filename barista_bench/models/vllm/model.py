@@ -19,7 +19,7 @@ from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.local.engine import AnswerReader, Generated
+from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.loading import box_format_of, template_hash
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import VllmSettings, checked
@@ -153,14 +153,14 @@ class VllmModel:
                 self._engine.close()
 
     def _call(self, number: int, request: Request, config: GenerationConfig) -> Call | Failure:
-        from barista_bench.models.local.inputs import PROCESSOR_ERRORS
+        from barista_bench.models.local.inputs import MODEL_ERRORS
 
         request.check_images()
         images = [request.images[part.index] for part in request.prompt.parts if isinstance(part, ImagePart)]
         try:
             written = self._encoder.written(request)
             images = [image.convert("RGB") for image in images]
-        except PROCESSOR_ERRORS as error:
+        except MODEL_ERRORS as error:
             what = f"its prompt cannot be prepared: {type(error).__name__}: {first_line(error)}"
             return Failure(f"request {request.request_id}: {what}")
         seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
@@ -221,8 +221,10 @@ def _read(folder: Path, settings: VllmSettings) -> tuple[ProcessorMixin, PreTrai
     """What a checkpoint says of itself; no weights."""
     import transformers
 
+    from barista_bench.models.local.processors import load_processor
+
     trust = {"trust_remote_code": settings.trust_remote_code}
-    processor = transformers.AutoProcessor.from_pretrained(str(folder), **trust)  # type: ignore[no-untyped-call]
+    processor = load_processor(str(folder), wants_video=False, revision="main", **trust)
     config = transformers.AutoConfig.from_pretrained(folder, **trust)
     if (folder / "generation_config.json").is_file():
         return processor, config, transformers.GenerationConfig.from_pretrained(folder)

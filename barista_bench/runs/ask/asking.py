@@ -54,12 +54,14 @@ class Session(AskCounts):
 
     `decode` and `prepare` (drawing, encoding) are summed over threads of their own; `wait` is the time that
     generation stood still for them, `generate` the rest of the time that answers took. With several tasks in one
-    start, the seconds of all of it are dealt out by samples asked.
+    start, the seconds of all of it are dealt out by samples asked. `batch_check` is what a local model asked in batches
+    gave for two examples together and alone (`models/local/batch_check.py`).
     """
 
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("load", "decode", "prepare", "wait", "generate", "total"), 0.0)
     )
+    batch_check: str | None = None
 
     def add(self, other: Session) -> None:
         """Count another session to this one."""
@@ -109,12 +111,17 @@ _Ready = tuple[_Pending, tuple[Image.Image, ...] | DataError]
 
 
 class Asker:
-    """Everything that one start needs to ask, in this process's share of the videos."""
+    """Everything that one start needs to ask, in this process's share of the videos.
 
-    def __init__(self, model: Model, config: RunConfig, shard: Shard) -> None:
+    Args:
+        decodes: whether requests hold images; not for a model that looks at the frames elsewhere.
+    """
+
+    def __init__(self, model: Model, config: RunConfig, shard: Shard, *, decodes: bool = True) -> None:
         self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
+        self._decodes = decodes
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
@@ -216,7 +223,7 @@ class Asker:
                 yield waiting, self._request(waiting, images)
 
     def _images(self, waiting: _Pending) -> tuple[Image.Image, ...] | DataError:
-        if not waiting.prompt.image_count:
+        if not self._decodes or not waiting.prompt.image_count:
             return ()
         try:
             return waiting.run.examples[waiting.index].images(waiting.run.task, self.store, self.clock)

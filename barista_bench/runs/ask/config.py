@@ -43,6 +43,9 @@ MAX_RUNS = 1000
 """Repetitions of a run."""
 
 
+CLUSTER_HELP = "Address of a Ray cluster whose nodes do the work: auto, on one of its nodes, or HOST:PORT."
+
+
 def _as_pairs(value: object) -> object:
     """Run files may write a mapping, flags and variables write `name=value`."""
     if not isinstance(value, Mapping):
@@ -133,6 +136,7 @@ class RunConfig(ModelSettings):
         "release", description="Whose rules: the released code's, or the paper's where they differ."
     )
 
+    cluster: str | None = Field(None, description=CLUSTER_HELP)
     workers: Count = Field(2, description="Threads that decode frames ahead.")
     frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")
 
@@ -200,19 +204,27 @@ class Shard:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Shard:
-        """What `accelerate launch` and `torchrun` say; one process where they say nothing.
+        """What `accelerate launch` and `torchrun` say, else `srun`; one process where they say nothing.
 
         Raises:
-            ConfigError: RANK and WORLD_SIZE are no such numbers.
+            ConfigError: RANK and WORLD_SIZE (SLURM_PROCID and SLURM_NTASKS) are no such numbers.
         """
         variables = os.environ if environment is None else environment
+        rank_name, world_name = "RANK", "WORLD_SIZE"
+        # A batch script has SLURM_PROCID 0 and all of its job's SLURM_NTASKS, and is no step: it runs once.
+        if rank_name not in variables and world_name not in variables and "SLURM_STEP_ID" in variables:
+            rank_name, world_name = "SLURM_PROCID", "SLURM_NTASKS"
         try:
-            shard = cls(int(variables.get("RANK", "0")), int(variables.get("WORLD_SIZE", "1")))
+            world = int(variables.get(world_name, "1"))
+            rank = int(variables.get(rank_name, "0" if world == 1 else ""))
         except ValueError as error:
-            raise ConfigError(f"RANK or WORLD_SIZE is no number ({error}). Remedy: start with accelerate") from error
-        if not 0 <= shard.rank < shard.world:
-            raise ConfigError(f"RANK {shard.rank} is not below WORLD_SIZE {shard.world}. Remedy: unset both")
-        return shard
+            raise ConfigError(
+                f"{rank_name} or {world_name} is no number, or one is missing ({error}). Remedy: set both, as "
+                "accelerate, torchrun and srun do, or neither"
+            ) from error
+        if not 0 <= rank < world:
+            raise ConfigError(f"{rank_name} {rank} is not below {world_name} {world}. Remedy: unset both")
+        return cls(rank, world)
 
     @classmethod
     def refuse_several(cls) -> None:
@@ -227,13 +239,27 @@ class Shard:
     def alone(self) -> bool:
         return self.world == 1
 
+    @property
+    def sharing_hint(self) -> str:
+        """Of the remedy where another process writes the log that this one would: why that may be."""
+        if self.alone:
+            return ", or give processes that share one run RANK and WORLD_SIZE, as torchrun does"
+        return (
+            f", or start each process with a RANK of its own: this one has RANK {self.rank} of WORLD_SIZE {self.world}"
+        )
+
     def device(self, wanted: str) -> str:
         """Where the model runs: of several processes each takes the GPU that the launcher counted out for it."""
         if wanted != "auto" or self.alone:
             return wanted
         import torch
 
-        return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+        if not torch.cuda.is_available():
+            return "cpu"
+        local_rank = os.environ.get("LOCAL_RANK")
+        if local_rank is None:  # of srun, which may bind a GPU to each process and show it no other
+            local_rank = os.environ.get("SLURM_LOCALID", "0") if torch.cuda.device_count() > 1 else "0"
+        return f"cuda:{local_rank}"
 
     def file(self, folder: Path, name: str) -> Path:
         """This process's own file in a run folder: of `samples` or `steps` (logs), or `sessions` (one line a start)."""
@@ -245,7 +271,8 @@ class Shard:
         Processes that deal out other work, since they are more or fewer or run other tasks, are another launch.
         """
         variables = os.environ if environment is None else environment
-        launcher = [variables.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")]
+        names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
+        launcher = [variables.get(name, "") for name in names]
         return json.dumps([self.world, *launcher, *parts, "" if self.world > 1 else os.getpid()])
 
     def videos(self, video_ids: Iterable[str]) -> frozenset[str]:

@@ -6,23 +6,26 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, naming
-from barista_bench.models import Model
+from barista_bench.models import Model, ModelIdentity
+from barista_bench.models.ablations import unwrapped
+from barista_bench.models.local.model import TransformersModel
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import check_fit, engine_versions, load_model
+from barista_bench.runs.ask.catalog import Pairs, check_fit, engine_versions, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.log.asked import asked_inputs, asks_on, claim_inputs, digest
+from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import (
@@ -74,11 +77,17 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     opened = open_tasks(config) if opened is None else opened
     for task in opened:
         check_place(task.folder, RUN)
-    with_device = config.model_copy(update={"device": shard.device(config.device)})
-    model = load_model(with_device, [(task.task, task.examples) for task in opened])
+    launch = shard.launch(*config.task)
     with ExitStack() as stack:
-        runs = [stack.enter_context(_claimed(task, model, config, shard)) for task in opened]
-        asker = Asker(model, config, shard)
+        # Before the model is loaded, which may take many minutes.
+        logs = [stack.enter_context(locked(task.folder, shard, launch)) for task in opened]
+        model = _loaded(config, shard, [(task.task, task.examples) for task in opened])
+        runs, versions = [], engine_versions(model)
+        for task, sample_log in zip(opened, logs, strict=True):
+            inputs = asked_inputs(task.task, task.examples, model.box_format)
+            asked = claimed(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
+            runs.append(stack.enter_context(asked))
+        asker = Asker(model, config, shard, decodes=config.cluster is None)
         asker.clock.add("load", time.perf_counter() - started)
         try:
             with naming(config.out):
@@ -86,7 +95,9 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(runs)
+            inner, _ = unwrapped(model)
             for task_run in runs:
+                task_run.session.batch_check = inner.batch_check if isinstance(inner, TransformersModel) else None
                 _write_session(task_run, shard)
     total = Session()
     for task_run in runs:
@@ -94,41 +105,71 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     return total
 
 
+def _loaded(config: RunConfig, shard: Shard, tasks: Pairs) -> Model:
+    if config.cluster is None:
+        return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
+    from barista_bench.runs.ask.cluster_model import ClusterModel
+
+    if not shard.alone:
+        raise ConfigError("one process gives a cluster its work. Remedy: leave cluster out, or start one process")
+    return ClusterModel(config, config.cluster, tasks)
+
+
 @contextmanager
-def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) -> Iterator[TaskRun]:
-    """A run folder with its log open: it is ours, and no start with other processes is still at work in it."""
-    inputs = asked_inputs(opened.task, opened.examples, model.box_format)
+def locked(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
+    """This process's log of a run folder, open. Raises ConfigError where another start is still at work there."""
+    with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
+        if busy := running_elsewhere(folder, launch):
+            raise ConfigError(
+                f"{folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
+            )
+        yield log
+
+
+@contextmanager
+def claimed(
+    opened: OpenedTask,
+    inputs: Sequence[AskedInput],
+    sample_log: SampleLog,
+    model: ModelIdentity,
+    boxes: BoxFormat,
+    config: RunConfig,
+    shard: Shard,
+    versions: Mapping[str, str] | None = None,
+) -> Iterator[TaskRun]:
+    """A run folder, whose log is open, that holds this run and no other.
+
+    Args:
+        inputs: `asked_inputs` of the task.
+        versions: of what runs the model in an environment of its own, by name.
+
+    Raises:
+        ConfigError: the folder belongs to another run.
+    """
     described = run_description(
         opened.folder,
         opened.task,
         split=opened.examples.split,
         content_hash=opened.examples.content_hash,
         prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
-        model=model.identity,
-        boxes=model.box_format,
+        model=model,
+        boxes=boxes,
         generation=asdict(config.generation),
         runs=config.runs,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
-        versions={**package_versions(), **engine_versions(model)},
+        versions={**package_versions(), **(versions or {})},
         prices={"input": config.price_input, "output": config.price_output},
     )
-    launch = shard.launch(*config.task)
-    with SampleLog(shard.file(opened.folder, "samples"), launch) as log:
-        busy = running_elsewhere(opened.folder, launch)
-        if busy:
-            raise ConfigError(
-                f"{opened.folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
-            )
-        claim(opened.folder, described)
-        inputs = claim_inputs(opened.folder, opened.examples, inputs)
-        rank = None if shard.alone else shard.rank
-        task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, log, rank)
-        if not asks_on(opened.task):
-            yield task_run
-            return
-        with SampleLog(shard.file(opened.folder, "steps"), launch) as steps:
-            task_run.steps = StepLog(steps, read_steps(opened.folder))
-            yield task_run
+    claim(opened.folder, described)
+    inputs = claim_inputs(opened.folder, opened.examples, inputs)
+    rank = None if shard.alone else shard.rank
+    task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank)
+    if not asks_on(opened.task):
+        yield task_run
+        return
+    with SampleLog(shard.file(opened.folder, "steps"), sample_log.launch) as steps:
+        task_run.steps = StepLog(steps, read_steps(opened.folder))
+        yield task_run
 
 
 def _write_session(run: TaskRun, shard: Shard) -> None:

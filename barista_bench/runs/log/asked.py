@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -174,6 +174,31 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
             now = known
         asked.append(replace(asked_input, fingerprint=now.fingerprint))
         lines.append(now)
-    lines.sort(key=lambda line: line.example_id)
-    write_whole(path, b"".join(seal(msgspec.json.encode(line)) for line in lines))
+    _write(path, lines)
     return asked
+
+
+def merge_inputs(folders: Sequence[Path], out: Path) -> None:
+    """Write to the folder `out` what the same run asked on several machines, some of which lacked some media.
+
+    Raises:
+        ConfigError: two machines asked different things of one example. Names it.
+        DataError: a folder's file is missing or damaged.
+    """
+    merged = _read(folders[0] / INPUTS_FILE)
+    for folder in folders[1:]:
+        for example_id, line in _read(folder / INPUTS_FILE).items():
+            known = merged.get(example_id)
+            if known is None or (line.readable and not known.readable):
+                merged[example_id] = line
+            elif line.readable and line != known:
+                raise ConfigError(
+                    f"{folder}: {example_id} has other images than in {folders[0]} or one after it. "
+                    "Remedy: merge runs of the same files"
+                )
+    _write(out / INPUTS_FILE, merged.values())
+
+
+def _write(path: Path, lines: Iterable[_Line]) -> None:
+    in_order = sorted(lines, key=lambda line: line.example_id)
+    write_whole(path, b"".join(seal(msgspec.json.encode(line)) for line in in_order))

@@ -300,14 +300,15 @@ class SampleLog:
     Args:
         path: the log.
         launch: what all processes of one launch call themselves; stands beside the lock while it is held.
+        hint: of the remedy, where another process holds the lock: what else to do.
 
     Raises:
         ConfigError: another process is writing to this log.
         DataError: it is one of another version.
     """
 
-    def __init__(self, path: Path, launch: str = "") -> None:
-        self.path, self.launch = path, launch
+    def __init__(self, path: Path, launch: str = "", *, hint: str = "") -> None:
+        self.path, self.launch, self._hint = path, launch, hint
         self._lock = log_lock(path)
 
     def __enter__(self) -> Self:
@@ -316,7 +317,7 @@ class SampleLog:
             self._lock.acquire(timeout=LOCK_WAIT, poll_interval=0.02)
         except Timeout as error:
             raise ConfigError(
-                f"{self.path}: another run is writing here. Remedy: wait for it, or use another --out"
+                f"{self.path}: another run is writing here. Remedy: wait for it, or use another --out{self._hint}"
             ) from error
         try:
             refuse_other_version(self.path)

@@ -1,27 +1,32 @@
 // Which view the address names, its keys, and the way between views.
-import { ask, node, say, sleep } from "./page.js";
+import { ask, finished, node, say } from "./page.js";
+import { answerView, rateView } from "./answer.js";
+import { agreementView } from "./agreement.js";
+import { annotateView } from "./annotate.js";
 import { address, exploreView, searchView } from "./explore.js";
+import { questionsView } from "./questions.js";
 
 const opened = await ask("/api/studio");
-const graphs = opened.videos.filter(({ kind }) => kind === "graph");
-const projects = opened.videos.filter(({ kind }) => kind === "project");
+const { graphs, projects } = opened;
 
 const TABS = [
-  ["Explore", "#/", graphs.length > 0],
-  ["Search", "#/search", graphs.length > 0],
-  ["Runs", "#/runs", opened.runs > 0],
-].filter(([, , isOpen]) => isOpen);
+  [graphs.length ? "Explore" : "Annotate", "#/", graphs.length + projects.length],
+  ["Search", "#/search", graphs.length],
+  ["Runs", "#/runs", opened.runs],
+  ["Questions", "#/questions", opened.reviews],
+  ["Answer", "#/answer", opened.datasets],
+  ["Rate", "#/rate", opened.rated],
+  ["Agreement", "#/agreement", opened.compared],
+].filter(([, , count]) => count > 0);
 
-function list(title, videos, link) {
-  return videos.length ? [node("h2", {}, title), node("ul", { class: "videos" }, ...videos.map(({ id }) => node("li", {}, node("a", { href: link(id) }, id))))] : [];
-}
+const links = (pairs) => node("ul", { class: "videos" }, ...pairs.map(([title, href]) => node("li", {}, node("a", { href }, title))));
+const list = (title, videos, link) => (videos.length ? [node("h2", {}, `${title} (${videos.length})`), links(videos.map((id) => [id, link(id)]))] : []);
 
 function homeView() {
-  const problems = opened.problems.length
-    ? [node("div", { class: "alert" }, `${opened.problems.length} problems: ${opened.problems[0]}`)] : [];
-  return { made: [...problems, ...list(`${graphs.length} annotated videos`, graphs, (id) => address(id, 0)),
-    ...list(`${projects.length} videos to annotate`, projects, (id) => `#/project/${encodeURIComponent(id)}`),
-    opened.runs ? node("p", {}, node("a", { href: "#/runs" }, `The report over ${opened.runs === 1 ? "1 run" : `${opened.runs} runs`}`)) : ""] };
+  if (!graphs.length && !projects.length) return { made: [node("h2", {}, "Open here"), links(TABS)] };
+  const problems = opened.problems.length ? [node("div", { class: "alert" }, `${opened.problems.length} problems: ${opened.problems[0]}`)] : [];
+  return { made: [...problems, ...list("Annotated videos", graphs, (id) => address(id, 0)),
+    ...list("Videos to annotate", projects, (id) => `#/project/${encodeURIComponent(id)}`)] };
 }
 
 /** From a sample of a report to its moment. */
@@ -31,40 +36,42 @@ async function exampleView(id) {
   return { made: [] };
 }
 
-async function runsView() {
-  for (;;) {
-    const { state, problem, runs } = await ask("/api/report");
-    if (state === "ready") {
-      location.replace("/report");
-      return { made: [] };
-    }
-    if (state !== "making") return { made: [node("h2", {}, "Runs"), node("p", { class: "alert" }, problem ?? "No run is open.")] };
-    document.getElementById("main").replaceChildren(node("h2", {}, "Runs"), node("p", {}, `scoring ${runs} runs ... `, node("progress", { "aria-label": "scoring" })));
-    await sleep(500);
-  }
+function runsView() {
+  const state = node("p", {}, "scoring ... ", node("progress", { "aria-label": "scoring" }));
+  return { made: [node("h2", {}, "Runs"), state], started: async () => {
+    await finished(() => ask("/api/report"), ({ runs }) => { state.firstChild.textContent = `scoring ${runs} runs ... `; }, state);
+    location.replace("/report");
+  } };
 }
 
 const ROUTES = {
   "": homeView,
-  graph: (video, query) => exploreView(video, query),
+  graph: exploreView,
   search: (_, query) => searchView(graphs, query),
-  example: (id) => exampleView(id),
+  example: exampleView,
   runs: runsView,
+  questions: questionsView,
+  answer: (_, query) => answerView(query),
+  rate: rateView,
+  project: annotateView,
+  agreement: () => agreementView(projects),
 };
 
+const HOME = ["graph", "project"];
 let keys = {};
 let turn = 0;
 async function show() {
   const mine = turn += 1;
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
-  const [route, name] = path.split("/").map(decodeURIComponent);
+  const [route, name] = path.split("/").map((part) => (/%(?![0-9a-f]{2})/i.test(part) ? part : decodeURIComponent(part)));
   document.getElementById("tabs").replaceChildren(...TABS.map(([title, link]) =>
-    node("a", { href: link, "aria-current": link === `#/${route === "graph" ? "" : route}` ? "page" : null }, title)));
+    node("a", { href: link, "aria-current": link === `#/${HOME.includes(route) ? "" : route}` ? "page" : null }, title)));
   const main = document.getElementById("main");
   main.setAttribute("aria-busy", "true");
-  say(name ? `reading ${name} ...` : "");
+  const reading = name ? `reading ${name} ...` : "";
+  say(reading);
   try {
-    const view = await (ROUTES[route] ?? homeView)(name, new URLSearchParams(query));
+    const view = await (Object.hasOwn(ROUTES, route) ? ROUTES[route] : homeView)(name, new URLSearchParams(query));
     if (mine !== turn) return;
     keys = view.keys ?? {};
     main.replaceChildren(...view.made);

@@ -1,8 +1,9 @@
 // COCO run lengths in the browser: decoding, encoding, painting, and which object a pixel is of.
 
-/** Lengths of the runs, off and on in turn, down the columns. */
-export function runsOf(counts) {
+/** Calls `visit(first, end)` for each run of pixels inside, counted down the columns. */
+function inside({ counts }, visit) {
   const runs = [];
+  let pixel = 0;
   for (let at = 0; at < counts.length;) {
     let value = 0;
     let shift = 0;
@@ -16,38 +17,32 @@ export function runsOf(counts) {
     if (byte & 16) value |= -1 << shift;
     if (runs.length > 2) value += runs[runs.length - 2];
     runs.push(value);
+    if (runs.length % 2 === 0 && value) visit(pixel, pixel + value);
+    pixel += value;
   }
-  return runs;
 }
 
-/** One byte a pixel, rows first: 1 inside. */
-export function decoded({ counts, size: [height, width] }) {
-  const pixels = new Uint8Array(height * width);
-  let at = 0;
-  runsOf(counts).forEach((run, number) => {
-    if (number % 2) for (let pixel = at; pixel < at + run; pixel += 1) pixels[(pixel % height) * width + Math.floor(pixel / height)] = 1;
-    at += run;
+/** Writes `value` at the pixels of a mask; rows come first. */
+function fill(pixels, mask, value) {
+  const [height, width] = mask.size;
+  inside(mask, (first, end) => {
+    for (let pixel = first; pixel < end; pixel += 1) pixels[(pixel % height) * width + Math.floor(pixel / height)] = value;
   });
-  return pixels;
 }
 
-/** The inverse of `decoded`. */
-export function encoded(pixels, height, width) {
-  const runs = [];
-  let last = 0;
-  let run = 0;
+/** The mask of pixels, rows first: anything but 0 is inside. */
+function encoded(pixels, height, width) {
+  const runs = [0];
+  let isInside = false;
   for (let x = 0; x < width; x += 1) {
     for (let y = 0; y < height; y += 1) {
-      const value = pixels[y * width + x] ? 1 : 0;
-      if (value !== last) {
-        runs.push(run);
-        run = 0;
-        last = value;
+      if (Boolean(pixels[y * width + x]) !== isInside) {
+        runs.push(0);
+        isInside = !isInside;
       }
-      run += 1;
+      runs[runs.length - 1] += 1;
     }
   }
-  runs.push(run);
   let counts = "";
   runs.forEach((length, number) => {
     let value = number > 2 ? length - runs[number - 2] : length;
@@ -62,45 +57,65 @@ export function encoded(pixels, height, width) {
   return { counts, size: [height, width] };
 }
 
-/** A hue for each object, the same on every frame and in every view. */
-export function hue(id) {
+export const empty = ([height, width]) => encoded([], height, width);
+
+/** What is drawn on a canvas as a mask. */
+export function maskOf(canvas) {
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  return encoded(Uint8Array.from({ length: width * height }, (_, at) => data[4 * at + 3] >> 7), height, width);
+}
+
+/** Draws a mask onto a canvas of its size. */
+export function drawMask(context, mask) {
+  const [height, width] = mask.size;
+  const image = context.createImageData(width, height);
+  fill(new Uint32Array(image.data.buffer), mask, 0xff_ff_ff_ff);
+  context.putImageData(image, 0, 0);
+}
+
+/** Smallest [x, y, width, height] around a mask; null around none. */
+export function boxOf(mask) {
+  const [height] = mask.size;
+  let [left, top, right, bottom] = [Infinity, Infinity, 0, 0];
+  inside(mask, (first, end) => {
+    const [column, lastColumn] = [Math.floor(first / height), Math.floor((end - 1) / height)];
+    left = Math.min(left, column);
+    right = Math.max(right, lastColumn + 1);
+    top = Math.min(top, column < lastColumn ? 0 : first % height);
+    bottom = Math.max(bottom, column < lastColumn ? height : ((end - 1) % height) + 1);
+  });
+  return right ? [left, top, right - left, bottom - top] : null;
+}
+
+/** Red, green and blue for each object, the same on every frame and in every view. */
+function channels(id) {
   let hash = 7;
   for (const character of id) hash = (Math.imul(hash, 31) + character.codePointAt(0)) >>> 0;
-  return (hash * 137.508) % 360;
-}
-export const colour = (id, alpha = 1) => `hsl(${hue(id)} 90% 60% / ${alpha})`;
-
-function channels(id) {
-  const shade = (offset) => {
-    const turn = (offset + hue(id) / 30) % 12;
+  const hue = (hash * 4.5836) % 12;
+  return [0, 8, 4].map((offset) => {
+    const turn = (offset + hue) % 12;
     return Math.round(255 * (0.6 - 0.36 * Math.max(-1, Math.min(turn - 3, 9 - turn, 1))));
-  };
-  return (shade(4) << 16) | (shade(8) << 8) | shade(0);
+  });
 }
+export const colour = (id, alpha = 1) => `rgb(${channels(id).join(" ")} / ${alpha})`;
 
 /**
- * Paint masks over each other, large ones first.
+ * Paint masks over each other, large ones first; those that are only offered are paler.
  * Returns the canvas and `at(x, y)`: the number of the instance at a pixel of the frame, or -1.
  */
 export function painted(instances, isStrong) {
-  const usable = instances.map(({ mask }, number) => ({ mask, number })).filter(({ mask }) => mask.counts !== undefined);
-  const canvas = document.createElement("canvas");
-  if (!usable.length) return { canvas: null, at: () => -1 };
-  const [height, width] = usable[0].mask.size;
-  Object.assign(canvas, { width, height });
-  const layers = usable.map(({ mask, number }) => {
-    const runs = runsOf(mask.counts);
-    return { number, runs, area: runs.reduce((sum, run, at) => sum + (at % 2 ? run : 0), 0) };
-  }).sort((a, b) => b.area - a.area);
+  const layers = instances.map(({ mask }, number) => ({ mask, number, area: 0 })).filter(({ mask }) => mask.counts !== undefined);
+  if (!layers.length) return { canvas: null, at: () => -1 };
+  for (const layer of layers) inside(layer.mask, (first, end) => { layer.area += end - first; });
+  const [height, width] = layers[0].mask.size;
   const owner = new Int16Array(width * height).fill(-1);
-  for (const { number, runs } of layers) {
-    let at = 0;
-    runs.forEach((run, turn) => {
-      if (turn % 2) for (let pixel = at; pixel < at + run; pixel += 1) owner[(pixel % height) * width + Math.floor(pixel / height)] = number;
-      at += run;
-    });
-  }
-  const colours = instances.map(({ object }) => ((isStrong(object) ? 190 : 90) << 24) | channels(object));
+  for (const { mask, number } of layers.sort((a, b) => b.area - a.area)) fill(owner, mask, number);
+  const colours = instances.map(({ object, offered }) => {
+    const [red, green, blue] = channels(object);
+    return ((isStrong(object) ? 190 : offered ? 50 : 90) << 24) | (blue << 16) | (green << 8) | red;
+  });
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);

@@ -1,5 +1,5 @@
 // A video, exact to the frame, with what is drawn over it.
-import { ask, button, clock, explained, node, say, sleep } from "./page.js";
+import { ask, button, clock, explained, finished, node, say } from "./page.js";
 import { colour, painted } from "./masks.js";
 
 const SIZE = 960; // the most pixels across; the page scales it down
@@ -8,7 +8,7 @@ const KEPT = 60;
 /** Keeps the answers last asked for. */
 export function remembering(fetch) {
   const kept = new Map();
-  return (key) => {
+  const recall = (key) => {
     if (!kept.has(key)) {
       kept.set(key, fetch(key));
       kept.get(key).catch(() => kept.delete(key));
@@ -16,6 +16,8 @@ export function remembering(fetch) {
     }
     return kept.get(key);
   };
+  recall.forget = () => kept.clear();
+  return recall;
 }
 
 /** The number of the last frame that begins by `seconds`. */
@@ -30,6 +32,10 @@ export function frameAt(times, seconds) {
   return low;
 }
 
+/** What is drawn over every video, as the person last chose it. */
+const shows = { masks: true, boxes: false };
+export const withoutMasks = () => { shows.masks = false; };
+
 export class Player {
   /** `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame. */
   static async open(kind, video, overlay) {
@@ -40,7 +46,7 @@ export class Player {
     Object.assign(this, { kind, video, facts, times: facts.seconds, count: facts.frames, frame: -1, selected: new Set() });
     this.overlay = remembering(overlay);
     this.listeners = { frame: [], pick: [] };
-    this.shows = { masks: true, boxes: false };
+    this.shows = shows;
     this.turn = 0;
     this.base = `/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`;
     this.still = remembering(async (frame) => {
@@ -58,24 +64,18 @@ export class Player {
     this.where = node("output", { class: "clock" });
     this.note = node("span", { class: "note" });
     this.playing = button("play", () => this.toggle(), { disabled: true });
-    const layer = (name) => {
-      const made = button(name, () => {
-        this.shows[name] = !this.shows[name];
-        made.setAttribute("aria-pressed", this.shows[name]);
-        this.redraw();
-      }, { "aria-pressed": String(this.shows[name]), class: "layer" });
-      return made;
-    };
+    const layer = (name) => button(name, (event) => {
+      this.shows[name] = !this.shows[name];
+      event.target.setAttribute("aria-pressed", this.shows[name]);
+      this.redraw();
+    }, { "aria-pressed": String(this.shows[name]) });
     this.element = node("div", { class: "player" }, this.holder, this.slider,
       node("div", { class: "controls" }, button("◀", () => this.go(this.frame - 1), { title: "frame back (←)", "aria-label": "frame back" }),
         this.playing, button("▶", () => this.go(this.frame + 1), { title: "frame forward (→)", "aria-label": "frame forward" }),
         this.where, layer("masks"), layer("boxes"), this.note));
     const { width, height } = this.facts;
-    this.scale = Math.min(1, SIZE / width);
-    this.stage = new Konva.Stage({ container: this.holder, width: width * this.scale, height: height * this.scale });
-    const scaled = () => new Konva.Layer({ scaleX: this.scale, scaleY: this.scale, listening: false });
-    [this.pictureLayer, this.maskLayer, this.boxLayer] = [scaled(), scaled(), scaled()];
-    this.drawLayer = scaled().listening(true);
+    this.stage = new Konva.Stage({ container: this.holder, width, height });
+    [this.pictureLayer, this.maskLayer, this.boxLayer, this.drawLayer] = Array.from({ length: 4 }, () => new Konva.Layer({ listening: false }));
     this.stage.add(this.pictureLayer, this.maskLayer, this.boxLayer, this.drawLayer);
     this.picture = new Konva.Image({ width, height });
     this.paint = new Konva.Image({ width, height });
@@ -92,13 +92,12 @@ export class Player {
 
   /** The canvas as wide as the page leaves room for. */
   fit() {
-    const shown = Math.min(this.element.clientWidth, SIZE, this.facts.width * Math.max(1, SIZE / this.facts.width));
-    if (!shown) return;
-    const scale = Math.min(shown / this.facts.width, (innerHeight * 0.62) / this.facts.height);
+    const { width, height } = this.facts;
+    const scale = Math.min(Math.min(this.element.clientWidth, SIZE) / width, (innerHeight * 0.62) / height);
+    if (!scale) return;
     this.scale = scale;
-    this.stage.size({ width: this.facts.width * scale, height: this.facts.height * scale });
+    this.stage.size({ width: width * scale, height: height * scale });
     for (const layer of this.stage.getLayers()) layer.scale({ x: scale, y: scale });
-    this.drawn?.();
   }
 
   /** The pointer in pixels of the frame. */
@@ -120,7 +119,7 @@ export class Player {
 
   /** Show a frame: its picture and what is drawn over it arrive together. A later call overtakes. */
   async go(frame) {
-    const wanted = Math.max(0, Math.min(this.count - 1, frame));
+    const wanted = this.wanted = Math.max(0, Math.min(this.count - 1, frame));
     const turn = this.turn += 1;
     this.pause();
     try {
@@ -141,13 +140,19 @@ export class Player {
     }
   }
 
+  /** Ask for what is drawn over the frame again. */
+  async refresh() {
+    this.overlay.forget();
+    if (this.wanted !== undefined) await this.go(this.wanted);
+  }
+
   show(frame, picture, instances) {
-    Object.assign(this, { frame, instances });
+    Object.assign(this, { frame, instances, wanted: frame });
     this.picture.image(picture);
     this.pictureLayer.draw();
     this.redraw();
     this.slider.value = frame;
-    this.where.textContent = `frame ${frame} of ${this.count} · ${clock(this.times[frame])} s`;
+    this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
     this.holder.setAttribute("aria-label", `frame ${frame}: ${instances.map(({ name }) => name).join(", ") || "no objects"}`);
     this.element.dataset.frame = frame;
     for (const listener of this.listeners.frame) listener(frame);
@@ -157,18 +162,17 @@ export class Player {
   redraw() {
     if (!this.instances) return;
     const stressed = (object) => this.selected.has(object);
-    const shown = this.shows.masks ? this.instances : [];
-    const { canvas, at } = painted(shown, stressed);
+    const { canvas, at } = painted(this.shows.masks ? this.instances : [], stressed);
     this.hit = at;
     this.paint.image(canvas ?? undefined);
     this.maskLayer.batchDraw();
     this.boxLayer.destroyChildren();
-    for (const { object, name, box } of this.instances) {
-      if (!box || !(this.shows.boxes || stressed(object))) continue;
+    for (const { object, name, box, offered } of this.instances) {
+      if (!box || !(this.shows.boxes || offered || stressed(object))) continue;
       const [x, y, width, height] = box;
       const size = 13 / this.scale;
       this.boxLayer.add(
-        new Konva.Rect({ x, y, width, height, stroke: colour(object), strokeWidth: (stressed(object) ? 3 : 1.5) / this.scale }),
+        new Konva.Rect({ x, y, width, height, stroke: colour(object), strokeWidth: (stressed(object) ? 3 : 1.5) / this.scale, dash: offered ? [5 / this.scale, 4 / this.scale] : null }),
         new Konva.Text({ x: x + size / 4, y: Math.max(0, y - size * 1.2), text: name, fontSize: size, fill: "#fff", stroke: "#000", strokeWidth: 3 / this.scale, fillAfterStrokeEnabled: true }),
       );
     }
@@ -177,9 +181,7 @@ export class Player {
 
   /** The frame's picture: from the copy where the browser shows that frame, else from the server. */
   async pictureOf(frame) {
-    if (!this.copy) return this.still(frame);
-    const shown = await this.sought(frame);
-    return shown ?? this.still(frame);
+    return (this.copy && await this.sought(frame)) ?? this.still(frame);
   }
 
   /** Seek the copy to the middle of a frame; null where it then shows another one. */
@@ -202,25 +204,23 @@ export class Player {
     return canvas;
   }
 
+  /** Once the page shows the player: a first frame, and then all that it takes to play. */
+  async start(frame) {
+    this.fit();
+    await this.go(frame);
+    this.prepare().catch((error) => { this.note.textContent = `single frames only: ${error.message}`; });
+  }
+
   /** Wait for the copy, saying how far it is. */
   async prepare() {
-    for (;;) {
-      const { copy } = await ask("/api/footage", { kind: this.kind, video: this.video });
-      if (copy.state === "failed") {
-        this.note.textContent = `single frames only: ${copy.problem}`;
-        return;
-      }
-      if (copy.state === "ready") break;
-      this.note.textContent = `preparing to play: ${Math.floor((100 * copy.done) / this.count)} %`;
-      await sleep(400);
-      if (!this.element.isConnected) return;
-    }
+    await finished(async () => (await ask("/api/footage", { kind: this.kind, video: this.video })).copy,
+      ({ step }) => { this.note.textContent = `preparing to play: ${step}`; }, this.element);
     this.note.textContent = "";
     const video = node("video", { src: `${this.base}/proxy.mp4`, preload: "auto" });
     video.muted = true;
     await new Promise((done, failed) => {
       video.addEventListener("loadeddata", done, { once: true });
-      video.addEventListener("error", () => failed(new Error("this browser cannot play the copy: single frames only")), { once: true });
+      video.addEventListener("error", () => failed(new Error("this browser cannot play the copy")), { once: true });
     });
     this.copy = video;
     this.playing.disabled = false;

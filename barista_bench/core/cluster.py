@@ -1,0 +1,210 @@
+"""Jobs on the nodes of a Ray cluster: each is a task, what it gives comes home as a stream, the driver alone writes.
+
+Nodes share no file system. A release, videos and checkpoints lie on each of them at the paths that they have on the
+driver's machine; jobs and results travel, decoded frames never do. Ray runs the tasks of a lost node elsewhere, from
+their start, and hands on what had not come: so what a job gives must be the same each time, in number and order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from barista_bench import __version__
+from barista_bench.errors import ClusterError, ConfigError, require_extra
+
+log = logging.getLogger(__name__)
+JobT = TypeVar("JobT")
+T = TypeVar("T")
+AHEAD = 2
+"""Jobs a CPU that are given out: those at work, and as many whose results wait for their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode:
+    """A machine of the cluster that takes work. `name` is for people."""
+
+    id: str
+    name: str
+    cpus: int
+    gpus: int
+
+    @property
+    def placement(self) -> object:
+        """The scheduling strategy of what runs here or nowhere."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        return NodeAffinitySchedulingStrategy(self.id, soft=False)
+
+
+class RayCluster:
+    """A connection to a running cluster, which lasts as long as this process. It starts no cluster.
+
+    Args:
+        address: `auto` for the one that this machine is a node of, or `HOST:PORT` of its head.
+        needs: files and folders that each node must have, at the same path, with files of the same names and sizes.
+
+    Attributes:
+        nodes: those with a CPU to work with, in an order that is the same each time they are asked.
+
+    Raises:
+        ModelError: Ray is not installed.
+        ClusterError: no cluster is there, or a node lacks something; names the node and what it lacks.
+    """
+
+    def __init__(self, address: str, needs: Iterable[str | Path] = ()) -> None:
+        require_extra("--cluster", "ray", extra="ray")
+        import ray
+
+        if not ray.is_initialized():
+            try:
+                _refuse_unreachable(address)
+                ray.init(address=address, logging_level="WARNING")
+            except (OSError, RuntimeError, ValueError) as error:
+                raise ClusterError(
+                    f"no Ray cluster at {address} ({error}). Remedy: start one with `ray start --head` and join nodes "
+                    "with `ray start --address`, then run this command on one of its nodes"
+                ) from error
+        nodes = sorted(_nodes(ray.nodes()), key=lambda node: node.id)
+        self.nodes = tuple(self._checked(nodes, [Path(path).absolute() for path in needs]))
+        if not self.nodes:
+            raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
+
+    def _checked(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
+        """Those of the nodes that are there; each has what it needs."""
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        states = {str(path): files_state(path) for path in needs}
+        check = ray.remote(_lacking)
+        given = __version__, os.getcwd(), states
+        asked = [check.options(num_cpus=0, scheduling_strategy=node.placement).remote(*given) for node in nodes]
+        for node, answer in zip(nodes, asked, strict=True):
+            try:
+                lacking = ray.get(answer)
+            except RayTaskError as error:
+                lacking = f"cannot be used: {reason(error).rstrip('.')}"
+            except RayError:  # the cluster still lists it for a while
+                log.warning("node %s was lost: the others go on", node.name)
+                continue
+            if lacking:
+                raise ClusterError(
+                    f"node {node.name} {lacking}. Remedy: give it what this machine has, or take it out of the cluster"
+                )
+            yield node
+
+    def stream(self, work: Callable[[JobT], Iterable[T]], jobs: Iterable[JobT], *, gpus: int = 0) -> Iterator[T]:
+        """What `work` gives for each job, in the order of `jobs`.
+
+        Args:
+            work: the same items each time, in number and order.
+            gpus: of each job.
+
+        Raises:
+            ClusterError: nodes were lost with a job again and again. What `work` raises is raised here, too.
+        """
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        shared = ray.put(work)
+        task = ray.remote(_items).options(num_returns="streaming", scheduling_strategy="SPREAD", num_gpus=gpus)
+        most = AHEAD * sum(node.gpus if gpus else node.cpus for node in self.nodes)
+        started: deque[Any] = deque()
+        source = iter(jobs)
+        try:
+            while True:
+                for job in islice(source, most - len(started)):
+                    started.append(task.remote(shared, job, os.getcwd()))
+                if not started:
+                    return
+                for item in started[0]:
+                    yield ray.get(item)
+                started.popleft()
+        except RayTaskError as error:
+            raise error.cause from error
+        except RayError as error:
+            what = f"nodes of the cluster were lost ({reason(error).rstrip('.')})"
+            raise ClusterError(f"{what}. Remedy: see to them, and start the command again") from error
+        finally:
+            for items in started:
+                ray.cancel(items)
+
+    def map(self, work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
+        """What `work` returns for each job, in the order of `jobs`; raises as `stream`."""
+        return self.stream(partial(_alone, work), jobs)
+
+
+def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) -> RayCluster | None:
+    """The cluster that jobs go to instead of `num_proc` processes of this machine; None where no address is given.
+
+    Raises:
+        ConfigError: both are asked for.
+        ClusterError, ModelError: as `RayCluster`.
+    """
+    if address is None:
+        return None
+    if num_proc > 1:
+        raise ConfigError(f"num_proc is {num_proc}, and cluster is {address}. Remedy: leave one of them out")
+    return RayCluster(address, needs)
+
+
+def reason(error: Exception) -> str:
+    """What an error of Ray comes from, in one line: what was raised on the node, or what became of the node."""
+    cause = getattr(error, "cause", None) or error
+    return str(cause).strip().partition("\n")[0]
+
+
+def _refuse_unreachable(address: str) -> None:
+    """Raise OSError or ValueError where nothing answers, which Ray itself takes minutes to say."""
+    if address != "auto":
+        host, _, port = address.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=10).close()
+
+
+def _nodes(described: Iterable[dict[str, Any]]) -> Iterator[ClusterNode]:
+    for node in described:
+        resources = node["Resources"]
+        if node["Alive"] and resources.get("CPU", 0) >= 1:
+            name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {node['NodeID'][:8]})"
+            yield ClusterNode(node["NodeID"], name, int(resources["CPU"]), int(resources.get("GPU", 0)))
+
+
+def files_state(path: Path) -> str:
+    """SHA-256 over the names and sizes of a file, or of all files below a folder; empty where there is nothing."""
+    if not path.exists():
+        return ""
+    digest = hashlib.sha256()
+    for file in [path, *sorted(path.rglob("*"))]:
+        if file.is_file():
+            digest.update(f"{file.relative_to(path)} {file.stat().st_size}\n".encode())
+    return digest.hexdigest()
+
+
+def _lacking(version: str, folder: str, states: dict[str, str]) -> str:
+    """What the node that this runs on lacks; empty where it has everything."""
+    if __version__ != version:
+        return f"has barista_bench {__version__}, not {version}"
+    if not Path(folder).is_dir():
+        return f"has no folder {folder}, which the command was started in"
+    for path, state in states.items():
+        if (here := files_state(Path(path))) != state:
+            return f"has no {path}" if not here else f"has other files in {path}"
+    return ""
+
+
+def _items(work: Callable[[JobT], Iterable[T]], job: JobT, folder: str) -> Iterator[T]:
+    os.chdir(folder)  # what a command names by a relative path is meant from there
+    yield from work(job)
+
+
+def _alone(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
+    yield work(job)

@@ -1,0 +1,349 @@
+"""A model whose copies are on the nodes of a Ray cluster, behind the contract of a streaming model.
+
+The driver sends requests without images, a chunk at a time; a node looks up each one's example in its own copy of the
+data and decodes the frames there. Answers come back one by one, so that they are logged as those of a model here are.
+What a lost node had in hand goes to the others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import threading
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from PIL import Image
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.cluster import ClusterNode, RayCluster, reason
+from barista_bench.core.task import Task
+from barista_bench.data.dataset import ExampleSet, LinkedMedia
+from barista_bench.data.shared_frames import FrameStore, size_of_images
+from barista_bench.errors import ClusterError, ConfigError, DataError
+from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
+from barista_bench.runs.ask.asking import AHEAD_BYTES, each_answered
+from barista_bench.runs.ask.catalog import Pairs, load_model
+from barista_bench.runs.ask.config import ModelSettings, RunConfig
+from barista_bench.runs.ask.prefetch import decode_ahead
+
+log = logging.getLogger(__name__)
+
+CHUNKS = 2
+"""Chunks that a copy has in hand: it decodes the frames of one while it answers the other."""
+MAX_LOSSES = 3
+"""Copies that may be lost with a request in hand before it fails: it may be what ends them."""
+_Images = tuple[Image.Image, ...] | DataError
+
+
+class LoadedCopy(NamedTuple):
+    """What a node says of the model that it has loaded. `chunk` is how many requests it wants at a time."""
+
+    identity: ModelIdentity
+    box_format: BoxFormat
+    chunk: int
+
+
+class AnsweredRequest(NamedTuple):
+    """What a node answers: one completion for each of the request's seeds, and the seconds of all of them."""
+
+    request_id: str
+    completions: list[Completion | Failure]
+    seconds: float
+
+
+class ModelCopy:
+    """What a node runs: a model, and the data that it is asked about.
+
+    Args:
+        config: of the driver's command.
+        content_hashes: of the driver's example sets, one a task.
+        folder: the driver's working directory, which relative paths are meant from.
+    """
+
+    def __init__(self, config: ModelSettings, content_hashes: Sequence[str], folder: str) -> None:
+        self._config, self._content_hashes, self._folder = config, list(content_hashes), folder
+        self._examples: dict[str, tuple[Task, ExampleSet, int]] = {}
+        self._answering = threading.Lock()
+
+    def load(self) -> LoadedCopy:
+        """Open the data and load the model. Raises what these raise, and DataError for other data than the driver's."""
+        os.chdir(self._folder)
+        tasks = self._tasks()
+        for task, examples in tasks:
+            for index, example in enumerate(examples.examples):
+                self._examples[example.example_id] = task, examples, index
+        self._model = model = load_model(self._config, tasks)
+        # A streaming model sorts what it has at hand: in all chunks together it has that much.
+        chunk = model.window // CHUNKS if isinstance(model, StreamingModel) else CHUNKS * model.batch_size
+        return LoadedCopy(model.identity, model.box_format, max(model.batch_size, chunk))
+
+    def _tasks(self) -> Pairs:
+        if not isinstance(self._config, RunConfig):
+            return []
+        from barista_bench.runs.ask.runner import open_tasks
+
+        opened = open_tasks(self._config)
+        if [task.examples.content_hash for task in opened] != self._content_hashes:
+            raise DataError(f"{self._config.data}: holds other examples. Remedy: copy the same dataset to every node")
+        return [(task.task, task.examples) for task in opened]
+
+    def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
+        """Each request as it is answered. Its frames are decoded while another chunk is still answered."""
+        failed: list[AnsweredRequest] = []
+
+        def readable(prepared: Iterable[tuple[Request, _Images]]) -> Iterator[tuple[str, Request]]:
+            for request, images in prepared:
+                if isinstance(images, DataError):
+                    failures: list[Completion | Failure] = [Failure(str(images))] * len(request.seeds)
+                    failed.append(AnsweredRequest(request.request_id, failures, 0.0))
+                else:
+                    yield request.request_id, dataclasses.replace(request, images=images)
+
+        run = self._config if isinstance(self._config, RunConfig) else None
+        kept_bytes = run.frame_cache_mib * 2**20 if run else 0
+        with FrameStore(max_bytes=kept_bytes) as store, closing(self._ready(requests, store, run)) as ready:
+            first = list(islice(ready, 1))  # begins the decoding
+            with self._answering:
+                for name, completions, seconds in each_answered(self._model, readable(chain(first, ready)), config):
+                    yield AnsweredRequest(name, completions, seconds * len(completions))
+        yield from failed
+
+    def _ready(
+        self, requests: Sequence[Request], store: FrameStore, run: RunConfig | None
+    ) -> Generator[tuple[Request, _Images], None, None]:
+        shown = [self._examples[request.request_id] for request in requests if request.prompt.image_count]
+        store.plan(frame for _, examples, index in shown for frame in examples.examples[index].frames)
+        return decode_ahead(
+            requests,
+            lambda request: self._images(request, store),
+            workers=run.workers if run else 1,
+            max_items=len(requests),
+            max_bytes=AHEAD_BYTES // CHUNKS,
+            size_of=_size_of,
+            group_of=self._video_id,
+        )
+
+    def _video_id(self, request: Request) -> str | None:
+        if request.request_id not in self._examples:
+            return None
+        _, examples, index = self._examples[request.request_id]
+        return examples.examples[index].video_id
+
+    def _images(self, request: Request, store: FrameStore) -> _Images:
+        if not request.prompt.image_count:
+            return ()
+        task, examples, index = self._examples[request.request_id]
+        try:
+            return examples[index].images(task, store)
+        except DataError as error:
+            return error
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class _Holder:
+    """A node's copy as the driver knows it: a handle on the actor, and the chunks that it has in hand."""
+
+    node: ClusterNode
+    actor: Any
+    chunks: int = 0
+
+
+class _Call(NamedTuple):
+    """A chunk that a copy has in hand: the requests that it has not answered yet, by id."""
+
+    holder: _Holder
+    unanswered: dict[str, Request]
+
+
+class ClusterModel:
+    """Copies of one model: one a GPU, or one a node where there is none or none is wanted.
+
+    A copy that is lost is neither waited for nor replaced. One that is ready later than the others joins them.
+
+    Args:
+        config: of the command.
+        address: of the cluster, see `RayCluster`.
+        tasks: what will be asked. Nodes open the same data at the same paths.
+
+    Raises:
+        ClusterError: the cluster cannot be used, or data or model on a node; names the node.
+        ConfigError: the cluster does not have the device, or the engine is not transformers.
+    """
+
+    def __init__(self, config: ModelSettings, address: str, tasks: Pairs) -> None:
+        if config.engine != "transformers":  # whose versions on the nodes nothing would compare or record
+            raise ConfigError(f"a cluster does not run --engine {config.engine}. Remedy: leave engine or cluster out")
+        cluster = RayCluster(address, needed_paths(config, tasks))
+        import ray
+
+        hashes = [examples.content_hash for _, examples in tasks]
+        self._holders: list[_Holder] = []
+        self._loading: dict[Any, _Holder] = {}
+        self._loaded: list[LoadedCopy] = []
+        for node, cpus, gpus in placements(config.device, cluster.nodes):
+            copies = ray.remote(ModelCopy).options(
+                num_cpus=cpus, num_gpus=gpus, max_concurrency=CHUNKS, scheduling_strategy=node.placement
+            )
+            holder = _Holder(node, copies.remote(config, hashes, os.getcwd()))
+            self._loading[holder.actor.load.remote()] = holder
+        while not self._loaded:
+            self._refuse_none_left()
+            self._take_in(ray.wait(list(self._loading))[0][0])
+        self.identity, self.box_format, self.window = self._loaded[0]
+        self.batch_size = self.window
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        """One list a request, in order, with one entry for each of its seeds; see `stream`."""
+        answers = {answered.request.request_id: answered.completions for answered in self.stream(requests, config)}
+        return [answers[request.request_id] for request in requests]
+
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+        """Answers as they come, each request's once.
+
+        Raises:
+            ClusterError: all copies were lost.
+            ModelError: a copy cannot do what is asked of it.
+        """
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        source, returned, losses = iter(requests), deque[Request](), Counter[str]()
+        calls: dict[Any, _Call] = {}
+        while True:
+            for holder in self._with_room():
+                chunk = self._returned_chunk(returned, losses) or list(islice(source, self.window))
+                if not chunk:
+                    break
+                handle = holder.actor.answer.options(num_returns="streaming").remote(chunk, config)
+                calls[handle] = _Call(holder, {request.request_id: request for request in chunk})
+                holder.chunks += 1
+            if not calls and self._holders:
+                return
+            self._refuse_none_left()
+            handle = ray.wait([*self._loading, *calls])[0][0]
+            if handle in self._loading:
+                self._take_in(handle)
+                continue
+            holder, unanswered = calls[handle]
+            try:
+                answered = ray.get(next(handle))
+            except StopIteration:
+                del calls[handle]
+                holder.chunks -= 1
+            except RayTaskError as error:
+                raise error.cause from error
+            except RayError as error:  # also of an actor that is out of reach for a while: nobody waits for it
+                del calls[handle]
+                self._drop(holder, error, len(unanswered))
+                losses.update(list(unanswered))
+                returned.extend(request for name, request in unanswered.items() if losses[name] < MAX_LOSSES)
+                for name, request in unanswered.items():
+                    if losses[name] == MAX_LOSSES:
+                        failure = Failure(f"{name}: {MAX_LOSSES} copies of the model were lost with it in hand")
+                        yield Answered(request, [failure] * len(request.seeds), 0.0)
+            else:
+                yield Answered(unanswered.pop(answered.request_id), answered.completions, answered.seconds)
+
+    def _returned_chunk(self, returned: deque[Request], losses: Counter[str]) -> list[Request]:
+        """Requests that lost copies had in hand; one that may be to blame goes alone, and takes no other with it."""
+        chunk: list[Request] = []
+        while returned and len(chunk) < self.window:
+            is_suspect = losses[returned[0].request_id] == MAX_LOSSES - 1
+            if chunk and is_suspect:
+                break
+            chunk.append(returned.popleft())
+            if is_suspect:
+                break
+        return chunk
+
+    def _with_room(self) -> Iterator[_Holder]:
+        """Who takes the next chunk, as long as there is somebody: whoever has the fewest in hand."""
+        while self._holders and (holder := min(self._holders, key=lambda holder: holder.chunks)).chunks < CHUNKS:
+            yield holder
+
+    def _take_in(self, reference: object) -> None:
+        """A copy that is loaded, or cannot be."""
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        holder = self._loading.pop(reference)
+        try:
+            loaded: LoadedCopy = ray.get(reference)
+        except RayTaskError as error:
+            raise ClusterError(f"node {holder.node.name}: {reason(error)}") from error
+        except RayError as error:
+            self._drop(holder, error, 0)
+            return
+        self._loaded.append(loaded)
+        if loaded.identity != self._loaded[0].identity:
+            raise ClusterError(
+                f"node {holder.node.name} has another model: {loaded.identity}, not {self._loaded[0].identity} as the "
+                "first. Remedy: give every node the same checkpoint and packages, and say --dtype"
+            )
+        self._holders.append(holder)
+
+    def _drop(self, holder: _Holder, error: Exception, in_hand: int) -> None:
+        import ray
+
+        log.warning(
+            "node %s: a copy of the model is lost, with %d requests in hand: %s",
+            holder.node.name,
+            in_hand,
+            reason(error),
+        )
+        self._holders = [other for other in self._holders if other is not holder]
+        ray.kill(holder.actor)  # or it would keep its GPU, if it comes back
+
+    def _refuse_none_left(self) -> None:
+        if not self._holders and not self._loading:
+            raise ClusterError(
+                "all copies of the model were lost. Remedy: see to the nodes, and start the command again"
+            )
+
+
+def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterNode, int, int]]:
+    """Where copies of a model go: the node, and the CPUs and GPUs that are theirs, for each copy.
+
+    Raises:
+        ConfigError: the nodes do not have the device, or it says which GPU, which is Ray's to choose.
+    """
+    if device.startswith("cuda:"):
+        raise ConfigError(f"device is {device}, and Ray chooses among a cluster's GPUs. Remedy: give auto or cuda")
+    with_gpus = [node for node in nodes if node.gpus]
+    if device == "cpu" or (device == "auto" and not with_gpus):
+        return [(node, node.cpus, 0) for node in nodes]
+    if not with_gpus:
+        raise ConfigError(f"device is {device}, and the cluster has no GPU. Remedy: give auto or cpu, or join a node")
+    if device == "split":
+        return [(node, node.cpus, node.gpus) for node in with_gpus]
+    return [(node, max(1, node.cpus // node.gpus), 1) for node in with_gpus for _ in range(node.gpus)]
+
+
+def needed_paths(config: ModelSettings, tasks: Pairs) -> list[str]:
+    """Files and folders of this machine that a command names, and the videos of linked examples."""
+    named = [str(value) for name in ("data", "root", "prompts", "adapter") if (value := getattr(config, name, None))]
+    named.append(config.model.rpartition(":")[2])
+    videos: dict[str, str] = {}
+    for _, examples in tasks:
+        for index, example in enumerate(examples.examples):
+            if example.video_id not in videos and (path := _video(examples, index)):
+                videos[example.video_id] = path
+    return [path for path in (*named, *videos.values()) if path and Path(path).exists()]
+
+
+def _video(examples: ExampleSet, index: int) -> str | None:
+    try:
+        media = examples[index].media
+    except DataError:
+        return None  # it fails when it is asked, and costs no other
+    return media.lazy.path if isinstance(media, LinkedMedia) else None
+
+
+def _size_of(images: _Images) -> int:
+    return 0 if isinstance(images, DataError) else size_of_images(images)

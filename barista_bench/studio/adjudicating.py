@@ -1,0 +1,102 @@
+"""Two annotators and a lead: how far both agree, where they differ, and what the lead may take from either.
+
+With two projects to compare, the annotators are these, and the project opened first is the lead's; with one, its
+annotator and the lead are compared. Nothing is taken over by itself: masks and statements of others are offered as
+proposals are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from barista_bench.annotate.agreement import agreement, keyframe_agreement, paired_objects
+from barista_bench.annotate.project import Project, VideoFiles
+from barista_bench.annotate.propagation import is_empty
+from barista_bench.annotate.records import LayerAttribute, LayerRelation, Layers
+from barista_bench.errors import DataError
+from barista_bench.scene_graph.masks import Rle
+from barista_bench.studio.workspace import Json
+
+
+class OtherAnnotator(NamedTuple):
+    """One video as another annotator has it; `names` are the lead's ids by theirs."""
+
+    origin: str
+    video: VideoFiles
+    names: dict[str, str]
+
+    def masks(self) -> Iterator[tuple[int, str, str, Rle]]:
+        """Frame, the lead's id, category and mask of all that is drawn."""
+        identities = self.video.identities()
+        for keyframe in self.video.accepted().keyframes:
+            for name, rle in identities.masks(keyframe).items():
+                if not is_empty(rle):
+                    yield keyframe.frame, self.names[name], identities.categories[name], rle
+
+    def layers(self) -> Layers:
+        """Their layers under the lead's ids."""
+        layers, names = self.video.accepted_layers(), self.names
+
+        def attribute(entry: LayerAttribute) -> LayerAttribute:
+            return msgspec.structs.replace(entry, object=names.get(entry.object, entry.object))
+
+        def relation(entry: LayerRelation) -> LayerRelation:
+            source, target = (names.get(name, name) for name in entry.objects)
+            return msgspec.structs.replace(entry, source=source, target=target)
+
+        return msgspec.structs.replace(
+            layers,
+            attributes=[attribute(entry) for entry in layers.attributes],
+            relations=[relation(entry) for entry in layers.relations],
+        )
+
+
+def others_videos(lead: VideoFiles, compared: tuple[Project, ...]) -> dict[str, VideoFiles]:
+    """The lead's video as others have it, by whose it is; those who annotate another file of that name are left out."""
+    return {
+        origin: project.video(lead.video_id)
+        for origin, project in zip(labels(compared), compared, strict=True)
+        if (source := project.file.videos.get(lead.video_id)) and source.sha256 == lead.source.sha256
+    }
+
+
+def other_annotators(lead: VideoFiles, videos: Mapping[str, VideoFiles]) -> list[OtherAnnotator]:
+    """Others with the lead's ids.
+
+    An object keeps its id unless it is one that the lead, or an annotator named before, has under another id.
+    """
+    shown: list[OtherAnnotator] = []
+    taken = set(lead.accepted().objects)
+    for origin, video in videos.items():
+        known: dict[str, str] = {}
+        for before in shown:
+            known |= {name: before.names[other] for name, other in paired_objects(before.video, video).items()}
+        known |= paired_objects(lead, video)
+        fresh = (name for name in sorted(video.identities().categories) if name not in known)
+        names = known | {name: f"{origin}:{name}" if name in taken else name for name in fresh}
+        taken |= set(names.values())
+        shown.append(OtherAnnotator(origin, video, names))
+    return shown
+
+
+def labels(projects: tuple[Project, ...]) -> list[str]:
+    """The names of projects' folders, with those above them where they are called the same."""
+    folders = [project.folder.resolve() for project in projects]
+    is_told_apart = len({folder.name for folder in folders}) == len(folders)
+    return [folder.name if is_told_apart else f"{folder.parent.name}/{folder.name}" for folder in folders]
+
+
+def shown_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
+    """The last two projects on one video: the figures, and shared keyframes by mean mask IoU, lowest first."""
+    if len(projects) < 2:
+        raise DataError("nobody to compare with. Remedy: name another annotator's project with --compare")
+    first, second = (project.video(video_id) for project in projects[-2:])
+    keyframes = sorted(keyframe_agreement(first, second).items(), key=lambda pair: (pair[1], pair[0]))
+    return {
+        "annotators": labels(projects[-2:]),
+        "figures": agreement(first, second),
+        "keyframes": [{"frame": frame, "iou": round(iou, 4)} for frame, iou in keyframes],
+    }

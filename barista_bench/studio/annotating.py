@@ -1,0 +1,259 @@
+"""Annotating and reviewing a video of a project: what stands, what is proposed, and what a person decides about it.
+
+Decisions enter by `annotate.decisions.accept` alone. What is drawn and not yet accepted is a draft: decisions of the
+same format, kept whole in a file of the person's in the video's folder, so that a kill loses nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from barista_bench.annotate import records
+from barista_bench.annotate.decisions import Decisions, accept
+from barista_bench.annotate.identities import Identities
+from barista_bench.annotate.project import Project, VideoFiles, open_project, writing
+from barista_bench.annotate.records import Layers, decode_record, digest, read_record, write_record
+from barista_bench.annotate.running import missing_masks, run_video
+from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
+from barista_bench.annotate.track_index import FileStamp, TrackIndex, file_stamp
+from barista_bench.errors import DataError
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.masks import Rle
+from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
+from barista_bench.studio.background import BackgroundWork
+from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
+from barista_bench.studio.workspace import Json, View, Workspace, whole_number
+
+_READ = (records.AcceptedFile, records.LinksFile, records.SignedEdit, records.AcceptedLayersFile, records.SignalFile)
+_READ_OFFERS = (records.ProposalsFile, records.LayersFile, records.DescribedFile)
+
+
+class Draft(records.ProjectRecord, frozen=True, kw_only=True):
+    """What a person has not accepted yet, and the doubtful frames that they have looked at."""
+
+    by: str = ""
+    decisions: Decisions
+    looked_at: tuple[records.Frame, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What people have decided of a video and what is offered to them, as its files were at `stamp`."""
+
+    stamp: tuple[FileStamp, ...]
+    keyframes: Mapping[int, records.AcceptedKeyframe]
+    identities: Identities
+    suggestions: Mapping[int, list[Json]]
+    offered_layers: list[Json]
+    offered_contacts: list[Json]
+
+    def accepted_as(self, name: str, frame: int) -> str:
+        """The id under which a mask of an object of the tracks is accepted on a frame."""
+        on_frame = self.keyframes[frame].masks if frame in self.keyframes else {}
+        candidates = (*on_frame, name, *sorted(self.identities.categories))
+        return next((known for known in candidates if self.identities.of(known, frame) == name), name)
+
+
+class Annotating(View):
+    """The project that was opened first, which has one writer: a decision waits until the stages under way are made."""
+
+    def __init__(self, workspace: Workspace, project: Project) -> None:
+        self._workspace, self._project = workspace, project
+        self._tracks = TrackIndex()
+        self._decided: dict[str, Decided] = {}
+        self._runs: dict[str, BackgroundWork] = {}
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self.reads = {
+            "/api/project": lambda query: self._standing(self._video(query["video"])),
+            "/api/project/frame": lambda query: self._frame(self._video(query["video"]), whole_number(query, "frame")),
+            "/api/project/progress": self._progress,
+            "/api/agreement": lambda query: shown_agreement((project, *workspace.compared), query["video"]),
+        }
+        self.writes = {
+            "/api/project/accept": self._accept,
+            "/api/project/draft": self._keep,
+            "/api/project/run": self._run,
+        }
+
+    def _video(self, video_id: str) -> VideoFiles:
+        """As project.json has it now, which people may edit meanwhile. Raises DataError."""
+        return open_project(self._project.folder).video(video_id)
+
+    def _standing(self, video: VideoFiles) -> Json:
+        """All of a video but its masks: decisions, stages, what to do next, and the person's draft."""
+        decided, missing = self._read(video), missing_masks(video)
+        stages = BEFORE_MASKS if missing else (*BEFORE_MASKS, *AFTER_MASKS)
+        is_signed = video.has(records.SignalFile) and video.read(records.SignalFile).verified
+        return {
+            "width": video.source.width,
+            "height": video.source.height,
+            "missing": missing,
+            "can_run": any(stage.state(video) in ("ready", "stale") for stage in stages),
+            "contacts": _contacts(video) if is_signed else None,
+            "offered_contacts": decided.offered_contacts,
+            "asked": sorted(video.asked()),
+            "accepted": [{"frame": k.frame, "complete": k.complete} for k in decided.keyframes.values()],
+            "objects": _objects(decided.identities),
+            "edits": video.edits(),
+            "layers": video.accepted_layers(),
+            "offered_layers": decided.offered_layers,
+            "doubts": video.read(records.ReviewFile).frames if video.has(records.ReviewFile) else [],
+            "has_segmenter": video.project.settings.segmenter is not None,
+            "vocabulary": _vocabulary(video.project.vocabulary()),
+            "draft": self._draft(video),
+            "export": f"barista-bench annotate export {video.project.folder} --out graphs",
+        }
+
+    def _frame(self, video: VideoFiles, number: int) -> Json:
+        """A frame's masks: those accepted, those of the tracks, and those offered.
+
+        `object` is the id of the tracks, `accepted_as` the one under which a decision names it.
+        """
+        if number >= video.source.frames:
+            remedy = f"it has {video.source.frames}, counted from 0"
+            raise DataError(f"{video.video_id}: no frame {number}. Remedy: {remedy}")
+        decided, track = self._read(video), self._tracks.line(video, number)
+        keyframe = decided.keyframes.get(number)
+        size = (video.source.height, video.source.width)
+        return {
+            "accepted": None
+            if keyframe is None
+            else [
+                {"object": decided.identities.of(name, number), "accepted_as": name, "mask": mask.rle, "by": mask.by}
+                for name, mask in keyframe.masks.items()
+            ],
+            "tracks": [
+                {"object": name, "accepted_as": decided.accepted_as(name, number), "mask": Rle(mask.counts, size)}
+                for name, mask in (track.masks.items() if track else ())
+            ],
+            "suggestions": decided.suggestions.get(number, []),
+            "prompts": [prompt for prompt in video.prompts() if prompt.frame == number],
+        }
+
+    def _read(self, video: VideoFiles) -> Decided:
+        compared = others_videos(video, self._workspace.compared)
+        read = (*_READ, *_READ_OFFERS)
+        stamp = tuple(file_stamp(files.file(kind)) for files in (video, *compared.values()) for kind in read)
+        with self._lock:
+            known = self._decided.get(video.video_id)
+            if known is None or known.stamp != stamp:
+                known = self._decided[video.video_id] = _decided(video, other_annotators(video, compared), stamp)
+            return known
+
+    def _accept(self, body: bytes) -> Json:
+        """Decisions of the person who started the studio, whoever the body names; starts what follows from them."""
+        decisions = decode_record(body, Decisions, "decisions")
+        video = self._video(decisions.video)
+        with self._turn:
+            files = accept(video.project, msgspec.structs.replace(decisions, by=self._workspace.person))
+        self._start(video)
+        return {"files": files}
+
+    def _run(self, body: bytes) -> Json:
+        self._start(self._video(decode_record(body, Decisions, "run").video))
+        return {}
+
+    def _start(self, video: VideoFiles) -> None:
+        """Make all stages that have what they need, unless that is about to happen."""
+        with self._lock:
+            last = self._runs.get(video.video_id)
+            if last is None or last.state not in ("waiting", "running"):
+                self._runs[video.video_id] = BackgroundWork(lambda work: self._make(video, work), self._turn)
+
+    def _make(self, video: VideoFiles, work: BackgroundWork) -> None:
+        folder = video.project.folder
+        with writing(folder):
+            outcome = run_video(folder, video.video_id, lambda stage: setattr(work, "step", stage))
+        if outcome.problem:
+            raise DataError(outcome.problem)
+
+    def _progress(self, query: Mapping[str, str]) -> Json:
+        work = self._runs.get(query["video"])
+        return work.progress if work else {"state": "none"}
+
+    def _keep(self, body: bytes) -> Json:
+        draft = decode_record(body, Draft, "draft")
+        video = self._video(draft.decisions.video)
+        video.folder.mkdir(exist_ok=True)
+        write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))
+        return {}
+
+    def _draft(self, video: VideoFiles) -> Draft | None:
+        path = self._draft_file(video)
+        return read_record(path, Draft) if path.is_file() else None
+
+    def _draft_file(self, video: VideoFiles) -> Path:
+        return video.folder / f"draft-{digest(self._workspace.person)[:16]}.json"
+
+
+def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp, ...]) -> Decided:
+    identities = video.identities()
+    suggestions: dict[int, list[Json]] = {}
+    for entry in video.read(records.ProposalsFile).keyframes if video.has(records.ProposalsFile) else []:
+        suggestions[entry.frame] = [_suggestion(p.object, p.category, p.origin, p.rle) for p in entry.proposals]
+    layers, contacts = list(_proposed(video)), []
+    if video.has(records.SignalFile) and not (signal := video.read(records.SignalFile)).verified:
+        contacts.append({"origin": signal.by, "ranges": _contacts(video)})
+    for annotator in annotators:
+        for frame, name, category, rle in annotator.masks():
+            suggestions.setdefault(frame, []).append(_suggestion(name, category, annotator.origin, rle))
+        layers.append((annotator.origin, annotator.layers()))
+        contacts.append({"origin": annotator.origin, "ranges": _contacts(annotator.video)})
+    return Decided(
+        stamp=stamp,
+        keyframes={keyframe.frame: keyframe for keyframe in video.accepted().keyframes},
+        identities=identities,
+        suggestions=suggestions,
+        offered_layers=[{"origin": origin, "layers": _of_known(said, identities)} for origin, said in layers],
+        offered_contacts=contacts,
+    )
+
+
+def _proposed(video: VideoFiles) -> Iterator[tuple[str, Layers]]:
+    if video.has(records.LayersFile):
+        yield "geometry", video.read(records.LayersFile).layers
+    if video.has(records.DescribedFile):
+        yield "model", video.read(records.DescribedFile).layers
+
+
+def _suggestion(name: str | None, category: str, origin: str, rle: Rle) -> Json:
+    return {"object": name, "category": category, "origin": origin, "mask": rle}
+
+
+def _contacts(video: VideoFiles) -> list[FrameRange]:
+    """Ranges in which the confidence, unfiltered, reaches the project's threshold."""
+    if not video.has(records.SignalFile):
+        return []
+    values = [np.nan if value is None else value for value in video.read(records.SignalFile).confidence]
+    touching = np.flatnonzero(np.array(values) >= video.project.settings.segments.threshold)
+    return frame_ranges(touching.astype(np.int32))
+
+
+def _objects(identities: Identities) -> list[Json]:
+    categories, names = identities.categories, display_names(identities.categories)
+    return [{"id": item, "category": categories[item], "name": names[item]} for item in names]
+
+
+def _of_known(layers: Layers, identities: Identities) -> Layers:
+    """What is said of objects that the project has."""
+    known = identities.categories.keys()
+    return msgspec.structs.replace(
+        layers,
+        attributes=[entry for entry in layers.attributes if known >= set(entry.objects)],
+        relations=[entry for entry in layers.relations if known >= set(entry.objects)],
+    )
+
+
+def _vocabulary(domain: Domain) -> Json:
+    hands: Iterator[str] = (name for names in domain.hands.values() for name in names)
+    return {
+        "categories": sorted({*domain.categories, *hands}),
+        "attributes": {kind: sorted(words.values) for kind, words in domain.attributes.items()},
+        "relations": {domain.contact_type: sorted(domain.contacts), domain.place_type: sorted(domain.places)},
+    }

@@ -1,0 +1,283 @@
+"""What models are asked, put to a person, whose answers are logged as a model's.
+
+`OUT/PERSON/BENCHMARK/TASK` is a run folder of the model `human:PERSON` over the whole set, so that whatever reads runs
+reads it. Only a draw of the set is asked: its coverage says of how much, and comparisons take what both have answered.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import MAX_TEXT, write_scores
+from barista_bench.core.prompt import TextPart
+from barista_bench.core.task import Example, Status, Task, content_seed
+from barista_bench.data.dataset import recorded_root
+from barista_bench.data.manifest import DEFAULT, read_manifest
+from barista_bench.errors import DataError
+from barista_bench.files.writing import RUN, check_place
+from barista_bench.judging.answers import asks_for_reasons
+from barista_bench.models import Completion, ModelIdentity
+from barista_bench.reporting.pictures import spread_order
+from barista_bench.runs.ask.asking import sample_status
+from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed, locked, open_tasks
+from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sample_keys
+from barista_bench.runs.log.log_reader import finished_samples
+from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
+from barista_bench.studio.footage import jpeg
+from barista_bench.studio.workspace import Json, View, Workspace, sent_as
+
+log = logging.getLogger(__name__)
+
+BOXES = BoxFormat()
+"""How the page writes a box that was drawn."""
+AnswerForm = Literal["choice", "fields", "text"]
+Number = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+
+
+class NextQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Asks for a question of a draw of `number` a task."""
+
+    number: Number
+
+
+class PersonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer: a label, JSON as the question's schema says, or text. `seconds` since the question was shown."""
+
+    number: Number
+    question: str
+    answer: Any
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTask:
+    """A task with what each of its examples asks."""
+
+    opened: OpenedTask
+    inputs: Sequence[AskedInput]
+    config: RunConfig
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnQuestion:
+    """One example of a draw, and the key of its sample. `token` names it on the page, and says nothing of it."""
+
+    of: AskedTask
+    position: int
+    token: str
+    key: str
+
+    @property
+    def task(self) -> Task:
+        return self.of.opened.task
+
+    @property
+    def example(self) -> Example:
+        return self.of.opened.examples.examples[self.position]
+
+    @property
+    def asked(self) -> AskedInput:
+        return self.of.inputs[self.position]
+
+    @property
+    def digest(self) -> bytes:
+        return sample_digest(self.key, self.asked.fingerprint, self.example.example_id, 0)
+
+
+class Answering(View):
+    """The opened datasets as questions to one person. The page gets what a model gets, and no truth."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Lock()
+        self._identity = ModelIdentity(f"human:{workspace.person}", settings={"asked": "draw in proportion to strata"})
+        self._tasks: list[AskedTask] = []
+        self._draws: dict[int, list[DrawnQuestion]] = {}
+        self._claimed: set[Path] = set()
+        self._unreadable: dict[str, str] = {}
+        self.writes = {
+            "/api/people/next": lambda body: self.next(sent_as(NextQuestion, body).number),
+            "/api/people/answer": lambda body: self.answer(sent_as(PersonAnswer, body)),
+        }
+
+    def next(self, number: int) -> Json:
+        """The next open question, and how far the draw is.
+
+        Raises:
+            DataError, ConfigError: a dataset cannot be opened, or a run folder is another run's.
+        """
+        with self._lock:
+            drawn = self._drawn(number)
+            waiting = self._open_ones(drawn)
+            for question in waiting:
+                try:
+                    asked = shown(question)
+                    break
+                except DataError as error:
+                    log.warning("%s: not asked: %s", question.example.example_id, error)
+                    self._unreadable[question.token] = str(error)
+            else:
+                asked = {}
+            done = len(drawn) - len(waiting)
+            state = {"done": done, "total": len(drawn), "kept": str(self._workspace.out / self._workspace.person)}
+            return {**asked, **state, "problems": list(self._unreadable.values())}
+
+    def answer(self, given: PersonAnswer) -> Json:
+        """Log an answer; the next question. One that was answered already stays as it was.
+
+        Raises:
+            DataError: the question is not of the draw, or the task cannot read the answer: nothing is logged.
+        """
+        with self._lock:
+            drawn = self._drawn(given.number)
+            question = next((question for question in drawn if question.token == given.question), None)
+            if question is None:
+                raise DataError("this question is not of your draw. Remedy: load the page again")
+            text = written(question.task, question.example, given.answer)
+            if question.digest not in finished_samples(question.of.opened.folder):
+                self._log(question, text, given.seconds)
+        return self.next(given.number)
+
+    def _log(self, question: DrawnQuestion, text: str, seconds: float) -> None:
+        task, opened, asked = question.of, question.of.opened, question.asked
+        record = SampleRecord(
+            key=question.key,
+            fingerprint=asked.fingerprint,
+            example_id=question.example.example_id,
+            run=0,
+            status=Status.OK,
+            text=text,
+            finish_reason="stop",
+            seconds=round(seconds, 3),
+            prompt=asked.prompt,
+            media=asked.media,
+        )
+        alone = Shard()
+        with locked(opened.folder, alone, alone.launch(task.opened.task.name)) as samples:
+            if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
+                with claimed(opened, task.inputs, samples, self._identity, BOXES, task.config, alone):
+                    self._claimed.add(opened.folder)
+            samples.append(record)
+
+    def _open_ones(self, drawn: Sequence[DrawnQuestion]) -> list[DrawnQuestion]:
+        finished = frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
+        return [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
+
+    def _drawn(self, number: int) -> list[DrawnQuestion]:
+        """All questions of the draw, in the person's own order over all tasks."""
+        self._tasks = self._tasks or list(self._opened())
+        if number not in self._draws:
+            person = self._workspace.person
+            questions = [question for task in self._tasks for question in self._drawn_of(task, number)]
+            questions.sort(key=lambda question: content_seed("people", person, question.token))
+            self._draws[number] = questions
+        return self._draws[number]
+
+    def _drawn_of(self, asked: AskedTask, number: int) -> Iterator[DrawnQuestion]:
+        task, examples = asked.opened.task, asked.opened.examples.examples
+        key_of = sample_keys(asdict(self._identity), asdict(asked.config.generation))
+        for position in draw(task, examples, number):
+            example_id = examples[position].example_id
+            token = digest("people", task.benchmark, task.name, example_id)[:24]
+            yield DrawnQuestion(asked, position, token, key_of(example_id, asked.inputs[position].fingerprint, 0))
+
+    def _opened(self) -> Iterator[AskedTask]:
+        for folder in self._workspace.datasets:
+            benchmark = str(read_manifest(folder).get("benchmark", DEFAULT))
+            out = self._workspace.out / self._workspace.person / benchmark
+            settings = {"data": str(folder), "out": out, "task": ALL, "runs": 1, "temperature": 0.0}
+            if recorded_root(folder) is None and self._workspace.release is not None:
+                settings["root"] = self._workspace.release.root
+            config = checked(RunConfig, {**settings, "model": self._identity.name})
+            for opened in open_tasks(config):
+                check_place(opened.folder, RUN)
+                yield AskedTask(opened, asked_inputs(opened.task, opened.examples, BOXES), config)
+
+
+def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
+    """Positions of at least `number` examples whose truth is known, or of all there are, the same for every person.
+
+    Every breakdown and label has its share: in the order of these, examples are taken at even distances, as in van der
+    Corput's sequence, so that a larger number draws the same ones and further ones. What is scored together is drawn
+    together.
+    """
+    units: dict[str, list[int]] = {}
+    for position, example in enumerate(examples):
+        if task.has_answer(example):
+            unit = task.cluster(example) if task.whole_clusters else example.example_id
+            units.setdefault(unit, []).append(position)
+
+    def stratum(unit: str) -> tuple[str | int, ...]:
+        first = examples[units[unit][0]]
+        groups = [str(first.metadata.get(key)) for key in task.breakdown_keys]
+        return (*groups, first.label, content_seed("people", unit))
+
+    ranked = sorted(units, key=stratum)
+    start = content_seed("people", task.benchmark, task.name) % max(1, len(ranked))
+    drawn: list[int] = []
+    for at in spread_order(len(ranked)):
+        if len(drawn) >= number:
+            break
+        drawn += units[ranked[(start + at) % len(ranked)]]
+    return drawn
+
+
+def form_of(task: Task, example: Example) -> AnswerForm:
+    """How the page takes an answer. Reasons are written, also where there is a choice."""
+    if task.choices(example) and not asks_for_reasons(task):
+        return "choice"
+    return "text" if task.answer_schema(example) is None else "fields"
+
+
+def shown(question: DrawnQuestion) -> Json:
+    """A question as the page gets it: the prompt of a model, its images, and what an answer is made of.
+
+    Raises:
+        DataError: its images cannot be read.
+    """
+    task, example, prompt = question.task, question.example, question.asked.question
+    images = question.of.opened.examples[question.position].images(task) if prompt.image_count else ()
+    return {
+        "question": question.token,
+        "benchmark": task.benchmark,
+        "task": task.name,
+        "system": prompt.system,
+        "parts": [part.text if isinstance(part, TextPart) else part.index for part in prompt.parts],
+        "images": [f"data:image/jpeg;base64,{base64.b64encode(jpeg(image)).decode()}" for image in images],
+        "form": form_of(task, example),
+        "choices": dict(task.choices(example)),
+        "schema": task.answer_schema(example),
+        "scale": BOXES.scale,
+    }
+
+
+def written(task: Task, example: Example, answer: object) -> str:
+    """An answer from the page as the task's parser reads it.
+
+    Raises:
+        DataError: the parser makes nothing of it.
+    """
+    form, choices = form_of(task, example), task.choices(example)
+    if form == "fields":
+        text = json.dumps(answer, ensure_ascii=False)
+    elif not isinstance(answer, str) or (form == "choice" and answer not in choices):
+        raise DataError("this answer is none of the choices, or no text. Remedy: load the page again")
+    else:
+        text = answer if form == "text" else write_scores({label: float(label == answer) for label in choices})
+    problem: str | None = f"has more than {MAX_TEXT} characters"
+    if len(text) <= MAX_TEXT:
+        _, problem = sample_status(task, example.inputs, Completion(text), BOXES)
+    if problem:
+        raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")
+    return text

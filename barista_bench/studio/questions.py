@@ -1,0 +1,133 @@
+"""Reviewing generated questions: items of review files with their moments, and verdicts written back into the file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from barista_bench.errors import DataError
+from barista_bench.files.reading import read_json_lines
+from barista_bench.files.writing import replacing
+from barista_bench.generate.family import FAMILIES, family_class
+from barista_bench.generate.review import (
+    MAX_LINE,
+    Note,
+    ReviewedItem,
+    Text,
+    read_review,
+    review_bytes,
+    verdict_problem,
+)
+from barista_bench.studio.workspace import GRAPH, Json, View, Workspace, sent_as
+
+
+class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the page hands in: `file` counts the opened review files; texts are those of a revision, else as shown."""
+
+    file: int
+    item: Text
+    verdict: Literal["accept", "revise", "reject"]
+    question: Text
+    choices: tuple[Text, ...]
+    reason: Note = ""
+
+
+class ItemMoment(msgspec.Struct, frozen=True):
+    """Where an item is in its video: frames [start, stop) that are shown, moments asked about, ids of the objects."""
+
+    id: str
+    video_id: str
+    span: tuple[int, int]
+    frames: tuple[int, ...]
+    objects: tuple[str, ...]
+
+
+class Reviewing(View):
+    """The opened review files. Every verdict is in its file before the page hears of it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Lock()
+        self.reads = {"/api/review": lambda query: {"items": list(self._items())}}
+        self.writes = {"/api/review/verdict": lambda body: self._decide(sent_as(ItemVerdict, body))}
+
+    def _items(self) -> Iterator[Json]:
+        """All items in the order of their files."""
+        release = self._workspace.release
+        for number, path in enumerate(self._workspace.reviews):
+            moments: dict[str, dict[str, ItemMoment]] = {}
+            for row in read_review(path).values():
+                family, _, item_id = row.item.partition("/")
+                if family not in moments:
+                    moments[family] = _moments(path.parent, family)
+                moment = moments[family].get(item_id)
+                yield {
+                    **msgspec.to_builtins(row),
+                    "file": number,
+                    "moment": moment if moment is not None and moment.video_id == row.video_id else None,
+                    "kind": GRAPH if release is not None and row.video_id in release else None,
+                    "revisable": _is_revisable(family),
+                }
+
+    def _decide(self, verdict: ItemVerdict) -> Json:
+        """Write one verdict into its file, which is replaced whole. Returns the item.
+
+        Raises:
+            DataError: there is no such item, or the verdict lacks a reason or changes what it may not.
+        """
+        reviews = self._workspace.reviews
+        if not 0 <= verdict.file < len(reviews):
+            raise DataError(f"no review file {verdict.file} is open. Remedy: load the page again")
+        path = reviews[verdict.file]
+        with self._lock:
+            rows = read_review(path)  # as it is now: somebody may have edited it
+            if verdict.item not in rows:
+                raise DataError(f"{path}: no item {verdict.item!r}. Remedy: load the page again")
+            rows[verdict.item] = decided = _decided(rows[verdict.item], verdict, self._workspace.person)
+            with replacing(path, durable=True) as partial:
+                partial.write_bytes(review_bytes(rows.values()))
+        return msgspec.to_builtins(decided)
+
+
+def _decided(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedItem:
+    """The item with its verdict. Raises DataError for one that `generate` would refuse or misunderstand."""
+    is_changed = (verdict.question, verdict.choices) != (row.question, row.choices)
+    problem = ""
+    if len(verdict.choices) != len(row.choices):
+        problem = "a revision keeps the number of choices"
+    elif is_changed and verdict.verdict != "revise":
+        problem = "only a revision changes texts"
+    elif verdict.verdict == "revise" and not _is_revisable(row.item.partition("/")[0]):
+        problem = "its whole set shares its texts: accept or reject it"
+    elif verdict.verdict == "accept" and row.verdict == "revise":
+        problem = "it has been revised, which keeps it: revise it again, or reject it"
+    now = msgspec.structs.replace(
+        row,
+        verdict=verdict.verdict,
+        question=verdict.question,
+        choices=verdict.choices,
+        reason="" if verdict.verdict == "accept" else verdict.reason.strip(),
+        reviewer=person,
+    )
+    problem = problem or verdict_problem(now)
+    if problem:
+        raise DataError(f"{row.item}: {problem}. Remedy: correct the verdict, and send it again")
+    return now
+
+
+def _moments(folder: Path, family: str) -> dict[str, ItemMoment]:
+    """Item id to its moment, from what `generate` wrote beside the review file; empty where that is not there."""
+    path = folder / f"{family}.items.jsonl"
+    if family not in FAMILIES or not path.is_file():
+        return {}
+    decode = msgspec.json.Decoder(ItemMoment).decode
+    lines = read_json_lines(path, MAX_LINE, decode, what="no generated item", remedy="generate the set again")
+    return {moment.id: moment for _, moment in lines}
+
+
+def _is_revisable(family: str) -> bool:
+    return family in FAMILIES and family_class(family).has_own_texts

@@ -1,0 +1,151 @@
+"""Answers of runs rated by a person as judges rate them: blind, by the rubric, into a file that `judges` reads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from barista_bench.benchmarks import get_task
+from barista_bench.core.task import Judged, content_seed
+from barista_bench.errors import BaristaError, DataError
+from barista_bench.files.writing import replacing
+from barista_bench.judging.answers import RunAnswers, asks_for_reasons
+from barista_bench.judging.cross import labels_of_runs
+from barista_bench.judging.human import Rating, read_ratings
+from barista_bench.judging.rubric import TOP_SCORE, Rubric, load_rubric
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.scoring import ScoredRun, read_scored
+from barista_bench.studio.workspace import Json, View, Workspace, sent_as
+
+log = logging.getLogger(__name__)
+
+
+class SentRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Scores by criterion of the answer that `answer` names."""
+
+    answer: str
+    scores: dict[str, Annotated[int, msgspec.Meta(ge=0, le=TOP_SCORE)]]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerToRate:
+    """One distinct answer, and the model, example id and run of all that gave it."""
+
+    token: str
+    shown: Judged
+    rubric: Rubric
+    given_by: list[tuple[str, str, int]]
+
+
+def runs_to_rate(workspace: Workspace) -> list[Path]:
+    """The opened runs whose task judges score by a rubric."""
+    return [folder for folder in workspace.runs if _rubric(folder) is not None]
+
+
+class RatingAnswers(View):
+    """The distinct answers of the opened runs, in an order that is the person's own."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._file = workspace.out / f"ratings-{workspace.person}.jsonl"
+        self._lock = threading.Lock()
+        self._answers: list[AnswerToRate] | None = None
+        self._problems: list[str] = []
+        self.reads = {"/api/rating": lambda query: self._next()}
+        self.writes = {"/api/rating/scores": lambda body: self._rate(sent_as(SentRating, body))}
+
+    def _next(self) -> Json:
+        """What a judge is shown of the next answer, and neither whose it is nor what others gave it.
+
+        Raises:
+            DataError: the file of ratings cannot be read.
+        """
+        with self._lock:
+            answers, rated = self._opened(), _keys(self._ratings())
+            waiting = [answer for answer in answers if not _rows(answer) <= rated]
+            state = {"done": len(answers) - len(waiting), "total": len(answers), "kept": str(self._file)}
+            return {**(_shown(waiting[0]) if waiting else {}), **state, "problems": self._problems}
+
+    def _rate(self, sent: SentRating) -> Json:
+        """Add the scores of one answer to the file, which is replaced whole; the next answer.
+
+        Raises:
+            DataError: there is no such answer, or not each criterion has a score.
+        """
+        with self._lock:
+            answer = next((answer for answer in self._opened() if answer.token == sent.answer), None)
+            if answer is None:
+                raise DataError("no such answer is open. Remedy: load the page again")
+            if set(sent.scores) != set(answer.rubric.names):
+                raise DataError(f"scores are wanted for {', '.join(answer.rubric.names)}. Remedy: give one for each")
+            ratings = self._ratings()
+            for model, example_id, run, criterion in sorted(_rows(answer) - _keys(ratings)):
+                ratings.append(Rating(example_id, criterion, sent.scores[criterion], model, run))
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(self._file, durable=True) as partial:
+                partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
+        return self._next()
+
+    def _ratings(self) -> list[Rating]:
+        return read_ratings(self._file) if self._file.exists() else []
+
+    def _opened(self) -> list[AnswerToRate]:
+        if self._answers is None:
+            distinct: dict[tuple[str, str], AnswerToRate] = {}
+            runs = list(self._scored())
+            labels = labels_of_runs([(run.task.name, run.folder, run.results.model.name) for run in runs])
+            for run, label in zip(runs, labels, strict=True):
+                rubric, answers = load_rubric(run.task), RunAnswers.of(run)
+                for sample, answer in zip(answers.samples, answers.answers, strict=True):
+                    if answer is not None and isinstance(answer.shown, Judged):
+                        new = AnswerToRate(answer.item[:24], answer.shown, rubric, [])
+                        distinct.setdefault((run.task.name, answer.item), new).given_by.append((label, *sample.name))
+            person = self._workspace.person
+            self._answers = sorted(distinct.values(), key=lambda answer: content_seed("rate", person, answer.token))
+        return self._answers
+
+    def _scored(self) -> Iterator[ScoredRun]:
+        """The runs that can be read; the others are told of on the page."""
+        for folder in runs_to_rate(self._workspace):
+            try:
+                yield read_scored(folder, options={})
+            except BaristaError as error:
+                log.warning("%s: not rated: %s", folder, error)
+                self._problems.append(str(error))
+
+
+def _rubric(folder: Path) -> Rubric | None:
+    """None for a task that judges do not score, or whose reasons they do. A broken run is the report's to tell of."""
+    try:
+        identity = read_run(folder).identity
+        task = get_task(identity.benchmark, identity.task)
+        return None if asks_for_reasons(task) else load_rubric(task)
+    except BaristaError:
+        return None
+
+
+def _shown(answer: AnswerToRate) -> Json:
+    rubric = answer.rubric
+    return {
+        "answer": answer.token,
+        "introduction": rubric.introduction + rubric.vocabulary_text,
+        "asked": rubric.question or answer.shown.question,
+        "reference": answer.shown.reference,
+        "text": answer.shown.answer,
+        "criteria": [{"name": c.name, "text": c.text, "scale": c.scale} for c in rubric.criteria],
+        "top": TOP_SCORE,
+    }
+
+
+def _rows(answer: AnswerToRate) -> set[tuple[str, str, int, str]]:
+    return {(*given, criterion) for given in answer.given_by for criterion in answer.rubric.names}
+
+
+def _keys(ratings: list[Rating]) -> set[tuple[str | None, str, int, str]]:
+    return {(rating.model, rating.example_id, rating.run, rating.criterion) for rating in ratings}

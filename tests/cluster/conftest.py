@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.ray_nodes import LocalCluster
+from tests.runs.conftest import dataset, linked_dataset  # noqa: F401  (fixtures)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[LocalCluster]:
+    """A head and two nodes for all tests, which each bring those that they kill."""
+    pytest.importorskip("ray", reason="Ray is not in this environment: make test-integrations makes one that has it")
+    nodes = LocalCluster()
+    yield nodes
+    nodes.shutdown()

@@ -1,0 +1,53 @@
+"""Without torchvision, images reach the families whose processor has a part for videos; what cannot be read says so."""
+
+from importlib.util import find_spec
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from barista_bench.errors import ModelError  # noqa: E402
+from barista_bench.models.base import Completion  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from tests.models.transformers_kit import GREEDY, mixed_requests, texts  # noqa: E402
+
+without_torchvision = pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
+
+
+@without_torchvision
+@pytest.mark.parametrize(
+    ("model_type", "image_processor"),
+    [
+        ("qwen2_5_vl", "Qwen2VLImageProcessorPil"),
+        ("qwen3_vl", "Qwen2VLImageProcessorPil"),
+        ("internvl", "GotOcr2ImageProcessorPil"),
+        ("glm4v", "Glm4vImageProcessorPil"),
+        ("mistral3", "PixtralImageProcessorPil"),
+        ("llava_onevision", "LlavaOnevisionImageProcessorPil"),
+    ],
+)
+def test_images_need_no_torchvision(zoo, model_type, image_processor):
+    model = TransformersModel.load(zoo(model_type))
+    assert model.identity.settings["image_processor"] == image_processor
+    requests = mixed_requests()
+    answers = model.generate(requests, GREEDY)
+    assert all(isinstance(answer, Completion) for [answer] in answers)
+    encoder = model._engine.encoder
+    encoded = encoder.encode(requests[1])
+    placeholder = encoder.processor.image_token_id
+    assert int((encoded.tensors["input_ids"] == placeholder).sum()) >= 3
+    assert len({text for [text] in texts(answers)}) == 4
+
+
+@without_torchvision
+@pytest.mark.parametrize("model_type", ["llama4", "lfm2_vl", "kimi_k25", "instructblipvideo"])
+def test_families_that_cannot_do_without_torchvision_name_the_extra(zoo, model_type):
+    with pytest.raises(ModelError, match=rf"{model_type}: its processor needs torchvision.*\[video\]"):
+        TransformersModel.load(zoo(model_type))
+
+
+@without_torchvision
+def test_videos_without_torchvision_name_the_extra(zoo):
+    with pytest.raises(ModelError, match=r"its processor of videos needs torchvision.*\[video\]"):
+        TransformersModel.load(zoo("qwen2_5_vl"), frames_as="video")

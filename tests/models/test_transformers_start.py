@@ -1,0 +1,159 @@
+"""What a model cannot do is said when it is loaded; what one example asks too much costs that example alone."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+from barista_bench.errors import ConfigError, DataError, ModelError  # noqa: E402
+from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from tests.models.transformers_kit import GREEDY, SAMPLED, mixed_requests, request_of, texts  # noqa: E402
+
+
+@pytest.fixture
+def copy(folders, tmp_path):
+    return Path(shutil.copytree(folders["gemma3"], tmp_path / "copy"))
+
+
+def prompt_of(model: TransformersModel) -> str:
+    encoder = model._engine.encoder
+    return encoder.tokenizer.decode(encoder.encode(request_of(0, 1, "cup")).tensors["input_ids"][0])
+
+
+def test_a_family_that_answers_no_question_is_refused_when_it_is_loaded(zoo):
+    """BLIP's `generate` takes no setting that it sets itself; every example would have failed."""
+    with pytest.raises(ModelError, match=r"blip: cannot answer about an image: TypeError: .*pad_token_id.*Remedy: "):
+        TransformersModel.load(zoo("blip"))
+
+
+def test_a_template_that_places_no_images_is_refused_when_it_is_loaded(zoo, tmp_path):
+    """Many language models' templates write the text of a turn alone."""
+    words_alone = tmp_path / "words.jinja"
+    words_alone.write_text("{% for part in messages[0]['content'] %}{{ part['text'] }}{% endfor %}")
+    with pytest.raises(ModelError, match=r"cannot answer about an image: ValueError: .*number of images"):
+        TransformersModel.load(zoo("qwen2_5_vl"), chat_template=words_alone)
+
+
+def test_a_prompt_that_is_the_same_without_its_image_is_refused(model, monkeypatch):
+    encoder = model._engine.encoder
+    encode = encoder.encode
+
+    def without_images(request: Request):
+        texts_alone = tuple(part for part in request.prompt.parts if not isinstance(part, ImagePart))
+        return encode(Request(request.request_id, Prompt("", texts_alone), ()))
+
+    monkeypatch.setattr(encoder, "encode", without_images)
+    with pytest.raises(ModelError, match=r"its chat template places no images\. Remedy: "):
+        model._engine.check_start()
+
+
+def test_a_template_among_the_tokenizer_s_settings_is_used(copy, loaded):
+    template = copy / "chat_template.jinja"
+    settings = json.loads((copy / "tokenizer_config.json").read_text())
+    (copy / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": template.read_text()}))
+    template.unlink()
+    model, usual = TransformersModel.load(str(copy)), loaded["gemma3"]
+    assert model.identity.settings["chat_template"] == usual.identity.settings["chat_template"]
+    assert texts(model.generate(mixed_requests(), GREEDY)) == texts(usual.generate(mixed_requests(), GREEDY))
+
+
+def test_a_template_of_one_s_own_replaces_the_checkpoint_s(copy, loaded, tmp_path):
+    mine = tmp_path / "mine.jinja"
+    mine.write_text((copy / "chat_template.jinja").read_text().replace("assistant", "barista"))
+    model = TransformersModel.load(str(copy), chat_template=mine)
+    assert model.identity.settings["chat_template"] != loaded["gemma3"].identity.settings["chat_template"]
+    assert prompt_of(model).endswith("barista\n")
+    with pytest.raises(DataError, match=r"nowhere.jinja: .*Remedy: name a file"):
+        TransformersModel.load(str(copy), chat_template=tmp_path / "nowhere.jinja")
+
+
+THINKS = "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+
+
+def test_thinking_is_switched_off_by_a_variable_of_the_template(copy):
+    template = copy / "chat_template.jinja"
+    template.write_text(template.read_text() + THINKS)
+    plain = TransformersModel.load(str(copy))
+    off = TransformersModel.load(str(copy), template_kwargs='{"enable_thinking": false}')
+    written = [prompt_of(model) for model in (plain, off)]
+    assert [text.endswith("</think>\n\n") for text in written] == [False, True]
+    assert "template_kwargs" not in plain.identity.settings
+    assert off.identity.settings["template_kwargs"] == '{"enable_thinking": false}'
+
+
+@pytest.mark.parametrize("variable", ["enable_thinking", "tokenize", "messages"])
+def test_a_variable_that_the_template_does_not_read_is_refused(copy, variable):
+    with pytest.raises(ModelError, match=rf"its chat template reads no '{variable}'. Remedy: leave it out"):
+        TransformersModel.load(str(copy), template_kwargs={variable: False})
+
+
+def test_template_variables_are_json(copy):
+    with pytest.raises(ConfigError, match="template_kwargs"):
+        TransformersModel.load(str(copy), template_kwargs={"enable_thinking": {1, 2}})
+
+
+def test_a_prompt_longer_than_the_context_costs_its_example(copy):
+    config = json.loads((copy / "config.json").read_text())
+    config["text_config"]["max_position_embeddings"] = 48
+    (copy / "config.json").write_text(json.dumps(config))
+    long, short = request_of(0, 1, "milk " * 60), request_of(1, 1, "cup")
+    [[failure], [answer]] = TransformersModel.load(str(copy)).generate([long, short], GREEDY)
+    assert isinstance(answer, Completion)
+    assert isinstance(failure, Failure)
+    assert "request example-0: its prompt of" in failure.error
+    assert "leaves no room in a context of 48. Remedy: fewer or smaller images" in failure.error
+
+
+@pytest.mark.parametrize("error", [TypeError("no grid"), KeyError("grid"), IndexError("2"), AttributeError("x")])
+def test_what_a_model_raises_costs_the_example_that_it_is_raised_at(model, monkeypatch, error):
+    made, length = model._engine.model.generate, []
+
+    def refuse(**kwargs):
+        if bool((kwargs["attention_mask"].sum(dim=1) == length[0]).any()):
+            raise error
+        return made(**kwargs)
+
+    requests = mixed_requests()
+    length.append(model._engine.encoder.encode(requests[2]).prompt_tokens)
+    monkeypatch.setattr(model._engine.model, "generate", refuse)
+    answers = [answer for [answer] in model.generate(requests, GREEDY)]
+    assert [isinstance(answer, Failure) for answer in answers] == [False, False, True, False]
+    assert type(error).__name__ in answers[2].error
+
+
+def test_llama_3_2_vision_answers_several_samples_of_a_prompt(zoo):
+    model = TransformersModel.load(zoo("mllama"))
+    requests = mixed_requests(seeds=(1, 2, 3))
+    together = model.generate(requests, SAMPLED)
+    assert all(isinstance(answer, Completion) for answers in together for answer in answers)
+    for request, answers in zip(requests, texts(together), strict=True):
+        for seed, text in zip(request.seeds, answers, strict=True):
+            one = Request(request.request_id, request.prompt, request.images, (seed,))
+            assert texts(model.generate([one], SAMPLED)) == [[text]]
+
+
+@pytest.mark.full
+def test_got_ocr_takes_images_in_one_list(zoo):
+    model = TransformersModel.load(zoo("got_ocr2"))
+    answers = [answer for [answer] in model.generate(mixed_requests(), GREEDY)]
+    assert all(isinstance(answer, Completion) for answer in answers)
+    for answer, request in zip(answers, mixed_requests(), strict=True):
+        assert answer.input_tokens > 256 * len(request.images)
+
+
+def test_a_special_token_without_meaning_is_no_text_of_an_answer(zoo):
+    """Of a tokenizer that has an unknown token, and no think tags: `<unk>` would be kept in their place."""
+    engine = TransformersModel.load(zoo("qwen2_vl"))._engine
+    assert engine.encoder.tokenizer.unk_token_id in engine.reader.hidden_ids
+
+
+def test_texts_alone_may_be_asked_of_a_model_that_was_started_with_a_picture(model):
+    model._engine.check_start()
+    [[answer]] = model.generate([Request("words", Prompt("", (TextPart("a jug"),)), ())], GREEDY)
+    assert isinstance(answer, Completion)

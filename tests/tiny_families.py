@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from barista_bench.models import tiny
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, ProcessorMixin
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
 
 Architecture = Literal["gemma3", "llava", "idefics3"]
 VIDEO_FRAMES = 4
@@ -35,6 +36,37 @@ def make_tiny_sentence_encoder(folder: Path, seed: int = 0) -> Path:
     return tiny.make_checkpoint(folder, "sentence_encoder", _sentence_encoder, seed)
 
 
+def make_served_model(folder: Path, *, spaced: bool, seed: int = 0) -> Path:
+    """An Idefics 3 as vLLM takes it on a CPU, which refuses narrow heads.
+
+    Args:
+        spaced: its tokenizer writes spaces at the beginnings of tokens and adds a beginning to a text, as those of
+            SentencePiece do; its chat template leaves that to it.
+    """
+    builder = partial(_idefics3, width=256, spaced=spaced)
+    return tiny.make_checkpoint(folder, f"idefics3 for vLLM, spaced={spaced}", builder, seed)
+
+
+def _spaced_tokenizer(special: list[str]) -> PreTrainedTokenizerFast:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    bpe = Tokenizer(models.BPE(byte_fallback=True))
+    bpe.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    bpe.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    letters = [chr(code) for code in range(33, 127)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=512, special_tokens=special, initial_alphabet=[*letters, "\n"], show_progress=False
+    )
+    bpe.train_from_iterator(tiny._CORPUS, trainer)
+    bpe.post_processor = processors.TemplateProcessing(f"{special[2]} $A", special_tokens=[(special[2], 2)])
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=bpe, pad_token=special[0], eos_token=special[1], bos_token=special[2], padding_side="left"
+    )
+
+
 def _llava() -> tuple[PreTrainedModel, ProcessorMixin]:
     from transformers import LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
     from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
@@ -59,14 +91,16 @@ def _llava() -> tuple[PreTrainedModel, ProcessorMixin]:
     return LlavaForConditionalGeneration(config), processor
 
 
-def _idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
+def _idefics3(width: int = 64, *, spaced: bool = False) -> tuple[PreTrainedModel, ProcessorMixin]:
+    """`width` is that of the text model, whose heads have a fourth of it."""
     from transformers import Idefics3Config, Idefics3ForConditionalGeneration, Idefics3Processor
     from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 
     image = ["<fake_token_around_image>", "<image>", "<global-img>", "<end_of_utterance>"]
-    tokenizer = tiny.train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image])
+    special = ["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image]
+    tokenizer = _spaced_tokenizer(special) if spaced else tiny.train_tokenizer(special)
     config = Idefics3Config(
-        text_config={**tiny._text_config(tokenizer), "model_type": "llama"},
+        text_config={**tiny._text_config(tokenizer), "hidden_size": width, "model_type": "llama"},
         vision_config=tiny._VISION_LAYERS,
         image_token_id=tiny.token_id(tokenizer, "<image>"),
         scale_factor=2,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -130,13 +131,12 @@ def load_pretrained(
         ModelError: the checkpoint is missing, incomplete, of an unknown kind, an adapter, or needs a missing library or
             a device that is not here.
     """
-    from safetensors import SafetensorError
     from transformers.utils.peft_utils import find_adapter_config_file
 
     _check_name(name, revision, role)
     target = None if device is None else device_of(device)
     shared = {"revision": revision or "main", "trust_remote_code": trust_remote_code}
-    try:
+    with naming_cause(f"{role} {name}: cannot be loaded as {kind}"):
         if find_adapter_config_file(name, revision=revision):
             # transformers would load its base model as well, which nothing of ours would name.
             remedy = "give the model that it was trained on, and this one as its adapter"
@@ -153,6 +153,17 @@ def load_pretrained(
             raise ModelError(f"{role} {name}: weights are missing ({absent}, ...). Remedy: download it again")
         if target is not None:
             model.to(target)  # type: ignore[arg-type]
+    model.eval()  # type: ignore[no-untyped-call]
+    return model, processor
+
+
+@contextmanager
+def naming_cause(failure: str) -> Iterator[None]:
+    """Turn what libraries raise at a checkpoint that they cannot read into a ModelError: the failure and its cause."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
     except (
         OSError,
         ImportError,
@@ -163,10 +174,29 @@ def load_pretrained(
         RuntimeError,
         SafetensorError,
     ) as error:
-        cause = f"{type(error).__name__}: {first_line(error)}"
-        raise ModelError(f"{role} {name}: cannot be loaded as {kind}: {cause}. Remedy: {_remedy(error)}") from error
-    model.eval()  # type: ignore[no-untyped-call]
-    return model, processor
+        raise ModelError(f"{failure}: {type(error).__name__}: {first_line(error)}. Remedy: {_remedy(error)}") from error
+
+
+def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]:
+    """The folder of a checkpoint, and what identifies its content: a hash, or the commit on the Hub.
+
+    Args:
+        name: path of a folder, or `org/name` on the Hub, whose files are downloaded.
+        revision: commit, branch or tag of a Hub id.
+
+    Raises:
+        ModelError: it cannot be found.
+    """
+    from huggingface_hub import snapshot_download
+
+    _check_name(name, revision, "model")
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder, folder_hash(folder)
+    wanted = [f"*{suffix}" for suffix in sorted(_CONTENT - {".bin"})]  # those would be pickles
+    with naming_cause(f"model {name}: is no folder and cannot be fetched"):
+        snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    return snapshot, snapshot.name
 
 
 def _remedy(error: Exception) -> str:

@@ -13,7 +13,8 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
 
     An open tag that never closes means that the budget ran out while thinking: all is reasoning, nothing is
     an answer. A closing tag alone means that the prompt had opened the thinking. Where thinking was closed,
-    the answer is what follows the last closing tag, so that no thought can pass for an answer.
+    the answer is what follows the last closing tag, so that no thought can pass for an answer. Spaces before an answer
+    are no part of it: for one and the same token some decoders write a space (vLLM's), others do not (transformers').
 
     >>> split_reasoning("<think>The cup is left of the jug.</think>left")
     ('The cup is left of the jug.', 'left')
@@ -21,7 +22,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     ('The template opened the thinking.', 'yes')
     >>> split_reasoning("<think>the cup, or perhaps the ju")
     ('the cup, or perhaps the ju', '')
-    >>> split_reasoning("no thoughts")
+    >>> split_reasoning(" no thoughts")
     (None, 'no thoughts')
     """
     opening, closing = tags
@@ -29,7 +30,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     if opening in rest:  # never closed: what stands before the tag is no answer either
         thought, rest = text, ""
     elif not closed:
-        return None, text
+        return None, text.lstrip(" ")
     return thought.replace(opening, "").replace(closing, "").strip(), rest.strip()
 
 

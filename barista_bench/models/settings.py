@@ -1,7 +1,7 @@
 """Tables of settings: each setting is stated once, with its type, range, default and help text.
 
-`ServedSettings`, `CheckpointSettings` and `TransformersSettings` say what a kind of model takes when it is loaded.
-`runs.ask.config` puts them together into the settings of a run, from which the command line is made.
+`ServedSettings`, `CheckpointSettings`, `TransformersSettings` and `VllmSettings` say what a kind of model takes when it
+is loaded. `runs.ask.config` puts them together into the settings of a run, from which the command line is made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_SHOWN = 200
 """Characters of a value or a name that an error shows."""
 
-_NEVER_SHOWN = frozenset({"extra_body", "template_kwargs", "base_url", "api_key_env"})
+_NEVER_SHOWN = frozenset({"extra_body", "engine_args", "template_kwargs", "base_url", "api_key_env"})
 """Where people put secrets, in their place or by mistake."""
 
 
@@ -174,13 +174,59 @@ def _shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
-class CheckpointSettings(SettingsTable):
-    """What every kind of local checkpoint takes."""
+class WeightSettings(SettingsTable):
+    """What every way of running a checkpoint takes."""
 
     device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
     dtype: str = Field("auto", description="auto (the checkpoint's own), float32, bfloat16, ...")
-    attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
     trust_remote_code: bool = Field(False, description="Run code that the checkpoint brings.")
+
+
+class CheckpointSettings(WeightSettings):
+    """What every kind of checkpoint takes that transformers runs."""
+
+    attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
+
+
+_RESERVED_ARGUMENTS = frozenset(
+    {"model", "tokenizer", "revision", "dtype", "trust_remote_code", "tensor_parallel_size", "data_parallel_size"}
+    | {"load_format", "max_logprobs", "skip_tokenizer_init", "logits_processors", "worker_cls", "seed"}
+)
+_MEMORY_ARGUMENTS = frozenset(
+    {"gpu_memory_utilization", "kv_cache_memory_bytes", "cpu_offload_gb", "max_num_seqs", "max_num_batched_tokens"}
+    | {"enforce_eager", "mm_processor_cache_gb"}
+)
+
+
+class VllmSettings(WeightSettings, GeneratorSettings):
+    """What `--engine vllm` takes: the keywords of `VllmModel.load`."""
+
+    engine_python: Path | None = Field(
+        None, description="Of --engine vllm: interpreter of the environment that has vllm, if it is another one."
+    )
+    engine_args: JsonObject = Field(
+        default_factory=dict,
+        description='Of --engine vllm: further arguments of its `LLM`, as JSON: {"max_model_len": 32768}.',
+    )
+    engine_requests: Count = Field(
+        64, description="Of --engine vllm: prompts at it at the most; their images are held in memory."
+    )
+    engine_timeout: float = Field(
+        1800.0, gt=0, description="Of --engine vllm: seconds without a sign of life, after which it is started again."
+    )
+    tensor_parallel: Count = Field(1, description="Of --engine vllm: GPUs that share one copy of the weights.")
+
+    @field_validator("engine_args")
+    @classmethod
+    def _are_free(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(_RESERVED_ARGUMENTS & set(arguments)):
+            raise ValueError(f"sets {taken}, which other settings decide, or nothing may")
+        return _json_object("engine_args", arguments)
+
+    @property
+    def answer_args(self) -> dict[str, Any]:
+        """Those of the `engine_args` that may change an answer."""
+        return {name: value for name, value in self.engine_args.items() if name not in _MEMORY_ARGUMENTS}
 
 
 class TransformersSettings(CheckpointSettings, GeneratorSettings):

@@ -14,7 +14,7 @@ from barista_bench.annotate.running import StageFile, VideoJob, VideoOutcome, ru
 from barista_bench.core.cluster import ClusterNode, RayCluster, _lacking, cluster_of, files_state
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
-from barista_bench.runs.ask.cluster_model import ModelCopy, needed_paths, placements
+from barista_bench.runs.ask.cluster_model import ClusterModel, ModelCopy, needed_paths, placements
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.runner import open_tasks, run
 from tests.annotate.projects import contents
@@ -43,6 +43,12 @@ def test_copies_of_a_model_are_placed_by_gpu_or_else_by_node(device: str, nodes:
 def test_a_device_that_the_cluster_does_not_have_is_refused(device: str, named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         placements(device, [PLAIN])
+
+
+def test_a_cluster_runs_no_engine_of_another_environment() -> None:
+    config = RunConfig(data="d", out="o", model="m", engine="vllm")
+    with pytest.raises(ConfigError, match="does not run --engine vllm"):
+        ClusterModel(config, "auto", [])
 
 
 def test_a_node_lacks_a_folder_that_is_absent_or_holds_other_files(tmp_path: Path) -> None:

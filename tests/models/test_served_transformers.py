@@ -29,9 +29,7 @@ GREEDY = GenerationConfig(temperature=0.0, max_new_tokens=16)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """Address of a server that loads the checkpoint which a request names."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [str(Path(sys.executable).with_name("transformers")), "serve", "--device", "cpu"]
     log = (tmp_path_factory.mktemp("server") / "serve.log").open("w")
     process = subprocess.Popen(
@@ -59,15 +57,21 @@ def served(request, folders, server):
     return folders[request.param], server
 
 
-def wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
-    end = time.monotonic() + 120
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def wait_for(url: str, process: subprocess.Popen, log: Path, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=2):
                 return
         except OSError:
             time.sleep(0.3)
-    pytest.fail(f"transformers serve did not start: {log.read_text()[-2000:]}")
+    pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
 
 
 def requests() -> list[Request]:

@@ -11,6 +11,7 @@ from barista_bench.models.base import Completion, TokenLogprob
 from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
 
 if TYPE_CHECKING:
+    from transformers import GenerationConfig as DecodingConfig
     from transformers import PreTrainedTokenizerBase
 
     from barista_bench.models.local.decoding import TokenScores
@@ -24,7 +25,7 @@ class Generated:
         opened: the prompt had opened the thinking already.
         stopped: tokens up to and with a stop text; None where none was met.
         prompt_tokens: tokens of the prompt, without padding.
-        rows: samples that were generated together.
+        rows: samples that were generated together; None where that means nothing.
         scores: log-probabilities, where they are wanted.
     """
 
@@ -32,7 +33,7 @@ class Generated:
     opened: bool
     stopped: int | None
     prompt_tokens: int
-    rows: int
+    rows: int | None
     scores: TokenScores | None = None
 
 
@@ -49,6 +50,13 @@ class AnswerReader:
     tags: tuple[str, str]
     end_ids: frozenset[int]
     hidden_ids: frozenset[int]
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], generation: DecodingConfig) -> AnswerReader:
+        """The reader of a checkpoint, by its tokenizer and its generation settings."""
+        vocabulary = tokenizer.get_vocab()
+        hidden = _special_ids(tokenizer) - {vocabulary[tag] for tag in tags if tag in vocabulary}
+        return cls(tokenizer, tags, _end_ids(generation, tokenizer.eos_token_id), hidden)
 
     def read(self, row: Generated, stop: Sequence[str]) -> Completion:
         """The completion of one row; `stop` are the texts that end an answer.
@@ -81,7 +89,7 @@ class AnswerReader:
         if not answer:
             return ()
         _, closed, after = text.rpartition(self.tags[1])
-        start = len(text) - len(after) + (len(after) - len(after.lstrip()) if closed else 0)
+        start = len(text) - len(after.lstrip(None if closed else " "))
         tokens = [row.tokens[step] for step in steps]
         counts = range(len(steps) + 1)
 
@@ -102,3 +110,17 @@ class AnswerReader:
 
     def _decoded(self, tokens: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
+
+
+def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
+    added = (token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special)
+    return frozenset(tokenizer.all_special_ids) | frozenset(added)
+
+
+def _end_ids(generation: DecodingConfig, tokenizer_end: int | None) -> frozenset[int]:
+    """The tokens that end an answer: the checkpoint's generation settings, else the tokenizer's."""
+    declared = generation.eos_token_id
+    if declared is None:
+        return frozenset(() if tokenizer_end is None else (tokenizer_end,))
+    return frozenset(declared if isinstance(declared, list) else [declared])

@@ -273,8 +273,8 @@ class StopTexts(StoppingCriteria):
         start = self._thoughts.answers_from[row]
         tail = tokens[max(start, len(tokens) - self._tail) :]
         text = str(self._tokenizer.decode(tail, clean_up_tokenization_spaces=False))
-        if self._thoughts.has_thought(row) and len(tail) == len(tokens) - start:
-            text = text.lstrip()  # the space between a thought and its answer is no part of the answer
+        if len(tail) == len(tokens) - start:  # spaces before an answer are no part of it (`split_reasoning`)
+            text = text.lstrip(None if self._thoughts.has_thought(row) else " ")
         return any(stop in text for stop in self._texts)
 
 

@@ -69,6 +69,20 @@ class Encoded:
         return self.tensors["input_ids"].shape[1]
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenPrompt:
+    """One request as the chat template wrote it, with one place for each image.
+
+    Args:
+        adds_special_tokens: the tokenizer adds its own (a beginning of the text), since the template wrote none.
+        opens_thinking: the template has written the opening think tag already.
+    """
+
+    text: str
+    adds_special_tokens: bool
+    opens_thinking: bool
+
+
 class PromptEncoder:
     """Writes prompts the way that one model wants them.
 
@@ -151,6 +165,18 @@ class PromptEncoder:
             tensors = self._apply([messages])
             prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
         return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag))
+
+    def written(self, request: Request) -> WrittenPrompt:
+        """The text of a request, for who turns it into tokens himself.
+
+        Raises:
+            MODEL_ERRORS: the chat template cannot take these inputs.
+        """
+        text = self._written(self.messages(request), add_generation_prompt=True)
+        begin = self.tokenizer.bos_token
+        # The rule by which `apply_chat_template` of transformers' processors turns its text into tokens.
+        has_begin = begin is not None and text.startswith(begin)
+        return WrittenPrompt(text, not has_begin, text.rstrip().endswith(self._opening_tag))
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
         """Whether the same prompt without its images becomes the same tensors."""

@@ -26,7 +26,7 @@ from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import TransformersSettings, checked
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, ProcessorMixin
+    from transformers import PreTrainedModel, ProcessorMixin
 
     from barista_bench.models.local.inputs import FramesAs
 
@@ -79,10 +79,7 @@ class TransformersModel:
             template_kwargs=template_kwargs,
         )
         self._thinks = think_tags is not None or encoder.knows(tags)
-        vocabulary = encoder.tokenizer.get_vocab()
-        hidden = _special_ids(encoder.tokenizer) - {vocabulary[tag] for tag in tags if tag in vocabulary}
-        end_ids = _end_ids(model, encoder.tokenizer.eos_token_id)
-        reader = AnswerReader(encoder.tokenizer, tags, end_ids, hidden)
+        reader = AnswerReader.of(encoder.tokenizer, tags, model.generation_config)
         self._engine = Engine(identity.name, model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
 
     @classmethod
@@ -193,17 +190,3 @@ def _memory_of(model: PreTrainedModel) -> CudaMemory | None:
     devices = {parameter.device for parameter in model.parameters()}
     indices = sorted(device.index or 0 for device in devices if device.type == "cuda")
     return CudaMemory(indices) if indices else None
-
-
-def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
-    added = (token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special)
-    return frozenset(tokenizer.all_special_ids) | frozenset(added)
-
-
-def _end_ids(model: PreTrainedModel, tokenizer_end: int | None) -> frozenset[int]:
-    """The tokens that end an answer: the checkpoint's generation settings, else the tokenizer's."""
-    declared = model.generation_config.eos_token_id
-    if declared is None:
-        return frozenset(() if tokenizer_end is None else (tokenizer_end,))
-    return frozenset(declared if isinstance(declared, list) else [declared])

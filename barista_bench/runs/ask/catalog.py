@@ -15,8 +15,14 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model
-from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
-from barista_bench.models.settings import CheckpointSettings, ServedSettings, TransformersSettings, part_of
+from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS, ScriptedModel
+from barista_bench.models.settings import (
+    CheckpointSettings,
+    ServedSettings,
+    TransformersSettings,
+    VllmSettings,
+    part_of,
+)
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.log.asked import sample_seeds
 
@@ -45,6 +51,8 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
     scripted = _scripted(config.model, tasks)
     if scripted is not None:
         return scripted
+    if config.engine == "vllm" and rest and kind in (*SPECIALISTS, "served"):
+        raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
     if kind == "predictions" and rest:
         from barista_bench.models.predictions_file import PredictionsModel
 
@@ -72,7 +80,7 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
             batch_size=4 if config.batch_size == "auto" else config.batch_size,
         )
     _refuse_mistyped(config.model)
-    return _transformers(config)
+    return _checkpoint(config)
 
 
 def _refuse_mistyped(name: str) -> None:
@@ -174,15 +182,38 @@ def _dual(config: ModelSettings, name: str) -> Model:
     return model
 
 
-def _transformers(config: ModelSettings) -> Model:
-    from barista_bench.models.local.model import TransformersModel
-
+def _checkpoint(config: ModelSettings) -> Model:
     path = config.model
     if config.model == "tiny":
         from barista_bench.models.tiny import make_tiny_model
 
         path = str(make_tiny_model(Path(HF_HOME) / "barista_bench" / "tiny"))
-    model = TransformersModel.load(path, **part_of(config, TransformersSettings))
+    if config.engine == "vllm":
+        from barista_bench.models.vllm.model import VllmModel
+
+        _refuse_others(config)
+        model: Model = VllmModel.load(path, **part_of(config, VllmSettings))
+    else:
+        from barista_bench.models.local.model import TransformersModel
+
+        model = TransformersModel.load(path, **part_of(config, TransformersSettings))
     # The folder of the embedded model differs between machines; its content hash stands in the revision.
     model.identity = dataclasses.replace(model.identity, name=config.model)
     return model
+
+
+def _refuse_others(config: ModelSettings) -> None:
+    """Raise ConfigError for a setting that transformers keeps to, and vLLM here would not."""
+    for name in TransformersSettings.model_fields.keys() - VllmSettings.model_fields.keys():
+        if getattr(config, name) != TransformersSettings.model_fields[name].get_default(call_default_factory=True):
+            remedy = "leave it out (engine_args holds what vLLM calls it), or leave engine out"
+            raise ConfigError(f"{name} is not for --engine vllm. Remedy: {remedy}")
+
+
+def engine_versions(model: Model) -> dict[str, str]:
+    """Versions of what runs a model in an environment of its own."""
+    from barista_bench.models.ablations import unwrapped
+    from barista_bench.models.vllm.model import VllmModel
+
+    inner, _ = unwrapped(model)
+    return inner.versions if isinstance(inner, VllmModel) else {}

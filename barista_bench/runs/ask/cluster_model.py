@@ -173,10 +173,12 @@ class ClusterModel:
 
     Raises:
         ClusterError: the cluster cannot be used, or data or model on a node; names the node.
-        ConfigError: the cluster does not have the device.
+        ConfigError: the cluster does not have the device, or the engine is not transformers.
     """
 
     def __init__(self, config: ModelSettings, address: str, tasks: Pairs) -> None:
+        if config.engine != "transformers":  # whose versions on the nodes nothing would compare or record
+            raise ConfigError(f"a cluster does not run --engine {config.engine}. Remedy: leave engine or cluster out")
         cluster = RayCluster(address, needed_paths(config, tasks))
         import ray
 

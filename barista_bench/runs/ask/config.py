@@ -29,6 +29,7 @@ from barista_bench.models.settings import (
     SettingsTable,
     Texts,
     TransformersSettings,
+    VllmSettings,
     check_known,
     checked,
     one_or_all,
@@ -87,8 +88,10 @@ class AskingSettings(SettingsTable):
         return GenerationConfig(**{name: getattr(self, name) for name in shared})
 
 
-class ModelSettings(ServedSettings, TransformersSettings, AskingSettings):
+class ModelSettings(ServedSettings, VllmSettings, TransformersSettings, AskingSettings):
     """A model and how it is asked: what runs and judges have in common."""
+
+    engine: Literal["transformers", "vllm"] = Field("transformers", description="What runs a local checkpoint.")
 
     threshold: float = Field(0.5, ge=0, le=1, description="Least confidence of a box; for sam3.")
     mask_threshold: float = Field(0.5, ge=0, le=1, description="Of a mask's pixels; for sam3.")

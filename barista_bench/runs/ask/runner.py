@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.ablations import unwrapped
 from barista_bench.models.local.model import TransformersModel
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import Pairs, check_fit, load_model
+from barista_bench.runs.ask.catalog import Pairs, check_fit, engine_versions, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
@@ -82,10 +82,10 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         # Before the model is loaded, which may take many minutes.
         logs = [stack.enter_context(locked(task.folder, shard, launch)) for task in opened]
         model = _loaded(config, shard, [(task.task, task.examples) for task in opened])
-        runs = []
+        runs, versions = [], engine_versions(model)
         for task, sample_log in zip(opened, logs, strict=True):
             inputs = asked_inputs(task.task, task.examples, model.box_format)
-            asked = claimed(task, inputs, sample_log, model.identity, model.box_format, config, shard)
+            asked = claimed(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
             runs.append(stack.enter_context(asked))
         asker = Asker(model, config, shard, decodes=config.cluster is None)
         asker.clock.add("load", time.perf_counter() - started)
@@ -135,11 +135,13 @@ def claimed(
     boxes: BoxFormat,
     config: RunConfig,
     shard: Shard,
+    versions: Mapping[str, str] | None = None,
 ) -> Iterator[TaskRun]:
     """A run folder, whose log is open, that holds this run and no other.
 
     Args:
         inputs: `asked_inputs` of the task.
+        versions: of what runs the model in an environment of its own, by name.
 
     Raises:
         ConfigError: the folder belongs to another run.
@@ -155,7 +157,7 @@ def claimed(
         generation=asdict(config.generation),
         runs=config.runs,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
-        versions=package_versions(),
+        versions={**package_versions(), **(versions or {})},
         prices={"input": config.price_input, "output": config.price_output},
     )
     claim(opened.folder, described)

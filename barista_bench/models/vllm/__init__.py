@@ -1,0 +1,1 @@
+"""Checkpoints that vLLM runs, in processes of its own."""

@@ -1,0 +1,304 @@
+"""vLLM in a process of its own: prompts to it, answers from it, and what happens when it dies.
+
+Images travel in the pipe, as bytes behind the line of their prompt: nothing is left behind when a process is killed,
+and the pipe's own back pressure bounds what is on its way. `worker.py` describes the messages.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeAlias, cast
+
+import msgspec
+from PIL import Image
+
+from barista_bench.errors import ModelError
+from barista_bench.files.text_out import one_line
+
+log = logging.getLogger(__name__)
+
+WORKER = Path(__file__).with_name("worker.py")
+MAX_DEATHS = 3
+"""Deaths in a row, without an answer between them, that cost a restart each; one more ends the run."""
+
+_MAX_LINE = 64 * 2**20  # bytes of an answer; a token with 100 alternatives takes 3 KB
+_LOG_TAIL = 64 * 2**10  # bytes
+_MAX_SAID = 400  # characters of an error
+_LAST_BREATH = 15.0  # seconds to end by itself after the pipe is closed
+_ERROR = re.compile(r"\b[\w.]*(?:Error|Exception)\b: .*")
+_ENDED = "it closed its output"
+
+
+class Sample(msgspec.Struct):
+    """One sample as the engine made it.
+
+    Args:
+        ended: vLLM's word for why (`stop`, `length`, ...).
+        logprobs: for each token its own log-probability, ids of the likeliest ones, and theirs.
+    """
+
+    tokens: list[int]
+    ended: str | None
+    met_stop_text: bool = False
+    logprobs: list[tuple[float, list[int], list[float]]] | None = None
+
+
+class Message(msgspec.Struct):
+    """What an engine says; a message without anything is a sign of life."""
+
+    ready: dict[str, str] | None = None
+    id: int | None = None
+    error: str | None = None
+    prompt_tokens: int = 0
+    samples: list[Sample] = []
+
+
+_Word: TypeAlias = Message | str  # the latter: what is wrong with the process
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A prompt with its images (RGB, decoded), on its way to an engine or there.
+
+    Args:
+        head: the fields of its line, but `id` and `sizes`.
+        opens_thinking: the prompt ends within a thought.
+        suspected: an engine died while it had this call: it is asked alone.
+        began: when it was sent, in seconds of the monotonic clock.
+    """
+
+    number: int
+    head: Mapping[str, object]
+    images: Sequence[Image.Image]
+    opens_thinking: bool = False
+    suspected: bool = False
+    began: float = 0.0
+
+
+class Outcome(NamedTuple):
+    """What became of a call: samples or an error, and the seconds since it was sent."""
+
+    call: Call
+    message: Message
+    seconds: float
+
+
+class _Process:
+    """One life of an engine. A thread writes and another reads, so that no pipe blocks the other.
+
+    Raises:
+        ModelError: the interpreter cannot be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str | Path], environment: Mapping[str, str], arguments: Mapping[str, object]
+    ) -> None:
+        self.words: queue.SimpleQueue[_Word] = queue.SimpleQueue()
+        self.calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self.is_ready = False
+        self.last_sign = time.monotonic()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed in `end`, or with this object)
+        pipe = subprocess.PIPE
+        try:
+            # In a session of its own, so that it is killed with all that it starts.
+            self._process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=self._log, env=environment, start_new_session=True
+            )
+        except OSError as error:
+            remedy = "name the interpreter of an environment that has vllm"
+            raise ModelError(f"engine_python {command[0]}: {error.strerror}. Remedy: {remedy}") from error
+        self.kill = weakref.finalize(self, _kill, self._process, self.calls)
+        stdin, stdout = cast("tuple[BinaryIO, BinaryIO]", (self._process.stdin, self._process.stdout))
+        threading.Thread(target=_write, args=(stdin, arguments, self.calls), daemon=True).start()
+        threading.Thread(target=_read, args=(stdout, self.words), daemon=True).start()
+
+    def end(self, fault: str) -> str:
+        """Kill it, and say what it died of; `fault` where it was alive."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_BREATH if fault == _ENDED else 0)
+        status = self._process.poll()
+        self.kill()
+        if status is not None:
+            fault = f"it was killed by signal {-status}" if status < 0 else f"it ended with status {status}"
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_TAIL))
+        said = _last_words(self._log.read().decode("utf-8", "replace"))
+        self._log.close()
+        return f"{fault}: {said}" if said else fault
+
+
+def _kill(process: subprocess.Popen[bytes], calls: queue.SimpleQueue[Call | None]) -> None:
+    calls.put(None)
+    with suppress(ProcessLookupError):  # it has ended, and so has all that it started
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _last_words(written: str) -> str:
+    """The last error that a process wrote, and the one before it, which may be its cause; else its last line."""
+    errors = list(_ERROR.finditer(written))
+    if not errors:
+        return one_line(written.strip().rpartition("\n")[2])[:_MAX_SAID]
+    last = errors[-1]
+    before = next((error[0] for error in reversed(errors) if error[0] != last[0]), None)
+    said = one_line(written[last.start() :])[:_MAX_SAID]
+    return f"{said} (before it: {one_line(before)[:_MAX_SAID]})" if before else said
+
+
+def _write(pipe: BinaryIO, arguments: Mapping[str, object], calls: queue.SimpleQueue[Call | None]) -> None:
+    with suppress(OSError), pipe:  # of a process that has ended, which its reader notices
+        pipe.write(msgspec.json.encode({"arguments": arguments}) + b"\n")
+        pipe.flush()
+        while (call := calls.get()) is not None:
+            sizes = [image.size for image in call.images]
+            pipe.write(msgspec.json.encode({"id": call.number, "sizes": sizes, **call.head}) + b"\n")
+            for image in call.images:
+                pipe.write(image.tobytes())
+            pipe.flush()
+
+
+def _read(pipe: BinaryIO, words: queue.SimpleQueue[_Word]) -> None:
+    """Put messages into the queue. A line that is none ends the reading: which answer it spoilt cannot be known."""
+    word: _Word = ""
+    with pipe:
+        while not isinstance(word, str) or not word:
+            line = pipe.readline(_MAX_LINE)
+            try:
+                word = msgspec.json.decode(line, type=Message) if line else _ENDED
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                word = "it wrote what is no message"
+            words.put(word)
+
+
+class VllmEngine:
+    """An engine over its lives: when it dies, it is started again, and what it had is asked again. For one thread.
+
+    Which call it died of is not known: those that it had are asked one by one, and one of which it dies alone is not
+    asked again.
+
+    Args:
+        name: of the model, for messages.
+        command: what starts it, with `environment`.
+        arguments: of vLLM's `LLM`.
+        capacity: calls at it at the most.
+        timeout: seconds without a sign of life, while it starts or has calls, after which it counts as dead.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        environment: Mapping[str, str],
+        arguments: Mapping[str, object],
+        *,
+        capacity: int,
+        timeout: float,
+    ) -> None:
+        self._name, self._capacity, self._timeout = name, capacity, timeout
+        self._launch = command, environment, arguments
+        self._process: _Process | None = None
+        self._calls: dict[int, Call] = {}
+        self._suspects: deque[Call] = deque()
+        self._deaths = 0
+
+    def start(self) -> dict[str, str]:
+        """Start it, and wait until it is ready. Returns what it says of itself.
+
+        Raises:
+            ModelError: it cannot start; says what it died of.
+        """
+        process = self._process = _Process(*self._launch)
+        word = self._next_word(process, wait=True)
+        if isinstance(word, Message) and word.ready is not None:
+            process.is_ready = True
+            return word.ready
+        self._process, cause = None, process.end(str(word))
+        remedy = "see what it says; --engine-python names the interpreter, --engine-args what vLLM is given"
+        raise ModelError(f"model {self._name}: vLLM cannot start, {cause}. Remedy: {remedy}")
+
+    def close(self) -> None:
+        """Kill it, whatever it is at; the next call starts it again."""
+        if self._process:
+            self._process.kill()
+        self._process = None
+        self._calls.clear()
+        self._suspects.clear()
+
+    @property
+    def has_room(self) -> bool:
+        is_free = not self._suspects and not any(call.suspected for call in self._calls.values())
+        return is_free and len(self._calls) < self._capacity
+
+    def submit(self, call: Call) -> None:
+        """Send a call; only where there is room."""
+        self._process = self._process or _Process(*self._launch)
+        call.began = time.monotonic()
+        if not self._calls:
+            self._process.last_sign = call.began
+        self._calls[call.number] = call
+        self._process.calls.put(call)
+
+    def finished(self, *, wait: bool) -> Outcome | None:
+        """The next outcome; None where there is none yet and nobody waits, or nothing to wait for.
+
+        Raises:
+            ModelError: it dies again and again.
+        """
+        while self._calls and self._process and (word := self._next_word(self._process, wait=wait)) is not None:
+            if isinstance(word, Message) and word.id in self._calls:
+                self._deaths = 0
+                outcome: Outcome | None = self._done(word.id, word)
+            elif isinstance(word, Message) and word.id is None:
+                self._process.is_ready = self._process.is_ready or word.ready is not None
+                outcome = None
+            else:
+                outcome = self._died(self._process, word if isinstance(word, str) else "it answered what it had not")
+            if not self._calls and self._suspects:
+                self.submit(self._suspects.popleft())
+            if outcome is not None:
+                return outcome
+        return None
+
+    def _done(self, number: int, message: Message) -> Outcome:
+        call = self._calls.pop(number)
+        return Outcome(call, message, time.monotonic() - call.began)
+
+    def _next_word(self, process: _Process, *, wait: bool) -> _Word | None:
+        patience = process.last_sign + self._timeout - time.monotonic()
+        try:
+            word = process.words.get(block=wait, timeout=max(0.0, patience))
+        except queue.Empty:
+            return f"it gave no sign of life for {self._timeout:g} s" if wait else None
+        process.last_sign = time.monotonic()
+        return word
+
+    def _died(self, process: _Process, fault: str) -> Outcome | None:
+        """Put its calls back, but not one that it had alone for the second time: that one has its outcome."""
+        cause, self._process = process.end(fault), None
+        self._deaths += 1
+        dead = f"model {self._name}: vLLM died, {cause}"
+        if self._deaths > MAX_DEATHS:
+            remedy = "see to it, then start the run again; it goes on where it stopped"
+            raise ModelError(f"{dead}; that is {self._deaths} times in a row. Remedy: {remedy}")
+        log.warning("%s. It is started again, and asked again what it had: %d prompts", dead, len(self._calls))
+        calls = list(self._calls.values())
+        if process.is_ready and len(calls) == 1 and calls[0].suspected:
+            return self._done(calls[0].number, Message(error=f"vLLM died of it, {cause}"))
+        self._calls.clear()
+        for call in calls:
+            call.suspected = True
+        self._suspects.extendleft(reversed(calls))
+        return None

@@ -1,0 +1,275 @@
+"""Checkpoints behind vLLM: continuous batching in processes of their own, prompts and answers as `TransformersModel`'s.
+
+The chat template is applied here, and tokens become text here, by the code that does so for transformers. What lies
+between is vLLM's, whose environment may hold another transformers: greedy decoding gives the same tokens, up to
+rounding.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from barista_bench.core.prompt import ImagePart
+from barista_bench.errors import ConfigError, ModelError
+from barista_bench.files.checkpoints import fetch_checkpoint, naming_cause, require_libraries
+from barista_bench.files.text_out import first_line, one_line
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.local.answers import AnswerReader, Generated
+from barista_bench.models.local.loading import box_format_of, template_hash
+from barista_bench.models.reasoning import THINK_TAGS
+from barista_bench.models.settings import VllmSettings, checked
+from barista_bench.models.vllm.engine import WORKER, Call, Outcome, Sample, VllmEngine
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig as DecodingConfig
+    from transformers import PreTrainedConfig, ProcessorMixin
+
+_READY = 2  # requests that wait while the engines are full
+_MAX_ERROR = 500  # characters of what vLLM says of a prompt
+_LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_")
+
+
+class VllmModel:
+    """A checkpoint that vLLM runs, behind the `StreamingModel` contract. Make one with `VllmModel.load`.
+
+    Settings of the checkpoint count as they do for `TransformersModel`, and log-probabilities mean the same. Samples
+    are drawn by vLLM: each depends on its own seed alone, but is another one than transformers' of that seed.
+
+    Attributes:
+        batch_size: requests at the engines at the most.
+        window: requests at hand at the most, at the engines or waiting.
+        versions: of vLLM, by its name.
+    """
+
+    def __init__(self, name: str, folder: Path, revision: str, settings: VllmSettings) -> None:
+        from barista_bench.models.local.inputs import PromptEncoder
+
+        with naming_cause(f"model {name}: cannot be read for vLLM"):
+            processor, config, generation = _read(folder, settings)
+        self._tags = settings.tags or THINK_TAGS
+        self._encoder = PromptEncoder(processor, name=name, opening_tag=self._tags[0])
+        self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
+        self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
+        self._penalty = generation.repetition_penalty
+        self.batch_size = settings.engine_requests
+        # Isolated (-I), so that neither our PYTHONPATH nor the modules beside worker.py reach the other environment.
+        command = [settings.engine_python or sys.executable, "-I", WORKER]
+        self._engine = VllmEngine(
+            name,
+            command,
+            _environment(settings),
+            _arguments(folder, config, settings),
+            capacity=settings.engine_requests,
+            timeout=settings.engine_timeout,
+        )
+        self.window = self.batch_size + _READY
+        self.box_format = settings.box_format or box_format_of(config.model_type)
+        ready = self._engine.start()
+        self.versions = {"vllm": ready["vllm"]}
+        boxes, arguments = settings.box_format, settings.answer_args
+        chosen = {
+            "box_format": f"{boxes.order}/{boxes.scale}" if boxes else None,
+            "think_tags": " ".join(settings.think_tags) if settings.think_tags else None,
+            "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
+        }
+        self.identity = ModelIdentity(
+            name,
+            revision,
+            {
+                "engine": "vllm",
+                "dtype": ready["dtype"].removeprefix("torch."),
+                "repetition_penalty": self._penalty,
+                "chat_template": template_hash(processor),
+                **{setting: value for setting, value in chosen.items() if value is not None},
+            },
+        )
+
+    @classmethod
+    def load(cls, name: str, **settings: Any) -> VllmModel:  # noqa: ANN401  (`VllmSettings` says which)
+        """Fetch a checkpoint and start its engines. Weights are read from safetensors files only.
+
+        Args:
+            name: path of a folder, or `org/name` on the Hub.
+            settings: fields of `VllmSettings`, which describes each of them.
+
+        Raises:
+            ModelError: the checkpoint cannot be read or prompted, or vLLM cannot start; says why.
+            ConfigError: a setting is unknown or out of range.
+        """
+        require_libraries()
+        table = checked(VllmSettings, settings)
+        folder, revision = fetch_checkpoint(name, table.revision)
+        return cls(name, folder, revision, table)
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        """One list a request, in order, with one entry for each of its seeds; see `stream`."""
+        for request in requests:
+            request.check_images()
+        answers = {number: answered.completions for number, answered in self._numbered(requests, config)}
+        return [answers[number] for number in range(len(requests))]
+
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+        """Answers as they come. At temperature 0 a request is generated once and its completion repeated.
+
+        A prompt that vLLM refuses (too long, too many images) is a `Failure`. When an engine dies, it is started again
+        and what it had is asked again, one by one; a request of which it dies then as well is a `Failure`.
+
+        Raises:
+            ModelError: the model cannot keep to a setting, or an engine dies again and again.
+            ValueError: a prompt does not place its images exactly once; names the request.
+        """
+        for _, answered in self._numbered(requests, config):
+            yield answered
+
+    def _numbered(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
+        if config.thinking_budget is not None:
+            remedy = "leave thinking_budget out, or run it without --engine"
+            raise ModelError(f"model {self.identity.name}: vLLM is given no thinking budget here. Remedy: {remedy}")
+        source, more = enumerate(requests), True
+        waiting: dict[int, Request] = {}
+        try:
+            while waiting or more:
+                outcome = self._engine.finished(wait=not more or not self._engine.has_room)
+                if outcome is not None:
+                    yield outcome.call.number, self._answered(waiting.pop(outcome.call.number), outcome, config)
+                    continue
+                number, request = next(source, (-1, None))
+                if request is None:
+                    more = False
+                    continue
+                call = self._call(number, request, config)
+                if isinstance(call, Failure) or not request.seeds:
+                    yield number, Answered(request, [call for _ in request.seeds if isinstance(call, Failure)], 0.0)
+                else:
+                    waiting[number] = request
+                    self._engine.submit(call)
+        finally:
+            if waiting:  # nobody wants their answers any more
+                self._engine.close()
+
+    def _call(self, number: int, request: Request, config: GenerationConfig) -> Call | Failure:
+        from barista_bench.models.local.inputs import MODEL_ERRORS
+
+        request.check_images()
+        images = [request.images[part.index] for part in request.prompt.parts if isinstance(part, ImagePart)]
+        try:
+            written = self._encoder.written(request)
+            images = [image.convert("RGB") for image in images]
+        except MODEL_ERRORS as error:
+            what = f"its prompt cannot be prepared: {type(error).__name__}: {first_line(error)}"
+            return Failure(f"request {request.request_id}: {what}")
+        seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
+        # A stop text ends an answer, which begins behind thoughts and spaces: those that vLLM cannot tell are cut here.
+        stop = [] if self._thinks or any(text.startswith(" ") for text in config.stop) else config.stop
+        penalty = self._penalty if config.repetition_penalty == 1.0 else config.repetition_penalty
+        sampling = {
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "top_k": config.top_k or 0,
+            "repetition_penalty": penalty or 1.0,
+            "max_tokens": config.max_new_tokens,
+            "stop": stop,
+            "include_stop_str_in_output": True,
+            "ignore_eos": True,  # vLLM adds the tokenizer's end to those of the checkpoint
+            "stop_token_ids": sorted(self._reader.end_ids),
+            "detokenize": bool(stop),
+            "skip_special_tokens": False,
+            "logprobs": config.top_logprobs or None,
+        }
+        head = {
+            "prompt": written.text,
+            "adds_special_tokens": written.adds_special_tokens,
+            "seeds": [seed % 2**63 for seed in seeds],
+            "sampling": sampling,
+        }
+        return Call(number, head, images, written.opens_thinking)
+
+    def _answered(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
+        call, message, wanted = outcome.call, outcome.message, len(request.seeds)
+        if message.error is not None:
+            failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
+            return Answered(request, [failure] * wanted, 0.0)
+        entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
+        # Greedy decoding has a single answer for all seeds.
+        return Answered(request, entries if config.temperature > 0 else entries * wanted, outcome.seconds)
+
+    def _completion(
+        self, sample: Sample, call: Call, prompt_tokens: int, config: GenerationConfig
+    ) -> Completion | Failure:
+        from barista_bench.models.local.decoding import TokenScores
+
+        if sample.ended not in ("stop", "length"):
+            return Failure(f"vLLM ended the answer with {sample.ended!r}")
+        scores = None if sample.logprobs is None else TokenScores(*map(list, zip(*sample.logprobs, strict=True)))
+        row = Generated(
+            tokens=sample.tokens,
+            opened=call.opens_thinking,
+            stopped=len(sample.tokens) if sample.met_stop_text else None,
+            prompt_tokens=prompt_tokens,
+            rows=None,
+            scores=scores,
+        )
+        return self._reader.read(row, config.stop)
+
+
+def _read(folder: Path, settings: VllmSettings) -> tuple[ProcessorMixin, PreTrainedConfig, DecodingConfig]:
+    """What a checkpoint says of itself; no weights."""
+    import transformers
+
+    from barista_bench.models.local.processors import load_processor
+
+    trust = {"trust_remote_code": settings.trust_remote_code}
+    processor = load_processor(str(folder), wants_video=False, revision="main", **trust)
+    config = transformers.AutoConfig.from_pretrained(folder, **trust)
+    if (folder / "generation_config.json").is_file():
+        return processor, config, transformers.GenerationConfig.from_pretrained(folder)
+    return processor, config, transformers.GenerationConfig.from_model_config(config)
+
+
+def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:
+    """What vLLM's `LLM` is given. The checkpoint's own number type is kept, which vLLM would narrow from float32."""
+    known = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None) or "auto"
+    return {
+        "model": str(folder.resolve()),
+        "dtype": str(known).removeprefix("torch.") if settings.dtype == "auto" else settings.dtype,
+        "trust_remote_code": settings.trust_remote_code,
+        "tensor_parallel_size": settings.tensor_parallel,
+        "load_format": "safetensors",
+        "max_logprobs": -1,
+        **settings.engine_args,
+    }
+
+
+def _environment(settings: VllmSettings) -> dict[str, str]:
+    """Ours, without what says that we are one of several processes, and with the GPUs that the engine may see.
+
+    Processes of one launch have the devices `cuda:0`, `cuda:1`, ...: the engine of each takes the next
+    `tensor_parallel` GPUs.
+
+    Raises:
+        ConfigError: the device is none such, or too few GPUs are visible.
+    """
+    quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"}
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHED)}
+    kind, _, place = settings.device.partition(":")
+    if kind not in ("auto", "cuda", "cpu") or not (place or "0").isdecimal():
+        remedy = "give auto, cpu, cuda or cuda:1; tensor_parallel spreads the weights"
+        raise ConfigError(f"device {settings.device!r}: vLLM takes none such. Remedy: {remedy}")
+    if kind == "cpu":
+        ours["CUDA_VISIBLE_DEVICES"] = ""
+    elif place:
+        first = int(place) * settings.tensor_parallel
+        last = first + settings.tensor_parallel - 1
+        visible = ours.get("CUDA_VISIBLE_DEVICES")
+        names = [str(gpu) for gpu in range(last + 1)] if visible is None else visible.split(",")
+        if len(names) <= last:
+            wanted = f"device {settings.device} takes GPUs {first} to {last}, counted from 0"
+            remedy = "start fewer processes, or lower tensor_parallel"
+            raise ConfigError(f"{wanted}, but CUDA_VISIBLE_DEVICES names {len(names)}. Remedy: {remedy}")
+        ours["CUDA_VISIBLE_DEVICES"] = ",".join(names[first : last + 1])
+    return {**quiet, **ours}

@@ -1,0 +1,143 @@
+"""One engine: vLLM's `LLM` in this process, prompts in at stdin, answers out at stdout.
+
+Run by its path with the interpreter of an environment that has vllm, which is why it imports nothing of this package.
+
+Each way a message is one line of JSON. The first one in is `{"arguments": {...}}`, for `LLM`; `{"ready": {...}}` comes
+back. Then prompts: a line (`id`, `prompt`, `sizes`, `adds_special_tokens`, `seeds`, `sampling`), and after it the bytes
+of its images, RGB, row by row, for each (width, height) of `sizes`. An answer is `{"id", "prompt_tokens", "samples"}`
+or `{"id", "error"}`; in between `{}` says that work goes on. At the end of stdin the process ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from typing import Any, BinaryIO
+
+_SIGN_OF_LIFE = 5.0  # seconds between two
+_LEAST = -9999.0  # stands for a log-probability of -infinity, which JSON cannot write
+_PROBE = {"id": -1, "prompt": "probe", "images": [], "adds_special_tokens": True, "seeds": [0], "sampling": {}}
+
+
+def main() -> None:
+    """Answer until stdin ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what libraries print must not stand between answers
+    os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts faster, in a third of the memory
+    sys.excepthook = _end
+    waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    stdin = sys.stdin.buffer
+    arguments = json.loads(stdin.readline())["arguments"]
+    threading.Thread(target=_read, args=(stdin, waiting), daemon=True).start()
+    _Engine(arguments, answers).work(waiting)
+
+
+def _end(*error: Any) -> None:  # noqa: ANN401  (type, value and traceback)
+    """Say what went wrong and end at once: an orderly end would wait for the thread that reads stdin."""
+    os.write(2, "".join(traceback.format_exception(*error)).encode())  # torch would have caught what goes to sys.stderr
+    os._exit(1)
+
+
+def _read(stdin: BinaryIO, waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
+    """Put prompts into the queue, in a thread, so that whoever sends them never waits for a step of the engine."""
+    from PIL import Image
+
+    while line := stdin.readline():
+        prompt = json.loads(line)
+        sizes = [(width, height) for width, height in prompt["sizes"]]
+        prompt["images"] = [Image.frombytes("RGB", size, stdin.read(3 * size[0] * size[1])) for size in sizes]
+        waiting.put(prompt)
+    os._exit(0)  # nobody reads answers any more; a step may take long
+
+
+class _Engine:
+    def __init__(self, arguments: dict[str, Any], answers: Any) -> None:  # noqa: ANN401  (a text stream)
+        import vllm
+        from vllm.platforms import current_platform
+
+        if current_platform.is_cpu():  # where a prompt with a seed that is read in two steps ends vLLM 0.32
+            arguments.setdefault("enable_chunked_prefill", False)
+        self._vllm, self._answers, self._last_sign = vllm, answers, time.monotonic()
+        self._llm = vllm.LLM(**arguments)
+        self._samples: dict[str, tuple[dict[str, Any], int]] = {}  # the engine's id of a sample to its prompt and place
+        # Some failures show with the first step only. There the process ends, before anything was asked.
+        self._add(_PROBE | {"sampling": {"max_tokens": 1}})
+        while self._llm.llm_engine.has_unfinished_requests():
+            self._llm.llm_engine.step()
+        self._samples.clear()
+        self._say(ready={"vllm": vllm.__version__, "dtype": str(self._llm.llm_engine.model_config.dtype)})
+
+    def work(self, waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
+        """Take prompts as they come, step by step with those at hand, and say each answer when it is complete."""
+        while True:
+            while not self._samples or not waiting.empty():
+                self._take(waiting.get())
+                self._show_life()
+            for output in self._llm.llm_engine.step():
+                if output.finished:
+                    self._finish(output)
+            self._show_life()
+
+    def _take(self, prompt: dict[str, Any]) -> None:
+        from vllm.exceptions import VLLMError
+
+        try:
+            self._add(prompt)
+        except (VLLMError, ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError) as error:
+            # What vLLM and the checkpoint's processor raise at a prompt that they cannot take: it costs that prompt.
+            self._say(id=prompt["id"], error=f"{type(error).__name__}: {error}")
+
+    def _add(self, prompt: dict[str, Any]) -> None:
+        prompt["samples"] = [None] * len(prompt["seeds"])
+        text: dict[str, Any] = {"prompt": prompt["prompt"]}
+        if prompt["images"]:
+            text["multi_modal_data"] = {"image": prompt["images"]}
+        ids = self._llm.enqueue(
+            [text] * len(prompt["seeds"]),
+            [self._vllm.SamplingParams(**prompt["sampling"], seed=seed) for seed in prompt["seeds"]],
+            use_tqdm=False,
+            tokenization_kwargs={"add_special_tokens": prompt["adds_special_tokens"]},
+        )
+        self._samples.update({_plain(name): (prompt, place) for place, name in enumerate(ids)})
+
+    def _finish(self, output: Any) -> None:  # noqa: ANN401  (a `RequestOutput`)
+        prompt, place = self._samples.pop(_plain(output.request_id))
+        answer = output.outputs[0]
+        prompt["samples"][place] = {
+            "tokens": list(answer.token_ids),
+            "ended": answer.finish_reason,
+            "met_stop_text": isinstance(answer.stop_reason, str),
+            "logprobs": answer.logprobs and list(map(_scores, answer.token_ids, answer.logprobs)),
+        }
+        if None not in prompt["samples"]:
+            tokens = len(output.prompt_token_ids)
+            self._say(id=prompt["id"], prompt_tokens=tokens, samples=prompt["samples"])
+
+    def _show_life(self) -> None:
+        if time.monotonic() - self._last_sign > _SIGN_OF_LIFE:
+            self._say()
+
+    def _say(self, **message: object) -> None:
+        self._answers.write(json.dumps(message) + "\n")
+        self._answers.flush()
+        self._last_sign = time.monotonic()
+
+
+def _plain(name: str) -> str:
+    """The id that vLLM counted out: it is handed back with and without a random ending."""
+    return name.partition("-")[0]
+
+
+def _scores(token: int, logprobs: dict[int, Any]) -> list[Any]:
+    """Log-probability of the token, ids and log-probabilities of the likeliest ones."""
+    values = {key: max(entry.logprob, _LEAST) for key, entry in logprobs.items()}
+    return [values[token], list(values), list(values.values())]
+
+
+if __name__ == "__main__":
+    main()

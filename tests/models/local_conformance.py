@@ -100,7 +100,8 @@ def _plain(model: TransformersModel, request: Request) -> str:
     encoder, network = model._engine.encoder, model._engine.model
     inputs = encoder.encode(request).tensors
     made = network.generate(**inputs, max_new_tokens=GREEDY.max_new_tokens, do_sample=False)
-    return encoder.tokenizer.decode(made[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    text: str = encoder.tokenizer.decode(made[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    return text.lstrip(" ")  # spaces before an answer are no part of it
 
 
 def written(rows: Sequence[Row]) -> str:

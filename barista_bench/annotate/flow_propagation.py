@@ -34,6 +34,8 @@ _REACH_S = 2.0
 _LONGEST = 600  # frames without a keyframe: a stretch is held at once, 0.5 to 1.5 MB a frame
 _TRIALS = 4  # keyframes left out, at the most, to find the objects for which colour helps
 
+_RULES = "2"
+"""What was carried by earlier rules is carried again."""
 KnownObjects: TypeAlias = dict[str, KnownMask]
 
 
@@ -50,7 +52,7 @@ class FlowPropagator:
     def __init__(self, *, colour: bool = False) -> None:
         self._colour = colour
         settings = {"method": "DIS medium", "opencv": cv2.__version__, "working_side": WORKING_SIDE, "colour": colour}
-        self.identity = ModelIdentity("flow", None, settings)
+        self.identity = ModelIdentity("flow", _RULES, settings)
 
     def reach(self, fps: float) -> int:
         return max(1, round(_REACH_S * fps))

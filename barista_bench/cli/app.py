@@ -50,8 +50,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench import __version__
     from barista_bench.benchmarks import parse_pairs
     from barista_bench.errors import BaristaError
-    from barista_bench.files.text_out import LogFormatter, echo
-    from barista_bench.files.writing import system_problem
+    from barista_bench.files.text_out import LogFormatter, echo, system_problem
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings
 
 if TYPE_CHECKING:

@@ -10,26 +10,36 @@ never repeated. A secret belongs in an environment variable, which a setting nam
 
 from __future__ import annotations
 
+import errno
+import ipaddress
 import logging
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from markupsafe import Markup
+
+from barista_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-import ipaddress
-from collections.abc import Mapping
-from urllib.parse import urlsplit
-
-from barista_bench.errors import ConfigError
-
 _MARKUP = re.compile(r"([\\`*\[\]|~])")
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # Tab and line ends, which start some too, become spaces
 _NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+(e[+-]?\d+)?( %)?")
+
+
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""A disk that is full, a quota that is used up, a file larger than may be."""
+_SYSTEM_REMEDIES = {
+    **dict.fromkeys(NO_SPACE, "free some space there, or choose a place on another disk"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "change its rights, or choose another place"),
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "name one that is there",
+    errno.ENOTDIR: "name one that does not lead through a file",
+}
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -59,6 +69,15 @@ def first_line(error: BaseException) -> str:
     ('No config.json here', 'MemoryError')
     """
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def system_problem(error: OSError) -> str:
+    """The file, what is wrong with it, and the remedy; an error that the system did not raise as it stands."""
+    if error.errno is None:
+        return str(error)
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    remedy = _SYSTEM_REMEDIES.get(error.errno, "see to it, or name another one")
+    return f"{where}{error.strerror}. Remedy: {remedy}"
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:

@@ -25,20 +25,12 @@ from filelock import FileLock
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_bounded_json
+from barista_bench.files.text_out import NO_SPACE
 
 log = logging.getLogger(__name__)
 
 MAX_MANIFEST = 2**24
 """Bytes of one: some KB a config of a dataset, about 100 bytes a file."""
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""A disk that is full, a quota that is used up, a file larger than may be."""
-_SYSTEM_REMEDIES = {
-    **dict.fromkeys(NO_SPACE, "free some space there, or choose a place on another disk"),
-    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "change its rights, or choose another place"),
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ENOENT: "name one that is there",
-    errno.ENOTDIR: "name one that does not lead through a file",
-}
 _LONGEST_WAIT = 10
 """Seconds for whoever changes a file at the moment, which takes a fraction of one."""
 _WORK = ".barista_bench-"
@@ -106,15 +98,6 @@ def naming(path: Path) -> Iterator[None]:
         if error.filename is None and error.errno in NO_SPACE:
             error.filename = str(path)
         raise
-
-
-def system_problem(error: OSError) -> str:
-    """The file, what is wrong with it, and the remedy; an error that the system did not raise as it stands."""
-    if error.errno is None:
-        return str(error)
-    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    remedy = _SYSTEM_REMEDIES.get(error.errno, "see to it, or name another one")
-    return f"{where}{error.strerror}. Remedy: {remedy}"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from barista_bench.errors import BaristaError
-from barista_bench.files.writing import system_problem
+from barista_bench.files.text_out import system_problem
 from barista_bench.studio.workspace import Json
 
 log = logging.getLogger(__name__)

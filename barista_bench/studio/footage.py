@@ -25,7 +25,8 @@ from PIL import Image
 
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import VideoError
-from barista_bench.files.writing import NO_SPACE, replacing
+from barista_bench.files.text_out import NO_SPACE
+from barista_bench.files.writing import replacing
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.background import BackgroundWork

@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from barista_bench.errors import BaristaError, ConfigError
-from barista_bench.files.writing import system_problem
+from barista_bench.files.text_out import system_problem
 from barista_bench.reporting.html import own_template
 from barista_bench.studio.exploring import Exploring
 from barista_bench.studio.footage import Footage

@@ -19,7 +19,7 @@ def unchecked(model: TransformersModel) -> TransformersModel:
 
 
 def test_a_model_that_is_right_in_batches_stays_in_batches(any_model):
-    assert {one.batch_size for [one] in unchecked(any_model).generate(mixed_requests(), GREEDY)} == {4}
+    assert {answer.batch_size for [answer] in unchecked(any_model).generate(mixed_requests(), GREEDY)} == {4}
     check = any_model._engine.batch_check
     assert check.agrees
     assert check.distance < 1e-4
@@ -48,7 +48,7 @@ def test_a_model_that_mixes_up_images_is_asked_one_by_one(model, monkeypatch, ca
     with caplog.at_level(logging.WARNING, logger="barista_bench.models.local.engine"):
         answers = unchecked(model).generate(requests, config)
     assert alike(answers) == alike(alone)
-    assert {one.batch_size for each in answers for one in each} == {1}
+    assert {answer.batch_size for each in answers for answer in each} == {1}
     assert model.batch_size == 1
     [message] = [record.getMessage() for record in caplog.records]
     assert message.startswith("asking one at a time, since batches cannot be trusted: logits of two examples together")
@@ -70,7 +70,7 @@ def test_a_model_that_fails_in_batches_alone_is_asked_one_by_one(model, monkeypa
 
     monkeypatch.setattr(PromptEncoder, "batch", fail)
     answers = unchecked(model).generate(mixed_requests(), GREEDY)
-    assert [one.batch_size for [one] in answers] == [1, 1, 1, 1]
+    assert [answer.batch_size for [answer] in answers] == [1, 1, 1, 1]
     assert model.batch_check == "two examples that succeed alone fail together: KeyError: 'num_crops'"
 
 
@@ -98,7 +98,7 @@ def test_requests_without_images_are_never_in_a_batch_with_images(zoo):
     model = TransformersModel.load(zoo("mllama"))
     requests = [*mixed_requests(), request_of(4, 0, "a jug"), request_of(5, 0, "milk or tea")]
     together = model.generate(requests, GREEDY)
-    assert [one.batch_size for [one] in together] == [4, 4, 4, 4, 2, 2]
+    assert [answer.batch_size for [answer] in together] == [4, 4, 4, 4, 2, 2]
     assert alike(together) == [alike(model.generate([request], GREEDY))[0] for request in requests]
 
 
@@ -137,8 +137,10 @@ def test_masked_logits_do_not_count(model):
 
 def test_only_tensors_known_to_be_safe_are_put_one_after_another():
     row = {"input_ids": torch.ones(1, 3, dtype=torch.long), "attention_mask": torch.ones(1, 3, dtype=torch.long)}
-    one = row | {"pixel_values": torch.zeros(2, 3, 8, 8)}
-    assert _collated([one, one], 0)["pixel_values"].shape == (4, 3, 8, 8)
-    pooling = one | {"image_token_pooling": torch.arange(4)[:, None]}  # Molmo 2: counts the patches of a whole batch
+    tensors = row | {"pixel_values": torch.zeros(2, 3, 8, 8)}
+    assert _collated([tensors, tensors], 0)["pixel_values"].shape == (4, 3, 8, 8)
+    pooling = tensors | {
+        "image_token_pooling": torch.arange(4)[:, None]
+    }  # Molmo 2: counts the patches of a whole batch
     assert _collated([pooling, pooling], 0) is None
     assert _collated([pooling], 0) is pooling

@@ -134,8 +134,8 @@ def test_llama_3_2_vision_answers_several_samples_of_a_prompt(zoo):
     assert all(isinstance(answer, Completion) for answers in together for answer in answers)
     for request, answers in zip(requests, texts(together), strict=True):
         for seed, text in zip(request.seeds, answers, strict=True):
-            one = Request(request.request_id, request.prompt, request.images, (seed,))
-            assert texts(model.generate([one], SAMPLED)) == [[text]]
+            alone = Request(request.request_id, request.prompt, request.images, (seed,))
+            assert texts(model.generate([alone], SAMPLED)) == [[text]]
 
 
 @pytest.mark.full

@@ -95,7 +95,7 @@ def first_steps(
 def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float:
     """Over all rows and steps, up to the first token that differs: what follows it has another text before it."""
     return max(
-        (_distance(one, other) for row, rows in zip(alone, together, strict=True) for one, other in _shared(row, rows)),
+        (_distance(*pair) for row, rows in zip(alone, together, strict=True) for pair in _shared(row, rows)),
         default=0.0,
     )
 
@@ -103,13 +103,13 @@ def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float
 def _shared(alone: Steps, together: Steps) -> list[tuple[torch.Tensor, torch.Tensor]]:
     pairs = list(zip(alone, together, strict=False))
     same = len(list(takewhile(lambda pair: pair[0][0] == pair[1][0], pairs)))
-    return [(one, other) for (_, one), (_, other) in pairs[: same + 1]]
+    return [(logits, others) for (_, logits), (_, others) in pairs[: same + 1]]
 
 
-def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    if bool(one.isnan().any() or other.isnan().any()):
+def _distance(alone: torch.Tensor, together: torch.Tensor) -> float:
+    if bool(alone.isnan().any() or together.isnan().any()):
         return math.inf
-    kept = one.isfinite() & other.isfinite()
-    one, other = one[kept] - one[kept].mean(), other[kept] - other[kept].mean()
-    length = float(one.norm())
-    return float((one - other).norm()) / length if length else 0.0
+    kept = alone.isfinite() & together.isfinite()
+    first, second = (logits[kept] - logits[kept].mean() for logits in (alone, together))
+    length = float(first.norm())
+    return float((first - second).norm()) / length if length else 0.0

@@ -256,14 +256,14 @@ def _environment(settings: VllmSettings) -> dict[str, str]:
     """
     quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"}
     ours = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHED)}
-    kind, _, place = settings.device.partition(":")
-    if kind not in ("auto", "cuda", "cpu") or not (place or "0").isdecimal():
+    kind, _, number = settings.device.partition(":")
+    if kind not in ("auto", "cuda", "cpu") or not (number or "0").isdecimal():
         remedy = "give auto, cpu, cuda or cuda:1; tensor_parallel spreads the weights"
         raise ConfigError(f"device {settings.device!r}: vLLM takes none such. Remedy: {remedy}")
     if kind == "cpu":
         ours["CUDA_VISIBLE_DEVICES"] = ""
-    elif place:
-        first = int(place) * settings.tensor_parallel
+    elif number:
+        first = int(number) * settings.tensor_parallel
         last = first + settings.tensor_parallel - 1
         visible = ours.get("CUDA_VISIBLE_DEVICES")
         names = [str(gpu) for gpu in range(last + 1)] if visible is None else visible.split(",")

@@ -103,12 +103,12 @@ class _Engine:
             use_tqdm=False,
             tokenization_kwargs={"add_special_tokens": prompt["adds_special_tokens"]},
         )
-        self._samples.update({_plain(name): (prompt, place) for place, name in enumerate(ids)})
+        self._samples.update({_plain(name): (prompt, sample) for sample, name in enumerate(ids)})
 
     def _finish(self, output: Any) -> None:  # noqa: ANN401  (a `RequestOutput`)
-        prompt, place = self._samples.pop(_plain(output.request_id))
+        prompt, sample = self._samples.pop(_plain(output.request_id))
         answer = output.outputs[0]
-        prompt["samples"][place] = {
+        prompt["samples"][sample] = {
             "tokens": list(answer.token_ids),
             "ended": answer.finish_reason,
             "met_stop_text": isinstance(answer.stop_reason, str),

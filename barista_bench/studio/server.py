@@ -37,7 +37,7 @@ from barista_bench.studio.footage import Footage
 from barista_bench.studio.inspecting import Inspecting
 from barista_bench.studio.people import Answering
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.workspace import Json, View, Workspace, whole_number
+from barista_bench.studio.workspace import Json, Query, View, Workspace, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ class StudioApp:
 
 def _reading(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], Response]:
     """An endpoint of what only looks; Starlette runs it in a thread."""
-    return lambda request: _answered(take(request.query_params))
+    return lambda request: _answered(take(Query(request.query_params)))
 
 
 def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callable[[Request], Awaitable[Response]]:
@@ -191,10 +191,6 @@ def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callabl
 def _refused(request: Request, error: Exception) -> Response:
     """What this package raises on purpose reaches the page as its text."""
     return _answered({"error": str(error)}, 404 if request.method == "GET" else 400)
-
-
-def _incomplete(request: Request, error: Exception) -> Response:
-    return _answered({"error": f"{error} is missing from the address"}, 400)
 
 
 def _too_deep(request: Request, error: Exception) -> Response:
@@ -240,7 +236,7 @@ class Server:
     def __init__(self, workspace: Workspace, bound: socket.socket) -> None:
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
         guard = Middleware(Guard, token=token, port=port)
-        handlers = {BaristaError: _refused, KeyError: _incomplete, RecursionError: _too_deep, OSError: _failed}
+        handlers = {BaristaError: _refused, RecursionError: _too_deep, OSError: _failed}
         app = Starlette(routes=StudioApp(workspace).routes(), middleware=[guard], exception_handlers=handlers)
         config = uvicorn.Config(
             app,

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,11 +31,18 @@ GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
 
+class Query(dict[str, str]):
+    """The query of an address. Raises DataError for a part that is asked for and missing."""
+
+    def __missing__(self, name: str) -> str:
+        raise DataError(f"{name} is missing from the address. Remedy: load the page again")
+
+
 class View:
     """A part of the studio: what the page may ask for, and what it may hand in, by path."""
 
     reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
-    """Take the address's query. KeyError: a part of it is missing."""
+    """Take the address's query, a `Query`."""
     writes: Mapping[str, Callable[[bytes], Json]] = {}
     """Take the body."""
 
@@ -75,11 +82,11 @@ class Workspace:
         raise DataError(f"{video_id!r}: no such video is open. Remedy: choose one of the list")
 
     def examples(self) -> dict[str, list[Example]]:
-        """All examples of the open datasets by task. Raises DataError."""
+        """All examples of the open datasets by folder and task. Raises DataError."""
         by_task: dict[str, list[Example]] = {}
         with self._graphs:
             for folder in self.datasets:
-                by_task |= _examples_of(folder)
+                by_task |= {f"{folder}/{name}": examples for name, examples in _examples_of(folder).items()}
         return by_task
 
 
@@ -150,7 +157,7 @@ def _follow_run(workspace: Workspace, folder: Path) -> None:
         workspace.datasets = (*workspace.datasets, dataset)
 
 
-@lru_cache(4)
+@cache
 def _examples_of(folder: Path) -> dict[str, list[Example]]:
     from barista_bench.data.frozen import read_frozen
 
@@ -159,7 +166,7 @@ def _examples_of(folder: Path) -> dict[str, list[Example]]:
 
 
 def whole_number(query: Mapping[str, str], name: str) -> int:
-    """A number of an address. Raises DataError for what is none, KeyError."""
+    """A number of an address. Raises DataError for what is none."""
     text = query[name]
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{name} is {text[:40]!r}. Remedy: give a whole number from 0")

@@ -57,3 +57,13 @@ def test_a_sample_of_the_report_leads_to_its_frame_and_question(
         page.go_back()
         expect(page.get_by_role("link", name="see this moment of the video")).to_be_visible()
         assert not watched.console
+
+
+def test_datasets_with_tasks_of_one_name_are_all_open(
+    run: Path, small_release: Path, tmp_path: Path, out: Path
+) -> None:
+    other = tmp_path / "other"
+    build(small_release, other, configs=["relations"], sampling={"frame_step": 7}, cache=False)
+    with studio_at(open_workspace([run.parent / "data", other, small_release], person="anna", out=out)) as address:
+        asked = [Visitor(address).json(f"/api/moment?video=v1&frame={frame}")["asked"] for frame in (10, 7)]
+    assert [len(questions) for questions in asked] == [1, 1]

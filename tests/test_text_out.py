@@ -147,11 +147,13 @@ def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
 
 @pytest.mark.full
 def test_no_stream_of_the_terminal_is_written_to_directly() -> None:
+    names = ("stdout", "stderr", "__stdout__", "__stderr__")
     streams = {
-        (name, node.attr)
+        (name, ast.unparse(node))
         for name, tree in modules()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr", "__stdout__", "__stderr__")
+        if (isinstance(node, ast.Attribute) and ast.unparse(node) in [f"sys.{stream}" for stream in names])
+        or (isinstance(node, ast.ImportFrom) and node.module == "sys" and any(a.name in names for a in node.names))
     }
     assert not streams
 

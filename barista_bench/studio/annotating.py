@@ -35,14 +35,25 @@ log = logging.getLogger(__name__)
 
 _READ = (records.AcceptedFile, records.LinksFile, records.SignedEdit, records.AcceptedLayersFile, records.SignalFile)
 _READ_OFFERS = (records.ProposalsFile, records.LayersFile, records.DescribedFile)
+_DECIDED = (records.AcceptedFile, records.SignedEdit, records.AcceptedLayersFile, records.PromptsFile)
 
 
 class Draft(records.ProjectRecord, frozen=True, kw_only=True):
-    """What a person has not accepted yet, and the doubtful frames that they have looked at."""
+    """What a person has not accepted yet, and the doubtful frames that they have looked at.
+
+    Each `revision` follows the one before: a tab that does not know the last one must not replace it. 0 replaces any.
+    """
 
     by: str = ""
+    revision: int = 0
     decisions: Decisions
     looked_at: tuple[records.Frame, ...] = ()
+
+
+class SeenDecisions(Decisions, frozen=True, kw_only=True):
+    """Decisions, and the `version` of the video that they were made on; null: they hold whatever was decided since."""
+
+    seen: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,13 +105,13 @@ class Annotating(View):
         decided, missing = self._read(video), missing_masks(video)
         draft, draft_problem = self._draft(video)
         stages = BEFORE_MASKS if missing else (*BEFORE_MASKS, *AFTER_MASKS)
-        is_signed = video.has(records.SignalFile) and video.read(records.SignalFile).verified
         return {
+            "version": _version(video),
             "width": video.source.width,
             "height": video.source.height,
             "missing": missing,
             "can_run": any(stage.state(video) in ("ready", "stale") for stage in stages),
-            "contacts": _contacts(video) if is_signed else None,
+            "contacts": _contacts(video) if _is_signed(video) else None,
             "offered_contacts": decided.offered_contacts,
             "asked": sorted(video.asked()),
             "accepted": [{"frame": k.frame, "complete": k.complete} for k in decided.keyframes.values()],
@@ -154,10 +165,15 @@ class Annotating(View):
 
     def _accept(self, body: bytes) -> Json:
         """Decisions of the person who started the studio, whoever the body names; starts what follows from them."""
-        decisions = decode_record(body, Decisions, "decisions")
+        decisions = decode_record(body, SeenDecisions, "decisions")
         video = self._video(decisions.video)
         video.check_video()
         with self._turn:
+            if decisions.seen not in (None, _version(video)):
+                remedy = "look at it as it is now, and decide again"
+                raise DataError(
+                    f"{video.video_id}: its decisions have changed since this page read them. Remedy: {remedy}"
+                )
             files = accept(video.project, msgspec.structs.replace(decisions, by=self._workspace.person))
         self._start(video)
         return {"files": files}
@@ -189,24 +205,41 @@ class Annotating(View):
         video = self._video(draft.decisions.video)
         video.folder.mkdir(exist_ok=True)
         with self._drafts:
+            stored, _ = self._stored_draft(video)
+            if draft.revision not in (0, stored.revision + 1 if stored else 1):
+                remedy = "close one of the two, and reload the other"
+                raise DataError(f"{video.video_id}: your draft of it was changed in another page. Remedy: {remedy}")
             write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))
         return {}
 
     def _draft(self, video: VideoFiles) -> tuple[Draft | None, str]:
+        with self._drafts:
+            return self._stored_draft(video)
+
+    def _stored_draft(self, video: VideoFiles) -> tuple[Draft | None, str]:
         """The person's draft; one that cannot be read is set aside, and why is said."""
         path = self._draft_file(video)
-        with self._drafts:
-            if not path.is_file():
-                return None, ""
-            try:
-                return read_record(path, Draft), ""
-            except DataError as error:
-                broken = path.replace(path.with_name(f"{path.name}.broken"))
-                log.warning("%s: set aside: %s", broken, error)
-                return None, f"your draft cannot be read, and lies in {broken} now ({error})"
+        if not path.is_file():
+            return None, ""
+        try:
+            return read_record(path, Draft), ""
+        except DataError as error:
+            broken = path.replace(path.with_name(f"{path.name}.broken"))
+            log.warning("%s: set aside: %s", broken, error)
+            return None, f"your draft cannot be read, and lies in {broken} now ({error})"
 
     def _draft_file(self, video: VideoFiles) -> Path:
         return video.folder / f"draft-{digest(self._workspace.person)[:16]}.json"
+
+
+def _version(video: VideoFiles) -> str:
+    """Another one after each decision: of the files that decisions replace or add to, and of signed contacts."""
+    kinds = (*_DECIDED, records.SignalFile) if _is_signed(video) else _DECIDED
+    return digest([file_stamp(video.file(kind)) for kind in kinds])
+
+
+def _is_signed(video: VideoFiles) -> bool:
+    return video.has(records.SignalFile) and video.read(records.SignalFile).verified
 
 
 def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp, ...]) -> Decided:

@@ -185,6 +185,27 @@ def test_a_draft_that_cannot_be_read_is_set_aside(project: Project, anna: Visito
     assert (answer["draft"]["looked_at"], answer["draft_problem"]) == ([3], "")
 
 
+def test_a_page_that_has_not_seen_the_last_decision_replaces_nothing(anna: Visitor) -> None:
+    seen = standing(anna)["version"]
+    anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[3, 9]], "seen": seen})
+    at_rest(anna)
+    status, content, _ = anna.answer("/api/project/accept", {"video": VIDEO, "contacts": [[20, 30]], "seen": seen})
+    assert (status, b"decisions have changed" in content) == (400, True)
+    now = standing(anna)
+    assert now["contacts"] == [[3, 9]]
+    anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[20, 30]], "seen": now["version"]})
+    assert standing(anna)["contacts"] == [[20, 30]]
+
+
+def test_the_draft_of_one_page_does_not_replace_that_of_another(anna: Visitor) -> None:
+    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3], "revision": 1})
+    status, content, _ = anna.answer("/api/project/draft", {"decisions": {"video": VIDEO}, "revision": 1})
+    assert (status, b"another page" in content) == (400, True)
+    assert standing(anna)["draft"]["looked_at"] == [3]
+    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3, 4], "revision": 2})
+    assert standing(anna)["draft"]["looked_at"] == [3, 4]
+
+
 def test_proposals_that_do_not_fit_the_video_do_not_reach_the_page(project: Project, anna: Visitor) -> None:
     frame = standing(anna)["asked"][0]
     keyframe = {"frame": frame, "masks": {"cup-1": rectangle(project, 8)}}

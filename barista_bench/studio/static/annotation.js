@@ -12,13 +12,16 @@ export class Annotation {
   }
 
   constructor(video) {
-    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), lookedAt: new Set(), history: [], running: "", changed: () => {}, told: () => {} });
+    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), lookedAt: new Set(), history: [], revision: 0, running: "", changed: () => {}, told: () => {} });
     this.frameOf = remembering((frame) => ask("/api/project/frame", { video, frame }));
     this.saving = Promise.resolve();
   }
 
-  async reload() {
+  /** What stands now. Where somebody else has decided meanwhile, nothing of here can be undone any more. */
+  async reload({ decidedHere = false } = {}) {
+    const { version } = this.project ?? {};
     this.project = await ask("/api/project", { video: this.video });
+    if (!decidedHere && version !== this.project.version) this.history = [];
     this.names = new Map(this.project.objects.map(({ id, name }) => [id, name]));
     this.categories = new Map(this.project.objects.map(({ id, category }) => [id, category]));
     this.whole = new Set([...this.project.asked, ...this.project.accepted.filter(({ complete }) => complete).map(({ frame }) => frame)]);
@@ -115,7 +118,10 @@ export class Annotation {
   /** Keep the draft on the server, one request after the other. */
   async save() {
     const draft = { decisions: { video: this.video, ...this.decided(this.drafts) }, looked_at: [...this.lookedAt] };
-    this.saving = this.saving.then(() => send("/api/project/draft", draft)).catch((error) => say(`The draft is not saved: ${error.message}`));
+    this.saving = this.saving.then(async () => {
+      await send("/api/project/draft", { ...draft, revision: this.revision + 1 });
+      this.revision += 1;
+    }).catch((error) => say(`The draft is not saved: ${error.message}`));
     await this.saving;
     this.changed();
   }
@@ -126,16 +132,23 @@ export class Annotation {
     for (const { frame, masks } of keyframes) this.drafts.set(frame, new Map(Object.entries(masks)));
     for (const [id, category] of Object.entries(objects)) this.fresh.set(id, category);
     this.lookedAt = new Set(draft.looked_at);
+    this.revision = draft.revision;
   }
 
   /** Hand in decisions. `back` undoes them: decisions again. */
   async accept(decisions, text, back) {
-    await send("/api/project/accept", { video: this.video, ...decisions });
+    try {
+      await send("/api/project/accept", { video: this.video, seen: this.project.version, ...decisions });
+    } catch (error) {
+      await this.reload(); // refused, maybe because somebody else has decided meanwhile
+      this.changed();
+      throw error;
+    }
     if (back) this.history.push({ text, back: () => this.accept(back, text) });
     this.running = "starting";
     this.told();
     say(`accepted: ${text}`);
-    await this.reload();
+    await this.reload({ decidedHere: true });
     this.changed();
     this.follow();
   }

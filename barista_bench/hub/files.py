@@ -124,8 +124,7 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
     """
     out = Path(out)
     wanted = {f"{folder}/{name}": data for folder, contents in files.items().items() for name, data in contents.items()}
-    paths = {name: out / name for name in wanted}
-    changed = [path for name, path in paths.items() if not path.is_file() or path.read_bytes() != wanted[name]]
+    changed = [path for name, data in wanted.items() if not (path := out / name).is_file() or path.read_bytes() != data]
     present = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     if not changed and present == {*wanted, SUBMISSION.manifest}:
         return []

@@ -23,7 +23,6 @@ from barista_bench.files.reading import first_complaint
 from barista_bench.hub.checks import DatasetCardMetadata, RepoId, SpaceCardMetadata, checked
 from barista_bench.hub.files import README, refuse_secrets
 
-_CACHES: Final = frozenset({"__pycache__"})
 _TEXTS: Final = (".md", ".json", ".yaml", ".py", ".txt")
 
 
@@ -43,6 +42,11 @@ class Publication:
     outdated: tuple[str, ...] = ()
     space_sdk: str | None = None
 
+    def refuse_secrets(self, token: str | None = None) -> None:
+        """Raises DataError where a text holds what looks like an access token, or `token` itself. Tables hold none."""
+        texts = {name: (self.folder / name).read_bytes() for name in self.files if name.endswith(_TEXTS)}
+        refuse_secrets(texts, str(self.folder), token)
+
 
 def publication(folder: str | Path, repo: str) -> Publication:
     """Check a built dataset, or a Space: a folder whose README.md says which SDK runs it.
@@ -56,8 +60,12 @@ def publication(folder: str | Path, repo: str) -> Publication:
         TypeAdapter(RepoId).validate_python(repo)
     except ValidationError as error:
         raise ConfigError(f"--repo: {first_complaint(error)}. Remedy: give org/name") from error
-    files = _files(folder)
-    refuse_secrets({name: (folder / name).read_bytes() for name in files if name.endswith(_TEXTS)}, str(folder))
+    made = _checked(folder, repo, _files(folder))
+    made.refuse_secrets()
+    return made
+
+
+def _checked(folder: Path, repo: str, files: Mapping[str, int]) -> Publication:
     if MANIFEST in files:
         manifest = read_manifest(folder)
         configs = config_names_of(str(manifest.get("benchmark", DEFAULT)))
@@ -66,9 +74,7 @@ def publication(folder: str | Path, repo: str) -> Publication:
     metadata = _card(SpaceCard, folder, files)
     if "sdk" not in metadata:
         problem = f"is no built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
-        raise DataError(
-            f"{folder}: {problem}. Remedy: run `barista-bench build`, or give a Space such as metrics/mean_ap"
-        )
+        raise DataError(f"{folder}: {problem}. Remedy: build it, or give a Space such as metrics/mean_ap")
     card = checked(SpaceCardMetadata, metadata, str(folder / README))
     if card.app_file not in files:
         raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
@@ -85,7 +91,7 @@ def _files(folder: Path) -> dict[str, int]:
         raise DataError(f"{folder}: no folder. Remedy: give a built dataset, or a Space such as metrics/mean_ap")
     files = {}
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _CACHES)
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
         for path in (Path(parent, name) for name in sorted((*folders, *names))):
             name = path.relative_to(folder).as_posix()
             if path.is_symlink() or not (path.is_file() or path.is_dir()):

@@ -153,21 +153,19 @@ class Pusher:
             The repository's page.
 
         Raises:
-            ConfigError: the repository is there and public, and `public` is not set.
+            ConfigError: the repository is there and public without `public`, or private with it.
+            DataError: a text holds an access token.
             PushError: the card is refused, the token may not write there, or the Hub cannot be reached.
         """
+        publication.refuse_secrets(self._token)
         repo_id, repo_type = publication.repo_id, publication.repo_type
         with self._explained(repo_id, "making the repository"):
-            url = self._api.create_repo(
-                repo_id,
-                repo_type=repo_type,
-                private=not public,
-                exist_ok=True,
-                space_sdk=publication.space_sdk,
-            )
+            private, sdk = not public, publication.space_sdk
+            url = self._api.create_repo(repo_id, repo_type=repo_type, exist_ok=True, private=private, space_sdk=sdk)
             is_private = self._api.repo_info(repo_id, repo_type=repo_type).private
-        if not (public or is_private):
-            raise ConfigError(f"{repo_id}: is public already. Remedy: say --public, or name another repository")
+        if public == is_private:
+            state, remedy = ("private", "leave --public out") if is_private else ("public", "say --public")
+            raise ConfigError(f"{repo_id}: is {state} already. Remedy: {remedy}, or name another repository")
         with self._explained(repo_id, "uploading"):
             self._api.upload_folder(
                 repo_id=repo_id,

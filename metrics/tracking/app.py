@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import evaluate
 import gradio as gr
@@ -14,19 +13,15 @@ EXAMPLE = json.loads(re.findall(r"```json\n(.+?)```", README, re.DOTALL)[0])
 METRIC = evaluate.load(str(Path(__file__).with_name(re.sub(r"\W", "_", TITLE.lower()) + ".py")))
 
 
-def compute(predictions: str, references: str) -> dict[str, Any]:
+def compute(predictions: str, references: str) -> object:
     """Figures of two JSON lists. Raises gradio.Error, which says what is wrong with them."""
-    try:
-        # Anew each time: a metric that refused an input keeps parts of it.
+    try:  # with a new metric: one that refused an input keeps parts of it
         return type(METRIC)().compute(predictions=json.loads(predictions), references=json.loads(references))
     except (TypeError, ValueError) as error:
         message = f"{str(error)[:400]}. Remedy: give two JSON lists, as README.md describes them"
         raise gr.Error(message, print_exception=False) from error
 
 
-inputs = [gr.Code(json.dumps(column), language="json", label=name) for name, column in EXAMPLE.items()]
+fields = [gr.Code(json.dumps(column), language="json", label=name) for name, column in EXAMPLE.items()]
 page = {"title": TITLE, "description": METRIC.description, "flagging_mode": "never", "api_name": "compute"}
-demo = gr.Interface(compute, inputs, gr.JSON(label="figures"), **page)
-
-if __name__ == "__main__":
-    demo.launch()
+gr.Interface(compute, fields, gr.JSON(label="figures"), **page).launch()

@@ -100,11 +100,16 @@ def test_the_card_is_checked_by_the_hub_before_a_file_is_sent(hub: UploadStandIn
     assert paths.index("/api/validate-yaml") < min(i for i, path in enumerate(paths) if "upload" in path)
 
 
-def test_what_is_public_already_is_written_to_only_with_public(hub: UploadStandIn, built: Path) -> None:
-    publish(hub, built, public=True)
-    assert not hub.repos["dataset", REPO].is_private
-    with pytest.raises(ConfigError, match=r"public already.*--public"):
-        publish(hub, built)
+@pytest.mark.parametrize(("public", "state"), [(True, "public"), (False, "private")])
+def test_a_repository_that_is_not_as_private_as_asked_for_is_left_alone(
+    hub: UploadStandIn, built: Path, public: bool, state: str
+) -> None:
+    publish(hub, built, public=public)
+    assert hub.repos["dataset", REPO].is_private is not public
+    commits = len(hub.commits_asked())
+    with pytest.raises(ConfigError, match=rf"is {state} already.*--public"):
+        publish(hub, built, public=not public)
+    assert len(hub.commits_asked()) == commits
 
 
 def test_shards_of_an_earlier_build_go_and_files_of_others_stay(hub: UploadStandIn, built: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml

@@ -22,7 +22,8 @@ from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
 from barista_bench.generate.audit import choice_sets
 from barista_bench.generate.generator import generate
-from barista_bench.hub.pushing import Destination
+from barista_bench.hub.publishing import publication
+from barista_bench.hub.pushing import Destination, Pusher
 from barista_bench.hub.submission import Target, make_submission
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
@@ -90,6 +91,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "questions": ([QuestionConfig], {"config"}),
     "reword": ([RewordConfig], {"config"}),
     "studio": ([open_workspace, serving], {"by", "compare", "browser"}),
+    "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
     "submission": ([write_submission_file], {"repetition"}),
     "submit": (
         [make_submission, Target, Destination],

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import configparser
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
+
+from barista_bench.benchmarks import get_benchmark
 
 ROOT = Path(__file__).resolve().parents[1]
 MAPPED = {"metrics": "barista_bench.metrics", "dataset_cards": "barista_bench.dataset_cards"}
@@ -26,6 +30,19 @@ def test_setup_cfg_lists_every_package_of_the_tree() -> None:
         for path in (ROOT / folder).rglob("__init__.py"):
             packages.add(".".join([package, *path.parent.relative_to(ROOT / folder).parts]))
     assert declared_packages() == packages
+
+
+def test_no_extra_brings_a_harness_or_vllm_which_have_environments_of_their_own() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    required = "\n".join(config["options.extras_require"].values())
+    assert not re.search(r"^(vllm|gradio|inspect|lm.?eval|lmms|lighteval)", required, re.MULTILINE)
+
+
+def test_the_citation_names_the_paper_that_the_package_names() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["preferred-citation"]["url"] == get_benchmark("barista").homepage
+    assert citation["preferred-citation"]["title"] in get_benchmark("barista").citation
 
 
 @pytest.mark.full

@@ -182,7 +182,7 @@ def test_decord_names_the_file_when_it_cannot_open_av1(sample):
 
 def test_a_backend_that_is_not_installed_names_the_extra(sample, monkeypatch):
     monkeypatch.setitem(sys.modules, "decord", None)
-    with pytest.raises(ConfigError, match=r"pip install barista_bench\[decord\]"):
+    with pytest.raises(ConfigError, match=r"pip install barista_bench\[run\]"):
         open_reader(sample("cfr.mp4"), "decord")
 
 

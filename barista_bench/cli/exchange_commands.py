@@ -1,4 +1,4 @@
-"""Commands that exchange results with others: submission, import-run, export-run."""
+"""Commands that exchange data and results with others: publish, submission, import-run, export-run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,31 @@ import typer
 from barista_bench.cli.app import Data, Protocol, ProtocolChoice, Root, app, explained
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
+
+
+@app.command()
+def publish(
+    folder: Annotated[Path, typer.Argument(help="Built dataset, or a Space, such as those of metrics/.")],
+    repo: Annotated[str, typer.Option(help="Repository on the Hub, made where it is not there: org/name.")],
+    public: Annotated[bool, typer.Option("--public", help="For everybody to see. Private otherwise.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and list what would leave this machine.")] = False,
+    token_env: Annotated[str | None, typer.Option(help="Variable that holds the token, if not HF_TOKEN.")] = None,
+) -> None:
+    """Upload a dataset or a Space to the Hub, checked before. The same command again goes on where one was cut off."""
+    from huggingface_hub import HfApi
+
+    from barista_bench.hub.publishing import publication
+    from barista_bench.hub.pushing import Destination, Pusher, find_token
+
+    with explained():
+        made = publication(folder, repo)
+        if dry_run:
+            echo(*(f"{size:>13,}  {name}" for name, size in made.files.items()))
+        total = f"{len(made.files)} files, {sum(made.files.values()):,} bytes"
+        where = f"the {'public' if public else 'private'} {made.repo_type} {repo} at {HfApi().endpoint}"
+        echo(f"{total}, to {where}{': nothing was sent' if dry_run else ''}")
+        if not dry_run:
+            echo(Pusher(find_token(token_env), Destination(to_main=True)).publish(made, public=public))
 
 
 @app.command()

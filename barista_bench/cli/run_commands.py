@@ -295,7 +295,7 @@ def submit(
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="Dataset whose truth counts: a built folder, which is published too, or a Hub dataset."),
+        typer.Option(help="Dataset whose truth counts: a built folder, or a Hub dataset."),
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the dataset of the runs lies now, if it has moved.")] = None,
     root: Root = None,
@@ -316,8 +316,7 @@ def submit(
 ) -> None:
     """Write a model's results as leaderboards on the Hub read them, check them, and upload them if told to.
 
-    Everything lands in OUT to look at: model/ (.eval_results, README.md), dataset/ (eval.yaml, and the dataset itself
-    with --dataset) and results/ (for a leaderboard Space).
+    Everything lands in OUT to look at: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
     """
     from barista_bench.files.writing import SUBMISSION, check_target
     from barista_bench.hub.files import all_files, model_files, write_files
@@ -339,22 +338,18 @@ def submit(
         made = make_submission(
             runs, target, judge=judge, allow_incomplete=allow_incomplete, data=data, root=root, dataset=dataset
         )
-        published = Path(dataset) if dataset is not None and Path(dataset).is_dir() else None
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
         existing = _local(model_folder, made.benchmark) if model_folder else None
         if pusher:
             existing = pusher.existing(model_repo, made.benchmark)
-        files = all_files(made, existing, published)
+        files = all_files(made, existing)
         written = write_files(files, out)
         for row in made.rows:
             echo(f"{row.task_id}: {row.metric} {row.value:g}" + (" INCOMPLETE" if row.missing else ""))
         echo(f"{len(written)} files written to {out}, {sum(map(len, files.items().values()))} in all")
         if pusher is None:
             return
-        # The model's repository always, the dataset's with --dataset alone, the Space's where it is named.
         done = [pusher.push_model(model_repo, made.benchmark, lambda there: model_files(made, there))]
-        if published is not None:
-            done.append(pusher.push(dataset_repo, "dataset", files.dataset))
         if results_repo is not None:
             done.append(pusher.push(results_repo, "dataset", files.results))
     for pushed in done:

@@ -29,6 +29,7 @@ from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.task import ProtocolName
 from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
+from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
@@ -127,6 +128,8 @@ def build(
             result = _result(origin, plans, out, made, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
+            if frames == "frozen":  # the others' videos stay on this machine
+                write_hub_files(folder, result)
     return result
 
 

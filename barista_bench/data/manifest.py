@@ -12,6 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from barista_bench import __version__
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task, task_class
 from barista_bench.core.deriving import Sampling
@@ -32,6 +34,9 @@ DEFAULT = "barista"
 """The benchmark that commands mean where none is named."""
 MANIFEST = DATASET.manifest
 """Written last into a finished folder, whose files it lists."""
+PICTURE = "example.jpg"
+"""What the card of a folder of frozen frames shows."""
+_SIZES = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M"}
 _FRAMES_NOTE = {
     "frozen": "`images` holds what the model sees, in order: frames as JPEG, overlays as PNG.",
     "linked": "`frames` holds `{video, indices}`, the video's path relative to the data root; "
@@ -133,6 +138,7 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
         {config.name: tuple(config.rows) for config in built.configs},
         infos,
         frames,
+        examples=sum(sum(config.rows.values()) for config in built.configs if config.content_hash),
         made=f"By `barista_bench` {__version__} from {origin}, protocol `{built.protocol}`.",
         provenance_table="\n".join([*table, *rows]),
     )
@@ -196,14 +202,24 @@ def _card(
     splits: Mapping[str, Sequence[str]],
     infos: DatasetInfosDict,
     frames: FramesMode,
+    examples: int | None = None,
     **values: str,
 ) -> DatasetCard:
-    """Metadata and body; `splits` are those of each config, `values` what is known of how it was made."""
+    """Metadata and body; `splits` are those of each config, `values` what is known of how it was made.
+
+    Without a number of examples the size is that of the benchmark as published.
+    """
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard, DatasetCardData
 
+    header, intro, sections = _about(benchmark.name)
+    if examples is not None:
+        header["size_categories"] = [next((name for limit, name in _SIZES.items() if examples < limit), "n>10M")]
+        if frames == "frozen":
+            intro += f"\n\n![An example: what a model is shown, and the true boxes]({PICTURE})"
     data = DatasetCardData(
         license=benchmark.licence,
+        **header,
         pretty_name=benchmark.title,
         task_categories=["image-text-to-text", "visual-question-answering"],
         language=["en"],
@@ -220,7 +236,6 @@ def _card(
         }
     ).to_dataset_card_data(data)
     notes = {task.name: task.row_note for task in benchmark.tasks} | _TABLE_NOTES
-    intro, _, sections = _packaged(f"about/{benchmark.name}.md").partition("\n## ")
     values |= {
         "config_table": "\n".join(f"| `{name}` | {notes[name]} |" for name in splits),
         "frames_note": _FRAMES_NOTE[frames],
@@ -229,11 +244,18 @@ def _card(
         "title": benchmark.title,
         "name": benchmark.name,
         "first_task": benchmark.task_names[0],
-        "intro": intro.strip(),
-        "sections": f"## {sections.strip()}",
+        "intro": intro,
+        "sections": sections,
     }
     body = _packaged("body.md")
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
+
+
+def _about(benchmark: str) -> tuple[dict[str, Any], str, str]:
+    """What a card says of one benchmark: metadata, introduction, sections."""
+    _, header, text = _packaged(f"about/{benchmark}.md").split("---\n", 2)
+    intro, _, sections = text.partition("\n## ")
+    return yaml.safe_load(header), intro.strip(), f"## {sections.strip()}"
 
 
 def _packaged(name: str) -> str:

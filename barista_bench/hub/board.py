@@ -19,10 +19,10 @@ from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.hf_api import RepoFile
 from pydantic import BaseModel, ConfigDict, RootModel, StringConstraints
 
+from barista_bench.core.leaderboards import RULES_FILE
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import (
     MAX_FILE,
-    RULES_FILE,
     SELF_REPORTED,
     RepoId,
     TaskId,
@@ -136,9 +136,7 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     if dataset is not None:
         published_hashes = _rules(Path(dataset)).content_hashes
         if not published_hashes:
-            raise DataError(
-                f"{dataset}: no {RULES_FILE} with content_hashes. Remedy: publish it with `submit --dataset`"
-            )
+            raise DataError(f"{dataset}: no {RULES_FILE} with content_hashes. Remedy: build it again")
         rules = rules.model_copy(update={"content_hashes": published_hashes})
     entries: list[BoardEntry] = []
     refused: list[RefusedSubmission] = []

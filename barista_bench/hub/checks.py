@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, Final, Self, TypeVar, cast
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, cast
 
 import yaml
 from huggingface_hub.errors import HFValidationError
@@ -33,6 +33,7 @@ from pydantic import (
     model_validator,
 )
 
+from barista_bench.core.leaderboards import SCALE, task_id
 from barista_bench.errors import DataError
 from barista_bench.files.reading import MAX_YAML, first_complaint
 from barista_bench.files.reading import load_yaml as read_plain
@@ -43,8 +44,6 @@ from barista_bench.runs.score.results import Comparability, Figure, Results, dif
 MAX_FILE: Final = MAX_YAML
 """Bytes of a file that is read."""
 MAX_NOTES: Final = 1000
-FRAMEWORK: Final = "barista-bench"
-"""Our name in `evaluation_framework`. The Hub keeps a list of these: it must be entered there once."""
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -170,7 +169,21 @@ class DatasetCardMetadata(BaseModel):
     pretty_name: str
     language: list[str]
     task_categories: list[str]
+    size_categories: list[str]
+    annotations_creators: list[str]
+    source_datasets: list[str]
     configs: Annotated[list[CardConfig], Field(min_length=1)]
+
+
+class SpaceCardMetadata(BaseModel):
+    """What the card of a published Space must say."""
+
+    model_config = ConfigDict(extra="allow")
+
+    title: str
+    sdk: Literal["gradio", "docker", "static"]
+    app_file: str
+    tags: list[str] = []
 
 
 def read_eval_results(text: str | bytes, where: str) -> EvalResults:
@@ -214,24 +227,18 @@ def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-SCALE: Final = 100
-"""Published values are 0 to 100, to `DIGITS` decimals; figures of results.json and of the paper are 0 to 1."""
 DIGITS: Final = 2
+"""Of published values, which are `SCALE` times the figure."""
 BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "tiny"})
 ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
 FLOOR: Final = "lexical"
 """What starts the name of a figure, or is the name of a judge, that counts shared words: no number to publish."""
 OFFLINE_JUDGES: Final = frozenset({FLOOR, "oracle", "tiny"})
-RULES_FILE: Final = "leaderboard.yaml"
-"""Says of what examples each leaderboard is: in a results dataset, and in a published dataset."""
 SELF_REPORTED: Final = "self-reported"
 """What every entry says: figures are checked against logs, but nothing shows that a model gave the answers."""
 _ROUNDING: Final = 1e-6
 _SCORE: Final = "score the run again"
 _JUDGE: Final = "run `barista-bench judge` again"
-OURS: Final = "ours "
-"""What starts the name of our own wordings; see `PromptTexts.wording`."""
-_NO_NAME = re.compile(r"[^a-z0-9]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -357,20 +364,3 @@ def leaderboard(record: Comparability) -> str:
     return task_id(
         record.task, record.split, record.protocol, record.wording, options=record.options_in_words, limit=record.limit
     )
-
-
-def task_id(task: str, split: str, protocol: str, wording: str, *, options: str = "", limit: int | None = None) -> str:
-    """Name of a leaderboard: `relations`, `relations_test` of the split test, `relations_paper` of the paper's rules.
-
-    The Hub ranks whatever has one name, so that each wording but ours, other options than the task's defaults and runs
-    that were cut short have boards of their own.
-
-    >>> task_id("t_stvg", "all", "release", "ours v1", options="matcher=exact", limit=20)
-    't_stvg_matcher-exact_first-20'
-    >>> task_id("relations", "all", "release", "ours v2"), task_id("relations", "test", "paper", "release@4086ce5")
-    ('relations', 'relations_test_paper_release-4086ce5')
-    """
-    other_wording = "" if wording.startswith(OURS) else _NO_NAME.sub("-", wording)
-    parts = [task, "" if split == "all" else split, "" if protocol == "release" else protocol, other_wording]
-    parts += [_NO_NAME.sub("-", options.casefold()).strip("-"), "" if limit is None else f"first-{limit}"]
-    return "_".join(part for part in parts if part)

@@ -1,62 +1,46 @@
-"""The files of a submission, repository by repository; and what a dataset folder must keep to be published.
+"""The files of a submission, repository by repository.
 
 model-index metadata is merged into a model's card: nothing else in the card changes by a byte.
 """
 
 from __future__ import annotations
 
-import filecmp
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
-from barista_bench.benchmarks import Benchmark, get_benchmark
-from barista_bench.data.dataset import config_names, open_examples
-from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
-from barista_bench.data.origin import config_names_of
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined
 from barista_bench.files.text_out import holds_key
-from barista_bench.files.writing import SUBMISSION, place_file, replacing_folder
+from barista_bench.files.writing import SUBMISSION, replacing_folder
 from barista_bench.hub.checks import (
-    FRAMEWORK,
     MAX_FILE,
-    OURS,
-    RULES_FILE,
-    SCALE,
-    DatasetCardMetadata,
     EvalResults,
     as_plain,
-    checked,
     dump_yaml,
     load_yaml,
     read_eval_results,
     read_model_index,
-    task_id,
 )
 from barista_bench.hub.submission import IndexResult, Submission, as_json, public_judged, public_results
 
 README: Final = "README.md"
-EVAL_FILE: Final = "eval.yaml"
-Content: TypeAlias = bytes | Path
-"""Of a file: small ones as bytes, those of a dataset where they lie."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Path in the repository -> content, for the three repositories that take part."""
+    """Path in the repository -> content, for the two repositories that take part."""
 
     model: Mapping[str, bytes]
-    dataset: Mapping[str, Content]
     results: Mapping[str, bytes]
 
-    def items(self) -> dict[str, Mapping[str, Content]]:
-        return {"model": dict(self.model), "dataset": self.dataset, "results": dict(self.results)}
+    def items(self) -> dict[str, Mapping[str, bytes]]:
+        return {"model": self.model, "results": self.results}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +51,16 @@ class Existing:
     eval_results: bytes | None = None
 
 
-def all_files(submission: Submission, existing: Existing | None = None, dataset: str | Path | None = None) -> Files:
+def all_files(submission: Submission, existing: Existing | None = None) -> Files:
     """Everything that a submission consists of.
 
     Args:
         existing: of the model repository; its card and its results for other tasks are kept.
-        dataset: built folder to be published too.
 
     Raises:
-        DataError: an existing file is broken, the dataset folder is not fit, or a file would hold a secret.
+        DataError: an existing file is broken, or a file would hold a secret.
     """
-    files = Files(
-        model_files(submission, existing or Existing()),
-        dataset_files(submission.benchmark, dataset),
-        results_files(submission),
-    )
+    files = Files(model_files(submission, existing or Existing()), results_files(submission))
     for folder, contents in files.items().items():
         refuse_secrets(contents, folder)
     return files
@@ -127,120 +106,15 @@ def results_files(submission: Submission) -> dict[str, bytes]:
     return files
 
 
-_ON_TEST = " A task named ..._test is scored on the test videos only, for models that were trained on the others."
-_WORDING = "Models are asked in our own words, unless a task's name ends in another wording's."
-
-
-def eval_file(benchmark: str) -> dict[str, object]:
-    """`eval.yaml` of the benchmark's dataset: a leaderboard for each task, over all videos and over the test videos.
-
-    And the same again for models that were asked in the release's own wording, where that can be had.
-    """
-    known = get_benchmark(benchmark)
-    tasks = known.tasks
-    notes = "; ".join(f"{task.name}: {_shown(task.primary)} over {task.row_note}" for task in tasks)
-    return {
-        "name": known.title,
-        "description": f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} "
-        f"times the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
-        "evaluation_framework": FRAMEWORK,
-        "tasks": [
-            {
-                "id": task_id(task.name, split, "release", wording),
-                "config": task.name,
-                "split": known.published_split(split),
-            }
-            for wording in _wordings(known)
-            for split in known.leaderboards
-            for task in tasks
-        ],
-    }
-
-
-def _shown(primary: str) -> str:
-    return "mean score of a language-model judge" if primary.startswith("lexical_") else primary
-
-
-def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Content]:
-    """`eval.yaml`; with `folder` also all files of the built dataset, and `leaderboard.yaml`, by which a leaderboard
-    knows results on its examples. Raises DataError where the folder is not fit."""
-    text = dump_yaml(eval_file(benchmark))
-    files: dict[str, Content] = {}
-    if folder is not None:
-        files = _folder_files(Path(folder))
-        hashes = {"content_hashes": _content_hashes(benchmark, Path(folder))}
-        files[RULES_FILE] = dump_yaml(hashes).encode()
-    return files | {EVAL_FILE: text.encode()}
-
-
-def _content_hashes(benchmark: str, folder: Path) -> dict[str, object]:
-    """Leaderboard -> SHA-256 of its examples, of the tasks that the folder holds."""
-    known, built = get_benchmark(benchmark), config_names(folder)
-    return {
-        task_id(task, split, "release", wording): open_examples(folder, benchmark, task, split=split).content_hash
-        for task in known.task_names
-        if task in built
-        for split in known.leaderboards
-        for wording in _wordings(known)
-    }
-
-
-def _wordings(benchmark: Benchmark) -> list[str]:
-    """Those that have leaderboards: ours, and the release's where it can be had."""
-    return [OURS, *filter(None, [benchmark.released_wording])]
-
-
-def _folder_files(folder: Path) -> dict[str, Content]:
-    manifest = read_manifest(folder)
-    if manifest.get("frames") == "linked":
-        raise DataError(f"{folder}: its frames are links to videos of this machine. Remedy: build with --frames frozen")
-    configs = config_names_of(str(manifest.get("benchmark", DEFAULT)))
-    files: dict[str, Content] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise DataError(f"{folder}: {name} is a link or no plain file. Remedy: build the dataset again")
-        if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, RULES_FILE, "frozen", *configs}:
-            raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
-        if path.is_file():
-            files[name] = path
-    _check_card(folder, manifest, files)
-    return files
-
-
-def _check_card(folder: Path, manifest: Mapping[str, Any], files: Mapping[str, Content]) -> None:
-    """The card must describe what lies there: every config, and files for every split."""
-    path = folder / README
-    if README not in files:
-        raise DataError(f"{path}: the dataset has no card. Remedy: build it again")
-    header = REGEX_YAML_BLOCK.match(path.read_text(encoding="utf-8"))
-    metadata = load_yaml(header[2] if header else "", str(path))
-    card = checked(DatasetCardMetadata, metadata, str(path))
-    built, listed = {entry["name"] for entry in manifest["configs"]}, {config.config_name for config in card.configs}
-    if built != listed:
-        name = sorted(built ^ listed)[0]
-        raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Remedy: build it again")
-    for config in card.configs:
-        for pattern in (split.path for split in config.data_files):
-            if not any(Path(name).match(pattern) for name in files):
-                raise DataError(f"{path}: configs.{config.config_name}: no file {pattern}. Remedy: build it again")
-
-
-def refuse_secrets(files: Mapping[str, Content], where: str, token: str | None = None) -> None:
+def refuse_secrets(files: Mapping[str, bytes], where: str, token: str | None = None) -> None:
     """Raises DataError where a text would publish what looks like an access token, or `token` itself."""
-    for name, content in files.items():
-        data = content if isinstance(content, bytes) else _text_of(content)
+    for name, data in files.items():
         if holds_key(data.decode(errors="replace")) or (token and token.encode() in data):
             raise DataError(f"{where}: {name}: holds what looks like an access token. Remedy: take it out")
 
 
-def _text_of(path: Path) -> bytes:
-    """Content of a text file; nothing of the tables, which hold what the annotations hold."""
-    return path.read_bytes() if path.suffix in (".md", ".json", ".yaml") else b""
-
-
 def write_files(files: Files, out: str | Path) -> list[Path]:
-    """Write `out`/model, `out`/dataset and `out`/results. A dataset's files get a second name where the disk allows.
+    """Write `out`/model and `out`/results.
 
     Returns:
         The files that are new or have another content: none when the same submission is written again.
@@ -250,7 +124,7 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
     """
     out = Path(out)
     wanted = {f"{folder}/{name}": data for folder, contents in files.items().items() for name, data in contents.items()}
-    changed = [out / name for name, content in wanted.items() if not _same(out / name, content)]
+    changed = [path for name, data in wanted.items() if not (path := out / name).is_file() or path.read_bytes() != data]
     present = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     if not changed and present == {*wanted, SUBMISSION.manifest}:
         return []
@@ -258,19 +132,8 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
         for name, content in wanted.items():
             target = confined(fresh, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, bytes):
-                target.write_bytes(content)
-            else:
-                place_file(content, target)
+            target.write_bytes(content)
     return changed
-
-
-def _same(target: Path, content: Content) -> bool:
-    if not target.is_file():
-        return False
-    if isinstance(content, bytes):
-        return target.read_bytes() == content
-    return target.samefile(content) or filecmp.cmp(target, content, shallow=False)
 
 
 KEY: Final = "model-index"

@@ -1,4 +1,5 @@
-"""A submission to the Hub: to a pull request or a branch, to main only when told, and nothing twice.
+"""To the Hub. A submission goes to a pull request or a branch, to main only when told; a folder to a repository of its
+own. Nothing is sent twice.
 
 Everything goes through `huggingface_hub`. Each commit names the commit that it was made from, so that a card which
 somebody changed meanwhile is not overwritten: the Hub refuses, and the next try merges anew.
@@ -6,11 +7,12 @@ somebody changed meanwhile is not overwritten: the Hub refuses, and the next try
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO
+from glob import escape
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,18 +20,20 @@ from typing import Final, Literal, TypeAlias
 
 from huggingface_hub import CommitOperationAdd, HfApi, errors, get_token
 from huggingface_hub.hf_api import RepoFile
-from huggingface_hub.utils.sha import git_hash, sha_fileobj
+from huggingface_hub.utils.sha import git_hash
 
+from barista_bench import __version__
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import check_address, check_variable_name, check_way
 from barista_bench.hub.checks import MAX_FILE, RepoId
-from barista_bench.hub.files import README, Content, Existing, eval_results_path, refuse_secrets
+from barista_bench.hub.files import README, Existing, eval_results_path, refuse_secrets
+from barista_bench.hub.publishing import Publication
 
 MAIN: Final = "main"
 TITLE: Final = "Add results of barista_bench"
 MAX_OPEN: Final = 50
 """Open pull requests that are looked through for the same files."""
-RepoType: TypeAlias = Literal["model", "dataset"]
+RepoType: TypeAlias = Literal["model", "dataset", "space"]
 
 
 class PushError(BaristaError):
@@ -130,7 +134,7 @@ class Pusher:
         contents = self._read(model_repo, commit, (README, path))
         return Existing(contents.get(README, b""), contents.get(path)), commit
 
-    def push(self, repo_id: RepoId, repo_type: RepoType, files: Mapping[str, Content]) -> Pushed:
+    def push(self, repo_id: RepoId, repo_type: RepoType, files: Mapping[str, bytes]) -> Pushed:
         """Upload files that need no merging.
 
         Raises:
@@ -139,6 +143,39 @@ class Pusher:
         """
         self._prepare(repo_id, repo_type)
         return self._commit(repo_id, repo_type, files, self._head(repo_id, repo_type))
+
+    def publish(self, publication: Publication, *, public: bool = False) -> str:
+        """Make the repository, and upload a folder to its main branch; an upload that was cut off goes on.
+
+        The Hub checks the card before it takes a file. Files that the repository has already are not sent again.
+
+        Returns:
+            The repository's page.
+
+        Raises:
+            ConfigError: the repository is there and public without `public`, or private with it.
+            DataError: a text holds an access token.
+            PushError: the card is refused, the token may not write there, or the Hub cannot be reached.
+        """
+        publication.refuse_secrets(self._token)
+        repo_id, repo_type = publication.repo_id, publication.repo_type
+        with self._explained(repo_id, "making the repository"):
+            private, sdk = not public, publication.space_sdk
+            url = self._api.create_repo(repo_id, repo_type=repo_type, exist_ok=True, private=private, space_sdk=sdk)
+            is_private = self._api.repo_info(repo_id, repo_type=repo_type).private
+        if public == is_private:
+            state, remedy = ("private", "leave --public out") if is_private else ("public", "say --public")
+            raise ConfigError(f"{repo_id}: is {state} already. Remedy: {remedy}, or name another repository")
+        with self._explained(repo_id, "uploading"):
+            self._api.upload_folder(
+                repo_id=repo_id,
+                repo_type=repo_type,
+                folder_path=publication.folder,
+                allow_patterns=[escape(name) for name in publication.files],
+                delete_patterns=list(publication.outdated) or None,
+                commit_message=f"Publish with barista_bench {__version__}",
+            )
+        return str(url)
 
     def _prepare(self, repo_id: str, repo_type: RepoType) -> None:
         """Make the branch, if it is none that the Hub makes (`refs/pr/7`)."""
@@ -170,7 +207,7 @@ class Pusher:
                 contents[file.path] = Path(copy).read_bytes()
         return contents
 
-    def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], commit: str) -> Pushed:
+    def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], commit: str) -> Pushed:
         refuse_secrets(files, repo_id, self._token)
         with self._explained(repo_id, "comparing files"):
             changed = self._changed(repo_id, repo_type, files, commit)
@@ -181,11 +218,7 @@ class Pusher:
             proposed = self._proposed(repo_id, repo_type, files) if self.destination.pull_request else None
         if proposed is not None:
             return Pushed(repo_id, repo_type, proposed, ())
-        operations = [
-            CommitOperationAdd(name, data if isinstance(data, bytes) else str(data))
-            for name, data in files.items()
-            if name in changed
-        ]
+        operations = [CommitOperationAdd(name, data) for name, data in files.items() if name in changed]
         with self._explained(repo_id, "uploading"):
             done = self._api.create_commit(
                 repo_id,
@@ -199,12 +232,12 @@ class Pusher:
             )
         return Pushed(repo_id, repo_type, done.pr_url or done.commit_url, tuple(sorted(changed)))
 
-    def _changed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], revision: str) -> set[str]:
+    def _changed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
         """The files that the revision has not, or not with this content."""
         listed = {file.path: file for file in self._listed(repo_id, repo_type, list(files), revision)}
         return {name for name, content in files.items() if name not in listed or not _holds(listed[name], content)}
 
-    def _proposed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content]) -> str | None:
+    def _proposed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:
         """An open pull request that would make the repository hold these files; its page."""
         requests = self._api.get_repo_discussions(
             repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
@@ -222,7 +255,7 @@ class Pusher:
                     yield file
 
     def _page(self, repo_id: str, repo_type: RepoType, rest: str) -> str:
-        return "/".join((self._api.endpoint, *(("datasets",) if repo_type == "dataset" else ()), repo_id, rest))
+        return "/".join((self._api.endpoint, *((f"{repo_type}s",) if repo_type != "model" else ()), repo_id, rest))
 
     @contextmanager
     def _explained(self, repo_id: str, doing: str) -> Iterator[None]:
@@ -238,7 +271,8 @@ class Pusher:
         except errors.HfHubHTTPError as error:
             trouble = f"{repo_id}: {doing}: the Hub refuses{self._said(error)}"
             remedy = _REMEDIES.get(error.response.status_code, "try again later")
-        except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError) as error:  # type: ignore[attr-defined]
+        # hf_xet, which sends large files, raises RuntimeError.
+        except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, RuntimeError) as error:  # type: ignore[attr-defined]
             trouble = f"{repo_id}: {doing}: the Hub is out of reach{self._said(error)}"
             remedy = "see to the network, and try again"
         except ValueError as error:
@@ -261,12 +295,10 @@ _REMEDIES: Final = {
 }
 
 
-def _holds(listed: RepoFile, content: Content) -> bool:
+def _holds(listed: RepoFile, content: bytes) -> bool:
     """Whether a file of the Hub has this content, by the hashes that the Hub names."""
-    size = len(content) if isinstance(content, bytes) else content.stat().st_size
-    if listed.size != size:
+    if listed.size != len(content):
         return False
     if listed.lfs is None:
-        return listed.blob_id == git_hash(content if isinstance(content, bytes) else content.read_bytes())
-    with BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
-        return listed.lfs.sha256 == sha_fileobj(file).hex()
+        return listed.blob_id == git_hash(content)
+    return listed.lfs.sha256 == hashlib.sha256(content).hexdigest()

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from barista_bench.benchmarks import get_benchmark
+from barista_bench.core.leaderboards import SCALE
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import (
-    SCALE,
     SELF_REPORTED,
     Address,
     Commit,

@@ -35,6 +35,15 @@ def test_the_card_in_the_repository_is_the_one_that_the_tasks_give(name: str) ->
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_hub_client_reads_all_that_the_hub_filters_by(name: str) -> None:
+    data = DatasetCard.load(CARD.with_name(f"{name}.md"), ignore_metadata_errors=False).data.to_dict()
+    assert set(data["size_categories"]) <= {"n<1K", "1K<n<10K", "10K<n<100K"}
+    assert set(data["annotations_creators"]) <= {"expert-generated", "machine-generated"}
+    assert all(source == "original" or source.startswith("extended|") for source in data["source_datasets"])
+    assert (data["license"] == "other") == ("license_name" in data) == ("license_link" in data)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_card_describes_every_task_and_leaves_no_place_empty(name: str) -> None:
     card = published_card(name)
     assert set(MetadataConfigs.from_dataset_card_data(card.data)) >= set(task_names(name))

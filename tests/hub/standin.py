@@ -1,5 +1,5 @@
 """A local stand-in for the endpoints of the Hub that uploads need: info, paths, files, branches, preupload, commits and
-pull requests, of models and data sets. huggingface_hub really talks to it.
+pull requests, of models, data sets and Spaces. huggingface_hub really talks to it.
 
     with UploadStandIn() as hub:
         hub.make("org/model", "model", {"README.md": b"..."})
@@ -37,6 +37,7 @@ class Repo:
     refs: dict[str, str] = field(default_factory=dict)
     pulls: list[str] = field(default_factory=list)
     """Titles; number n is at n - 1 and its files are `refs/pr/n`."""
+    is_private: bool = False
 
     def add(self, ref: str, files: dict[str, bytes]) -> str:
         sha = hashlib.sha1(repr((ref, len(self.commits), sorted(files.items()))).encode()).hexdigest()
@@ -59,23 +60,36 @@ class _Handler(Handler):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if parts.path == "/api/validate-yaml":
             return self.json({"errors": [], "warnings": []})
+        if parts.path == "/api/repos/create":
+            return self._create()
         for pattern, method in self._ROUTES:
             match = re.fullmatch(pattern, parts.path)
             if match is None:
                 continue
             kind, repo_id, *rest = (None if part is None else unquote(part) for part in match.groups())
-            repo = self.hub.repos.get(("dataset" if kind and "datasets" in kind else "model", repo_id or ""))
+            repo = self.hub.repos.get(((kind or "models").strip("/")[:-1], repo_id or ""))
             if repo is None or self.hub.rights == "none":
                 return self._refuse(404, "RepoNotFound")
             return method(self, repo, repo_id, *rest)
         return self._refuse(404, "RouteNotFound")
+
+    def _create(self) -> None:
+        asked = json.loads(self.body)
+        repo_id, kind = f"{asked['organization']}/{asked['name']}", asked.get("type", "model")
+        if not self._may_write():
+            return self._refuse(403, "Forbidden")
+        is_new = (kind, repo_id) not in self.hub.repos
+        if is_new:
+            self.hub.make(repo_id, kind, {".gitattributes": b""}).is_private = asked["visibility"] == "private"
+        return self.json({"url": f"{self.hub.endpoint}/{kind}s/{repo_id}"}, 200 if is_new else 409)
 
     def _info(self, repo: Repo, repo_id: str, revision: str | None) -> None:
         sha = repo.sha(revision or "main")
         if sha is None:
             return self._refuse(404, "RevisionNotFound")
         siblings = [{"rfilename": path} for path in repo.commits[sha]]
-        return self.json({"_id": "0", "id": repo_id, "sha": sha, "private": False, "tags": [], "siblings": siblings})
+        state = {"private": repo.is_private, "tags": [], "siblings": siblings}
+        return self.json({"_id": "0", "id": repo_id, "sha": sha, **state})
 
     def _paths(self, repo: Repo, repo_id: str, revision: str) -> None:
         sha = repo.sha(revision)
@@ -141,7 +155,7 @@ class _Handler(Handler):
         return self.json({"files": files})
 
     def _commit(self, repo: Repo, repo_id: str, revision: str) -> None:
-        while self.hub.before_commit:
+        if self.hub.before_commit:
             self.hub.before_commit.pop()()
         if self.hub.fail:
             return self._refuse(self.hub.fail, "Failed")
@@ -156,7 +170,11 @@ class _Handler(Handler):
             return self._refuse(412, "PreconditionFailed")
         files = dict(repo.commits[sha])
         for line in lines[1:]:
+            if line["key"] == "deletedFile":
+                del files[line["value"]["path"]]
+                continue
             files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+            self.hub.committed.append(line["value"]["path"])
         reply = {}
         if self.query.get("create_pr") == ["1"]:
             repo.pulls.append(header["summary"])
@@ -174,14 +192,14 @@ class _Handler(Handler):
         self.error(status, code, f"{code} for {self.headers.get('Authorization')}" if self.hub.careless else code)
 
     _ROUTES = (
-        (r"/api/(models|datasets)/([^/]+/[^/]+)/paths-info/([^/]+)", _paths),
-        (r"/api/(models|datasets)/([^/]+/[^/]+)/tree/([^/]+)/?", _tree),
-        (r"/api/(models|datasets)/([^/]+/[^/]+)/discussions", _discussions),
-        (r"/api/(models|datasets)/([^/]+/[^/]+)/branch/([^/]+)", _branch),
-        (r"/api/(models|datasets)/([^/]+/[^/]+)/preupload/([^/]+)", _preupload),
-        (r"/api/(models|datasets)/([^/]+/[^/]+)/commit/([^/]+)", _commit),
-        (r"/api/(models|datasets)/([^/]+/[^/]+)(?:/revision/([^/]+))?", _info),
-        (r"/(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", _file),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/paths-info/([^/]+)", _paths),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/tree/([^/]+)/?", _tree),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/discussions", _discussions),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/branch/([^/]+)", _branch),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/preupload/([^/]+)", _preupload),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/commit/([^/]+)", _commit),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)(?:/revision/([^/]+))?", _info),
+        (r"/(datasets/|spaces/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", _file),
     )
 
 
@@ -194,8 +212,10 @@ class UploadStandIn(Server):
     """HTTP status of every commit."""
     careless: bool = False
     """Errors repeat the headers that were sent."""
+    committed: list[str] = field(default_factory=list)
+    """The files that commits brought, one after another."""
     before_commit: list[Any] = field(default_factory=list)
-    """Called once each before a commit is looked at."""
+    """One is called before each commit is looked at, the last first."""
     requests: list[Request] = field(default_factory=list)
 
     handler = _Handler

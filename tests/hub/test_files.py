@@ -1,32 +1,16 @@
-"""Files of a submission: what exists is kept, secrets stop, the dataset folder is checked, writing is idempotent."""
+"""Files of a submission: what exists is kept, secrets stop, writing is idempotent."""
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
-from barista_bench.data.dataset import open_examples
-from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.files import Existing, all_files, write_files
 from tests.hub.made_results import results, row, submission
 from tests.hub.standin import TOKEN
-
-
-@pytest.fixture(scope="module")
-def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("built") / "barista"
-    return build(small_release, out, configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
-
-
-@pytest.fixture
-def dataset(built: Path, tmp_path: Path) -> Path:
-    """A copy that a test may break."""
-    return Path(shutil.copytree(built, tmp_path / "dataset"))
 
 
 def test_results_of_other_tasks_and_other_benchmarks_stay() -> None:
@@ -60,7 +44,6 @@ def test_writing_the_same_submission_again_changes_nothing(tmp_path: Path) -> No
     assert {path.relative_to(out).as_posix() for path in first} == {
         "model/.eval_results/barista.yaml",
         "model/README.md",
-        "dataset/eval.yaml",
         "results/results/garden/fruit-8b/relations/results.json",
     }
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -88,96 +71,3 @@ def test_a_token_in_results_or_card_is_never_published(token: str) -> None:
     with pytest.raises(DataError, match="access token") as caught:
         all_files(leaky)
     assert token not in str(caught.value)
-
-
-# ------------------------------------------------------------------------------------------------ the dataset folder
-
-
-def test_a_built_dataset_is_published_with_its_card_and_eval_yaml(tmp_path: Path, dataset: Path) -> None:
-    files = all_files(submission(), dataset=dataset)
-    below = {path.relative_to(dataset).as_posix() for path in dataset.rglob("*") if path.is_file()}
-    assert set(files.dataset) == below | {"eval.yaml", "leaderboard.yaml"}
-    out = tmp_path / "out"
-    write_files(files, out)
-    assert write_files(files, out) == []
-    for name in below:
-        assert (out / "dataset" / name).read_bytes() == (dataset / name).read_bytes()
-
-
-def test_a_published_dataset_says_by_hash_of_what_examples_each_leaderboard_is(dataset: Path) -> None:
-    files = all_files(submission(), dataset=dataset)
-    rules = yaml.safe_load(files.dataset["leaderboard.yaml"])  # type: ignore[arg-type]
-    every, test = (
-        open_examples(dataset, "barista", "relations", split=split).content_hash for split in ("all", "test")
-    )
-    assert rules == {
-        "content_hashes": {
-            "relations": every,
-            "relations_test": test,
-            "relations_release-4086ce5": every,
-            "relations_test_release-4086ce5": test,
-        }
-    }
-
-
-def _no_card(folder: Path) -> None:
-    (folder / "README.md").unlink()
-
-
-def _no_licence(folder: Path) -> None:
-    path = folder / "README.md"
-    path.write_text(path.read_text().replace("\nlicense: ", "\nlicence: "))
-
-
-def _no_metadata(folder: Path) -> None:
-    (folder / "README.md").write_text("# BARISTA\n")
-
-
-def _no_files(folder: Path) -> None:
-    for path in (folder / "relations").glob("test-*"):
-        path.unlink()
-
-
-def _another_config(folder: Path) -> None:
-    path = folder / "barista_bench.json"
-    manifest = json.loads(path.read_text())
-    manifest["configs"].append({**manifest["configs"][0], "name": "grounding"})
-    path.write_text(json.dumps(manifest))
-
-
-def _linked(folder: Path) -> None:
-    path = folder / "barista_bench.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "frames": "linked"}))
-
-
-def _link(folder: Path) -> None:
-    (folder / "frozen" / "more.jsonl").symlink_to("/etc/hostname")
-
-
-def _stranger(folder: Path) -> None:
-    (folder / "notes.txt").write_text("private")
-
-
-def _unfinished(folder: Path) -> None:
-    (folder / "barista_bench.json").unlink()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (_no_card, "has no card"),
-        (_no_licence, "license: Field required"),
-        (_no_metadata, "valid dictionary"),
-        (_no_files, "configs.relations: no file relations/test-"),
-        (_another_config, "'grounding' is in the card or in the folder only"),
-        (_linked, "links to videos of this machine"),
-        (_link, "frozen/more.jsonl is a link"),
-        (_stranger, "notes.txt is not of a built dataset"),
-        (_unfinished, "no built dataset here"),
-    ],
-)
-def test_a_dataset_folder_that_is_not_fit_is_refused(dataset: Path, spoil: object, said: str) -> None:
-    assert callable(spoil)
-    spoil(dataset)
-    with pytest.raises(DataError, match=rf"{said}.*Remedy"):
-        all_files(submission(), dataset=dataset)

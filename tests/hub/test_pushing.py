@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -106,22 +105,14 @@ def test_a_card_that_changed_meanwhile_is_not_overwritten(hub: UploadStandIn, ma
     assert hub.files(MODEL)["README.md"].endswith(b"\n\n# New\n")
 
 
-def test_files_of_a_dataset_go_to_its_repository(hub: UploadStandIn, tmp_path: Path) -> None:
-    hub.make("garden/BARISTA", "dataset", {"README.md": b"old", "kept.txt": b"kept"})
-    readme, table = tmp_path / "README.md", tmp_path / "t.jsonl"
-    readme.write_bytes(b"---\nlicense: mit\n---\n")
-    table.write_bytes(b"{}\n" * 1000)
+def test_results_go_to_their_dataset(hub: UploadStandIn) -> None:
+    hub.make("garden/results", "dataset", {"README.md": b"old", "kept.txt": b"kept"})
     pusher = Pusher(TOKEN, Destination(), endpoint=hub.endpoint)
-    files = {"README.md": readme, "frozen/t.jsonl": table, "eval.yaml": b"name: B\n"}
-    done = pusher.push("garden/BARISTA", "dataset", files)
-    assert done.url.endswith("/garden/BARISTA/discussions/1")
-    assert hub.files("garden/BARISTA", "refs/pr/1", "dataset") == {
-        "README.md": readme.read_bytes(),
-        "frozen/t.jsonl": table.read_bytes(),
-        "eval.yaml": b"name: B\n",
-        "kept.txt": b"kept",
-    }
-    assert not pusher.push("garden/BARISTA", "dataset", files).changed
+    files = {"README.md": b"new", "results/a/b/relations/results.json": b"{}\n"}
+    done = pusher.push("garden/results", "dataset", files)
+    assert set(done.changed) == set(files)
+    assert hub.files("garden/results", "refs/pr/1", "dataset") == {"kept.txt": b"kept", **files}
+    assert not pusher.push("garden/results", "dataset", files).changed
 
 
 # ------------------------------------------------------------------------------------------------ what goes wrong

@@ -195,12 +195,13 @@ def reader_class(backend: str) -> type[FrameReader]:
         raise ConfigError(f"video backend {backend!r} is unknown. Remedy: choose one of {', '.join(BACKENDS)}")
     from barista_bench.media.video import other_readers
 
+    library, extra = ("torchcodec.decoders", "torchcodec") if backend == "torchcodec" else ("decord", "run")
     try:
-        importlib.import_module("torchcodec.decoders" if backend == "torchcodec" else backend)
+        importlib.import_module(library)
     except (ImportError, OSError, RuntimeError) as error:  # RuntimeError: torchcodec without FFmpeg's libraries
         raise ConfigError(
             f"video backend {backend!r} cannot be imported: {first_line(error)}. "
-            f"Remedy: pip install barista_bench[{backend}], or use backend='pyav'"
+            f"Remedy: pip install barista_bench[{extra}], or use backend='pyav'"
         ) from error
     return other_readers.TorchcodecReader if backend == "torchcodec" else other_readers.DecordReader
 

@@ -1,0 +1,35 @@
+"""Leaderboards on the Hub: what they are called, by datasets and by results alike. Light: a Space imports it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+EVAL_FILE: Final = "eval.yaml"
+"""Of a dataset repository: which leaderboards there are (hub-docs `docs/hub/eval-results.md`)."""
+RULES_FILE: Final = "leaderboard.yaml"
+"""Says of what examples each leaderboard is: in a results dataset, and in a published dataset."""
+FRAMEWORK: Final = "barista-bench"
+"""Our name in `evaluation_framework`. The Hub keeps a list of these: it must be entered there once."""
+SCALE: Final = 100
+"""Published values are 0 to 100; figures of results.json and of the paper are 0 to 1."""
+OURS: Final = "ours "
+"""What starts the name of our own wordings; see `PromptTexts.wording`."""
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def task_id(task: str, split: str, protocol: str, wording: str, *, options: str = "", limit: int | None = None) -> str:
+    """Name of a leaderboard: `relations`, `relations_test` of the split test, `relations_paper` of the paper's rules.
+
+    The Hub ranks whatever has one name, so that each wording but ours, other options than the task's defaults and runs
+    that were cut short have boards of their own.
+
+    >>> task_id("t_stvg", "all", "release", "ours v1", options="matcher=exact", limit=20)
+    't_stvg_matcher-exact_first-20'
+    >>> task_id("relations", "all", "release", "ours v2"), task_id("relations", "test", "paper", "release@4086ce5")
+    ('relations', 'relations_test_paper_release-4086ce5')
+    """
+    other_wording = "" if wording.startswith(OURS) else _NO_NAME.sub("-", wording)
+    parts = [task, "" if split == "all" else split, "" if protocol == "release" else protocol, other_wording]
+    parts += [_NO_NAME.sub("-", options.casefold()).strip("-"), "" if limit is None else f"first-{limit}"]
+    return "_".join(part for part in parts if part)

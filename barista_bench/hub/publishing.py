@@ -1,0 +1,135 @@
+"""Folders that go to the Hub as they are: built datasets and Spaces, metrics among them. All is checked here, offline.
+
+The Hub checks the card once more before it takes a file, see `Pusher.publish`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import yaml
+from huggingface_hub import DatasetCard, RepoCard, SpaceCard
+from pydantic import TypeAdapter, ValidationError
+
+from barista_bench.core.leaderboards import EVAL_FILE, RULES_FILE
+from barista_bench.data.manifest import DEFAULT, MANIFEST, PICTURE, read_manifest
+from barista_bench.data.origin import config_names_of
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.reading import first_complaint
+from barista_bench.hub.checks import DatasetCardMetadata, RepoId, SpaceCardMetadata, checked
+from barista_bench.hub.files import README, refuse_secrets
+
+_TEXTS: Final = (".md", ".json", ".yaml", ".py", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A checked folder, and where it goes.
+
+    Args:
+        files: all that leaves the machine, as paths relative to the folder, with their bytes.
+        outdated: patterns of files in the repository that are deleted where the folder lacks them.
+    """
+
+    folder: Path
+    repo_id: str
+    repo_type: Literal["dataset", "space"]
+    files: Mapping[str, int]
+    outdated: tuple[str, ...] = ()
+    space_sdk: str | None = None
+
+    def refuse_secrets(self, token: str | None = None) -> None:
+        """Raises DataError where a text holds what looks like an access token, or `token` itself. Tables hold none."""
+        texts = {name: (self.folder / name).read_bytes() for name in self.files if name.endswith(_TEXTS)}
+        refuse_secrets(texts, str(self.folder), token)
+
+
+def publication(folder: str | Path, repo: str) -> Publication:
+    """Check a built dataset, or a Space: a folder whose README.md says which SDK runs it.
+
+    Raises:
+        ConfigError: `repo` is no name of a repository, or not the one under which `evaluate` finds the metric.
+        DataError: the folder is not fit to be published, or a text in it holds an access token.
+    """
+    folder = Path(folder)
+    try:
+        TypeAdapter(RepoId).validate_python(repo)
+    except ValidationError as error:
+        raise ConfigError(f"--repo: {first_complaint(error)}. Remedy: give org/name") from error
+    made = _checked(folder, repo, _files(folder))
+    made.refuse_secrets()
+    return made
+
+
+def _checked(folder: Path, repo: str, files: Mapping[str, int]) -> Publication:
+    if MANIFEST in files:
+        manifest = read_manifest(folder)
+        configs = config_names_of(str(manifest.get("benchmark", DEFAULT)))
+        _check_dataset(folder, manifest, files, configs)
+        return Publication(folder, repo, "dataset", files, tuple(f"{name}/*" for name in ("frozen", *configs)))
+    metadata = _card(SpaceCard, folder, files)
+    if "sdk" not in metadata:
+        problem = f"is no built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
+        raise DataError(f"{folder}: {problem}. Remedy: build it, or give a Space such as metrics/mean_ap")
+    card = checked(SpaceCardMetadata, metadata, str(folder / README))
+    if card.app_file not in files:
+        raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
+    # `evaluate` loads org/name from the file name.py.
+    name, script = repo.partition("/")[2], f"{folder.resolve().name}.py"
+    if "metric" in card.tags and script in files and script != f"{name}.py":
+        raise ConfigError(f"--repo: evaluate would not find {script} in {repo}. Remedy: call it {script[:-3]}")
+    return Publication(folder, repo, "space", files, space_sdk=card.sdk)
+
+
+def _files(folder: Path) -> dict[str, int]:
+    """All files of the folder but Python's caches, with their bytes."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no folder. Remedy: give a built dataset, or a Space such as metrics/mean_ap")
+    files = {}
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for path in (Path(parent, name) for name in sorted((*folders, *names))):
+            name = path.relative_to(folder).as_posix()
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise DataError(f"{folder}: {name} is a link or no plain file. Remedy: put the file itself there")
+            if path.name.startswith("."):
+                raise DataError(f"{folder}: {name} is hidden. Remedy: move it away")
+            if path.is_file():
+                files[name] = path.stat().st_size
+    return files
+
+
+def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, int]) -> dict[str, Any]:
+    """Metadata of the folder's card, as the hub client reads it."""
+    path = folder / README
+    if README not in files:
+        raise DataError(f"{path}: there is no card. Remedy: build the dataset again, or write one")
+    try:
+        return kind.load(path).data.to_dict()
+    except (ValueError, yaml.YAMLError) as error:
+        raise DataError(f"{path}: {' '.join(str(error).split())[:300]}. Remedy: mend the card") from error
+
+
+def _check_dataset(
+    folder: Path, manifest: Mapping[str, Any], files: Mapping[str, int], configs: tuple[str, ...]
+) -> None:
+    """Nothing but what `build` writes; and the card must describe it: every config, and files for every split."""
+    if manifest.get("frames") == "linked":
+        raise DataError(f"{folder}: its frames are links to videos of this machine. Remedy: build with --frames frozen")
+    for name in files:
+        if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, RULES_FILE, PICTURE, "frozen", *configs}:
+            raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
+    path = folder / README
+    card = checked(DatasetCardMetadata, _card(DatasetCard, folder, files), str(path))
+    built, listed = {entry["name"] for entry in manifest["configs"]}, {config.config_name for config in card.configs}
+    if built != listed:
+        name = sorted(built ^ listed)[0]
+        raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Remedy: build it again")
+    for config in card.configs:
+        for pattern in (split.path for split in config.data_files):
+            if not any(Path(name).match(pattern) for name in files):
+                raise DataError(f"{path}: configs.{config.config_name}: no file {pattern}. Remedy: build it again")

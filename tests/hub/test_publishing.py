@@ -1,0 +1,208 @@
+"""`barista-bench publish`: what leaves the machine, checked and listed before; an upload that was cut off goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench.cli import app
+from barista_bench.data.folder import build
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.hub.publishing import publication
+from barista_bench.hub.pushing import Destination, Pusher, PushError
+from tests.hub.standin import TOKEN, UploadStandIn
+
+REPO = "garden/BARISTA"
+METRICS = Path(__file__).resolve().parents[2] / "metrics"
+# One file a commit, where the client's own limit is 100 MB.
+SMALL_COMMITS = """
+import huggingface_hub._upload_pipeline as pipeline
+pipeline.REGULAR_CONTENT_BYTES_BUDGET = 1
+from barista_bench.cli import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("built") / "barista"
+    configs = ["relations", "graph_frames"]
+    return build(small_release, out, configs=configs, sampling={"frame_step": 20}, cache=False).folder
+
+
+@pytest.fixture
+def dataset(built: Path, tmp_path: Path) -> Path:
+    """A copy that a test may break."""
+    return Path(shutil.copytree(built, tmp_path / "dataset"))
+
+
+@pytest.fixture
+def hub() -> Iterator[UploadStandIn]:
+    with UploadStandIn() as server:
+        yield server
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def published(hub: UploadStandIn, repo_type: str = "dataset", repo: str = REPO) -> dict[str, bytes]:
+    """What the repository holds beside the file that the Hub makes."""
+    files = hub.files(repo, repo_type=repo_type)
+    return {name: content for name, content in files.items() if name != ".gitattributes"}
+
+
+def publish(hub: UploadStandIn, folder: Path, repo: str = REPO, *, public: bool = False) -> str:
+    pusher = Pusher(TOKEN, Destination(to_main=True), endpoint=hub.endpoint)
+    return pusher.publish(publication(folder, repo), public=public)
+
+
+def test_an_upload_that_was_cut_off_twice_goes_on_and_the_repository_then_equals_the_folder(
+    hub: UploadStandIn, built: Path
+) -> None:
+    environment = {**os.environ, "HF_ENDPOINT": hub.endpoint, "A_TOKEN": TOKEN}
+    command = [sys.executable, "-c", SMALL_COMMITS, "publish", built, "--repo", REPO, "--token-env", "A_TOKEN"]
+    said = b""
+    for cut_off in (True, True, False):
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as upload:
+            # Dies in its third commit, whose answer it does not see.
+            hub.before_commit = [upload.kill, lambda: None, lambda: None] if cut_off else []
+            said += upload.communicate()[0]
+        assert upload.returncode == (-signal.SIGKILL if cut_off else 0), said
+        assert (published(hub) == contents(built)) is not cut_off
+    assert sorted(hub.committed) == sorted(contents(built)), "each file once"
+    assert hub.repos["dataset", REPO].is_private
+    assert TOKEN.encode() not in said
+
+
+def test_a_dry_run_lists_every_file_with_its_size_and_asks_nobody(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.HfApi.create_repo", None)
+    done = CliRunner().invoke(app, ["publish", str(built), "--repo", REPO, "--dry-run"])
+    assert done.exit_code == 0, done.output
+    *listed, total = done.output.splitlines()
+    shown = {name: int(size.replace(",", "")) for size, name in map(str.split, listed)}
+    assert shown == {name: len(content) for name, content in contents(built).items()}
+    assert f"{sum(shown.values()):,} bytes, to the private dataset {REPO} at " in total
+
+
+def test_the_card_is_checked_by_the_hub_before_a_file_is_sent(hub: UploadStandIn, built: Path) -> None:
+    publish(hub, built)
+    paths = [request.path for request in hub.requests]
+    assert paths.index("/api/validate-yaml") < min(i for i, path in enumerate(paths) if "upload" in path)
+
+
+@pytest.mark.parametrize(("public", "state"), [(True, "public"), (False, "private")])
+def test_a_repository_that_is_not_as_private_as_asked_for_is_left_alone(
+    hub: UploadStandIn, built: Path, public: bool, state: str
+) -> None:
+    publish(hub, built, public=public)
+    assert hub.repos["dataset", REPO].is_private is not public
+    commits = len(hub.commits_asked())
+    with pytest.raises(ConfigError, match=rf"is {state} already.*--public"):
+        publish(hub, built, public=not public)
+    assert len(hub.commits_asked()) == commits
+
+
+def test_shards_of_an_earlier_build_go_and_files_of_others_stay(hub: UploadStandIn, built: Path) -> None:
+    kept, old = {"notes.md": b"mine"}, {"relations/test-00000-of-00009.parquet": b"old"}
+    hub.make(REPO, "dataset", kept | old).is_private = True
+    publish(hub, built)
+    assert published(hub) == contents(built) | kept
+
+
+def test_a_metric_becomes_a_space_under_the_name_by_which_evaluate_finds_it(hub: UploadStandIn) -> None:
+    assert publish(hub, METRICS / "tuple_f1", "garden/tuple_f1").endswith("/spaces/garden/tuple_f1")
+    files = published(hub, "space", "garden/tuple_f1")
+    assert files == {name: data for name, data in contents(METRICS / "tuple_f1").items() if "__pycache__" not in name}
+    with pytest.raises(ConfigError, match=r"evaluate would not find tuple_f1.py in garden/f1.*Remedy"):
+        publication(METRICS / "tuple_f1", "garden/f1")
+
+
+def test_a_token_that_may_not_write_is_refused_in_words(hub: UploadStandIn, built: Path) -> None:
+    hub.rights, hub.careless = "read", True
+    with pytest.raises(PushError, match=r"making the repository: the Hub refuses.*Remedy: use a token") as caught:
+        publish(hub, built)
+    assert TOKEN not in str(caught.value)
+
+
+def _no_card(folder: Path) -> None:
+    (folder / "README.md").unlink()
+
+
+def _no_licence(folder: Path) -> None:
+    path = folder / "README.md"
+    path.write_text(path.read_text().replace("\nlicense: ", "\nlicence: "))
+
+
+def _secret(folder: Path) -> None:
+    path = folder / "README.md"
+    path.write_text(f"{path.read_text()}\n{TOKEN}\n")
+
+
+def _hidden(folder: Path) -> None:
+    (folder / "frozen" / ".env").write_text("KEY=1")
+
+
+def _no_metadata(folder: Path) -> None:
+    (folder / "README.md").write_text("# BARISTA\n")
+
+
+def _no_files(folder: Path) -> None:
+    for path in (folder / "relations").glob("test-*"):
+        path.unlink()
+
+
+def _another_config(folder: Path) -> None:
+    path = folder / "barista_bench.json"
+    manifest = json.loads(path.read_text())
+    manifest["configs"].append({**manifest["configs"][0], "name": "grounding"})
+    path.write_text(json.dumps(manifest))
+
+
+def _linked(folder: Path) -> None:
+    path = folder / "barista_bench.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "frames": "linked"}))
+
+
+def _link(folder: Path) -> None:
+    (folder / "frozen" / "more.jsonl").symlink_to("/etc/hostname")
+
+
+def _stranger(folder: Path) -> None:
+    (folder / "notes.txt").write_text("private")
+
+
+def _unfinished(folder: Path) -> None:
+    (folder / "barista_bench.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (_no_card, "there is no card"),
+        (_no_licence, "license: Field required"),
+        (_no_metadata, "license: Field required"),
+        (_no_files, "configs.relations: no file relations/test-"),
+        (_another_config, "'grounding' is in the card or in the folder only"),
+        (_linked, "links to videos of this machine"),
+        (_link, "frozen/more.jsonl is a link"),
+        (_stranger, "notes.txt is not of a built dataset"),
+        (_unfinished, "no built dataset"),
+        (_secret, "looks like an access token"),
+        (_hidden, r"frozen/\.env is hidden"),
+    ],
+)
+def test_a_folder_that_is_not_fit_is_refused(dataset: Path, spoil: object, said: str) -> None:
+    assert callable(spoil)
+    spoil(dataset)
+    with pytest.raises(DataError, match=rf"{said}.*Remedy"):
+        publication(dataset, REPO)

@@ -33,7 +33,15 @@ from barista_bench.data.frozen import lines_digest, write_frozen, write_released
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.rows import CACHE_INFO, QUESTION_BOXES, FramesMode, file_sha256, quiet_datasets, warn_of_others
+from barista_bench.data.rows import (
+    CACHE_INFO,
+    QUESTION_BOXES,
+    VIDEOS_NOTE,
+    FramesMode,
+    file_sha256,
+    quiet_datasets,
+    warn_of_others,
+)
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
 
@@ -249,6 +257,8 @@ class _Work:
         if plan:
             builder.plan = plan
         _prepare(builder, self.num_proc)
+        if plan and self.settings["frames"] == "linked":
+            (Path(builder.cache_dir) / VIDEOS_NOTE).write_bytes(os.fsencode(self.origin.media.resolve()))
         if not self.cache_dir:
             make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
         return builder

@@ -54,6 +54,8 @@ log = logging.getLogger(__name__)
 FramesMode = Literal["frozen", "linked"]
 CACHE_INFO = "dataset_info.json"
 """The file by which `datasets` knows an entry of its cache."""
+VIDEOS_NOTE = "videos_root"
+"""The file in which an entry of linked frames says where its videos lie, for this machine alone."""
 MAX_COLUMNS = 2**29
 """Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
 QUESTION_BOXES = "xyxy/1000"

@@ -239,7 +239,8 @@ class _Work:
         if plan:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
-            identity += [] if self.settings["frames"] == "linked" else [plan.task.prompts.sha256, QUESTION_BOXES]
+            if self.settings["frames"] == "frozen":
+                identity += [plan.task.prompts.sha256, plan.task.protocol, QUESTION_BOXES]  # rows hold what is asked
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

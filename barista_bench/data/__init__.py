@@ -7,5 +7,5 @@
 | `build`: frames added, configs prepared, a folder written | `folder`, `builder`, `tables` |
 | formats of both sides: rows, frozen lines, the folder's manifest and card | `rows`, `frozen`, `manifest` |
 | a built set, read with its frames; one frame followed through all tasks | `dataset`, `shared_frames`; `trace` |
-| the names of benchmarks in `load_dataset`, in one process | `register` |
+| releases and linked frames in `load_dataset`, in one process | `register` |
 """

@@ -1,5 +1,7 @@
 """The package from Python: `evaluate` a model, `load_results` of run folders, `compare` models, as pandas frames.
 
+`register` teaches `datasets.load_dataset` linked frames and releases.
+
 from barista_bench import compare, evaluate, load_results
 
 chance = evaluate("dataset", "chance", task="relations")
@@ -19,6 +21,7 @@ from pathlib import Path
 import pandas as pd
 
 from barista_bench.core.statistics import DRAWS, LEVEL
+from barista_bench.data.register import register as register
 from barista_bench.errors import DataError
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.runner import open_tasks, run_config

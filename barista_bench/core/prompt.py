@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -51,10 +52,33 @@ class Prompt:
     def image_count(self) -> int:
         return sum(isinstance(part, ImagePart) for part in self.parts)
 
+    @property
+    def joined(self) -> tuple[TextPart | ImagePart, ...]:
+        """The parts as chats hold them: texts that touch are one part, since templates and servers may trim parts."""
+        parts: list[TextPart | ImagePart] = []
+        for part in self.parts:
+            if isinstance(part, TextPart) and parts and isinstance(last := parts[-1], TextPart):
+                parts[-1] = TextPart(last.text + part.text)
+            elif part != TextPart(""):
+                parts.append(part)
+        return tuple(parts)
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The chat that `apply_chat_template` takes: a system turn where there is one, and a user turn.
+
+        A place of an image is `{"type": "image"}`; the first one is of the first image, and so on.
+        """
+        turns = {"system": (TextPart(self.system),) if self.system else (), "user": self.joined}
+        return [{"role": role, "content": list(map(_content, parts))} for role, parts in turns.items() if parts]
+
     def as_text(self) -> str:
         """The whole prompt as one text, images as `<image N>`: for logs, fingerprints and reports."""
         user = "".join(p.text if isinstance(p, TextPart) else f"<image {p.index}>\n" for p in self.parts)
         return f"[system]\n{self.system}\n[user]\n{user}" if self.system else f"[user]\n{user}"
+
+
+def _content(part: TextPart | ImagePart) -> dict[str, str]:
+    return {"type": "text", "text": part.text} if isinstance(part, TextPart) else {"type": "image"}
 
 
 WORDING = r"^((ours v|[a-z ]+[@:])[0-9a-f]{1,20})?$"

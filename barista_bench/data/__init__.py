@@ -8,5 +8,5 @@
 | formats of both sides: rows, frozen lines, the folder's manifest and card | `rows`, `frozen`, `manifest` |
 | what a folder says to the Hub alone: leaderboards, a picture | `hub_files` |
 | a built set, read with its frames; one frame followed through all tasks | `dataset`, `shared_frames`; `trace` |
-| the names of benchmarks in `load_dataset`, in one process | `register` |
+| releases and linked frames in `load_dataset`, in one process | `register` |
 """

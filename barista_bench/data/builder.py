@@ -27,7 +27,7 @@ from barista_bench.core.task import Example, ProtocolName, Task
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
-from barista_bench.data.rows import FramesMode, file_sha256, link, row_features, to_row
+from barista_bench.data.rows import FramesMode, file_sha256, link, question_columns, row_features, to_row
 from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
@@ -255,6 +255,7 @@ def _rows(
                         row["frames"] = link(example)
                     else:
                         row["images"] = _images(reader, decoded, task, example, jpeg_quality)
+                        row |= question_columns(task, example)
                 except DataError as error:
                     yield LostExample(example.example_id, str(error))
                 else:

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import logging
+import math
 import os
 import re
 import signal
@@ -33,13 +34,24 @@ from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.rows import CACHE_INFO, FramesMode, file_sha256, quiet_datasets, warn_of_others
+from barista_bench.data.rows import (
+    CACHE_INFO,
+    QUESTION_BOXES,
+    VIDEOS_NOTE,
+    FramesMode,
+    file_sha256,
+    quiet_datasets,
+    warn_of_others,
+)
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
 
 log = logging.getLogger(__name__)
 
 Layout = Literal["ours", "release"]
+MAX_SHARD_BYTES = 500 * 10**6
+"""Of one file of a task; pictures are stored as they are, so that it is no larger on the disk."""
+FEWEST_SHARDS = 4
 _DIGITS = 16
 """Of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
 
@@ -230,6 +242,8 @@ class _Work:
         if plan:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
+            if self.settings["frames"] == "frozen":
+                identity += [plan.task.prompts.sha256, plan.task.protocol, QUESTION_BOXES]  # rows hold what is asked
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
@@ -247,6 +261,8 @@ class _Work:
         if plan:
             builder.plan = plan
         _prepare(builder, self.num_proc)
+        if plan and self.settings["frames"] == "linked":
+            (Path(builder.cache_dir) / VIDEOS_NOTE).write_bytes(os.fsencode(self.origin.media.resolve()))
         if not self.cache_dir:
             make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
         return builder
@@ -291,15 +307,28 @@ def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
 
 
 def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
-    """Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched."""
+    """Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched.
+
+    Shards are what workers and processes of a reader divide among them.
+    """
     folder.mkdir()
     rows = {}
     for split, dataset in builder.as_dataset().items() if builder.info.splits else ():
-        shards = [dataset] if builder.is_task else _by_video(dataset)
+        shards = _shards(dataset) if builder.is_task else _by_video(dataset)
         for index, shard in enumerate(shards):
             shard.to_parquet(folder / f"{split}-{index:05d}-of-{len(shards):05d}.parquet")
         rows[str(split)] = len(dataset)
     return rows
+
+
+def _shards(dataset: datasets.Dataset) -> list[datasets.Dataset]:
+    """Contiguous pieces of `MAX_SHARD_BYTES` at the most; `FEWEST_SHARDS`, or one a row in a split of fewer rows."""
+    count = max(min(FEWEST_SHARDS, len(dataset)), math.ceil(dataset.data.nbytes / MAX_SHARD_BYTES))
+    while True:
+        shards = [dataset.shard(count, index) for index in range(count)]
+        if count >= len(dataset) or all(shard.data.nbytes <= MAX_SHARD_BYTES for shard in shards):
+            return shards
+        count += 1
 
 
 def _info(builder: BenchmarkBuilder, folder: Path) -> datasets.DatasetInfo:

@@ -38,9 +38,17 @@ PICTURE = "example.jpg"
 """What the card of a folder of frozen frames shows."""
 _SIZES = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M"}
 _FRAMES_NOTE = {
-    "frozen": "`images` holds what the model sees, in order: frames as JPEG, overlays as PNG.",
-    "linked": "`frames` holds `{video, indices}`, the video's path relative to the data root; "
-    "`barista_bench.media.frames.link_frames` turns it into frames that decode on access.",
+    "frozen": """\
+`images` holds what the model sees, in order: frames as JPEG, overlays as PNG. `messages` asks about them: a chat as
+`apply_chat_template` of transformers takes it, whose parts `{"type": "image"}` are the places of the images, in order.
+It asks by the protocol of the set with the default options, and of a task that asks in several steps it is the first
+question. `answer` is the truth as a model would write it (of several steps, to the last question; null where it is
+hidden). Both write boxes as `box_format` says: `xyxy/1000` is `[x0, y0, x1, y1]`, integers from 0 to 1000 over the
+width or height of the image. `prompt_set` names the wording of `barista_bench`, which is no part
+of the SHA-256 below.""",
+    "linked": """\
+`frames` holds `{video, indices}`, the video's path relative to the data root; after `barista_bench.register()`, or by
+`barista_bench.media.frames.link_frames`, it is frames that decode on access.""",
 }
 _TABLE_NOTES = {
     "graph_frames": "a frame of a video",

@@ -1,58 +1,104 @@
-"""`load_dataset("barista", name, source=...)` in one process, straight from a release, with nothing prepared before.
+"""`datasets.load_dataset` taught two things in one process: releases by name, and the frames of linked sets.
 
-`datasets` has no plug-in point for this (it reads no entry points and runs no scripts since 4.0), so its private
-`dataset_module_factory` is wrapped. It is opt-in for that reason; a test watches for changes in `datasets`.
+`datasets` has no plug-in point for this (it reads no entry points and runs no scripts since 4.0), so the function that
+`load_dataset` gets its builder from is wrapped. It is opt-in for that reason; tests watch for changes in `datasets`.
 """
 
 from __future__ import annotations
 
-import datasets.inspect
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 import datasets.load
 
 from barista_bench import __version__
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.data.builder import BenchmarkConfig
+from barista_bench.data.builder import BenchmarkBuilder
+from barista_bench.data.dataset import recorded_root
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.data.origin import config_names_of
+from barista_bench.data.rows import VIDEOS_NOTE
+from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError
+from barista_bench.media.frames import AnyDataset, link_frames
 
-_MODULES = (datasets.load, datasets.inspect)
-_original = datasets.load.dataset_module_factory
+_original = datasets.load.load_dataset_builder
+_OF_DOWNLOADS = ("download_config", "download_mode", "revision")
 
 
 def register() -> None:
-    """Make the benchmarks' names known to `datasets.load_dataset` in this process; `unregister` undoes it.
+    """Teach `datasets.load_dataset` in this process; `unregister` undoes it.
 
-    Afterwards `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder,
-    and so does `load_dataset("vista", "all", source=ANNOTATIONS, videos=VIDEOS)`.
-    Keyword arguments are those of `BenchmarkConfig`. `source` is needed: entries that `build` made are not looked
-    for. Prepared ones are kept in the `datasets` cache under the settings, the version of this package and the state of
+    Linked sets come with `frames` that decode when they are touched (`media.frames.LazyFrames`), and in torch format
+    are uint8 tensors of shape (frames, 3, height, width), as the `images` of frozen sets are. That holds for folders
+    and cache entries that `build` made on this machine; of others nobody knows where the videos lie: `link_frames`
+    takes their folder.
+
+    With `source`, a benchmark's name is read straight from its release, with nothing built before:
+    `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder, and so does
+    `load_dataset("vista", "all", source=ANNOTATIONS, videos=VIDEOS)`. Keyword arguments are those of `BenchmarkConfig`.
+    What is prepared is kept in the `datasets` cache under the settings, the version of this package and the state of
     the release (names, sizes and modification times of its files), so that a changed release is prepared anew.
-
-    Raises:
-        ConfigError: this version of `datasets` has no place to hook in.
     """
-    for module in _MODULES:
-        if not hasattr(module, "dataset_module_factory"):
-            raise ConfigError(
-                f"datasets {datasets.__version__}: {module.__name__} has no dataset_module_factory. "
-                "Remedy: use `barista-bench build` and its folder"
-            )
-        module.dataset_module_factory = _factory
+    datasets.load.load_dataset_builder = _load_builder
 
 
 def unregister() -> None:
     """Give `datasets` its own function back."""
-    for module in _MODULES:
-        module.dataset_module_factory = _original
+    datasets.load.load_dataset_builder = _original
 
 
-def _factory(path: str, *args: object, **kwargs: object) -> object:
-    if path not in BENCHMARKS:
-        return _original(path, *args, **kwargs)
-    configs = [BenchmarkConfig(name=name) for name in config_names_of(path)]
-    return datasets.load.DatasetModule(
-        "barista_bench.data.builder",
-        __version__,
-        {"dataset_name": path, "base_path": None},
-        builder_configs_parameters=datasets.load.BuilderConfigsParameters(builder_configs=configs),
+def _load_builder(
+    path: str,
+    name: str | None = None,
+    **settings: Any,  # noqa: ANN401  # those of `load_dataset_builder`
+) -> datasets.DatasetBuilder | _Linking:
+    builder = (
+        _of_release(path, name, settings)
+        if path in BENCHMARKS and settings.get("source")
+        else _original(path, name, **settings)
     )
+    root = None if name in GRAPH_TABLES else _videos(path, builder)
+    return builder if root is None else _Linking(builder, root)
+
+
+def _of_release(benchmark: str, name: str | None, settings: dict[str, Any]) -> BenchmarkBuilder:
+    known = config_names_of(benchmark)
+    if name not in known:
+        raise ConfigError(f"{benchmark}: no config {name!r}. Remedy: use one of {', '.join(known)}")
+    local = {key: value for key, value in settings.items() if key not in _OF_DOWNLOADS}
+    return BenchmarkBuilder(dataset_name=benchmark, config_name=name, hash=__version__, **local)
+
+
+def _videos(path: str, builder: datasets.DatasetBuilder) -> Path | None:
+    """The folder of the videos that a set is linked to; None of frozen sets, and where nobody knows."""
+    if isinstance(builder, BenchmarkBuilder):
+        return builder.origin.media if builder.config.frames == "linked" else None
+    if (Path(path) / MANIFEST).is_file():
+        return recorded_root(path)
+    note = Path(builder.cache_dir) / VIDEOS_NOTE
+    return Path(os.fsdecode(note.read_bytes())) if note.is_file() else None
+
+
+@dataclass(frozen=True)
+class _Linking:
+    """A builder whose datasets have their frames linked to the videos below `root`."""
+
+    builder: datasets.DatasetBuilder
+    root: Path
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the builder has
+        return getattr(self.builder, name)
+
+    def as_dataset(self, *args: object, **settings: object) -> Any:  # noqa: ANN401  # one of four types, or a list
+        return self._linked(self.builder.as_dataset(*args, **settings))
+
+    def as_streaming_dataset(self, *args: object, **settings: object) -> Any:  # noqa: ANN401
+        return self._linked(self.builder.as_streaming_dataset(*args, **settings))
+
+    def _linked(self, opened: AnyDataset | list[AnyDataset]) -> AnyDataset | list[AnyDataset]:
+        if isinstance(opened, list):
+            return [link_frames(split, root=self.root) for split in opened]
+        return link_frames(opened, root=self.root)

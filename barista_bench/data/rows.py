@@ -1,9 +1,10 @@
 """Examples as `datasets` rows and back, and the rows of a built config: pictures only when the first is asked for.
 
 Common columns: position (in the drawn order, over all splits), example_id, benchmark, task, task_version, label,
-video_id, video_sha256, frame_indices, inputs, target, metadata, evidence. Frozen sets add `images`: what the model
-sees, encoded (JPEG for frames, PNG for overlays). Linked sets add `frames`: {video: path relative to the data root,
-indices}, to be cast to `VideoFrames`.
+video_id, video_sha256, frame_indices, inputs, target, metadata, evidence. Linked sets add `frames`: {video: path
+relative to the data root, indices}, to be cast to `VideoFrames`. Frozen sets add `images`: what the model sees, encoded
+(JPEG for frames, PNG for overlays); and, for who asks without this package, what a run with default options asks about
+them (`question_columns`). Examples are not made of these, so that no wording is part of a set's identity.
 
 Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
 column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
@@ -35,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.errors import ConfigError, DataError
@@ -52,8 +54,12 @@ log = logging.getLogger(__name__)
 FramesMode = Literal["frozen", "linked"]
 CACHE_INFO = "dataset_info.json"
 """The file by which `datasets` knows an entry of its cache."""
+VIDEOS_NOTE = "videos_root"
+"""The file in which an entry of linked frames says where its videos lie, for this machine alone."""
 MAX_COLUMNS = 2**29
 """Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
+QUESTION_BOXES = "xyxy/1000"
+"""The format of boxes in `messages` and `answer`, as `BoxFormat.parse` reads it: that of the oracle."""
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
 """Of an example, that are columns of the same name."""
@@ -65,6 +71,12 @@ def row_features(task: Task, frames: FramesMode) -> Features:
     from datasets import Features, Image, List, Value
 
     linked = {"frames": {"video": Value("string"), "indices": List(Value("int32"))}}
+    content = List({"type": Value("string"), "text": Value("string")})
+    frozen = {
+        "images": List(Image()),
+        "messages": List({"role": Value("string"), "content": content}),
+        **dict.fromkeys(("answer", "prompt_set", "box_format"), Value("string")),
+    }
     features = task.features()
     if task.follows_paper and task.freezes_by_protocol():
         features["metadata"] = {**features["metadata"], "protocol": Value("string")}
@@ -79,7 +91,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
             "video_id": Value("string"),
             "video_sha256": Value("string"),
             "frame_indices": List(Value("int32")),
-            **(linked if frames == "linked" else {"images": List(Image())}),
+            **(linked if frames == "linked" else frozen),
             **features,
         }
     )
@@ -100,7 +112,7 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def to_row(example: Example, position: int, video_sha256: str) -> dict[str, Any]:
-    """All columns but `images` and `frames`."""
+    """The columns that frozen and linked sets have."""
     return {
         **{name: getattr(example, name) for name in _FIELDS},
         "position": position,
@@ -108,6 +120,21 @@ def to_row(example: Example, position: int, video_sha256: str) -> dict[str, Any]
         "video_id": example.video_id,
         "video_sha256": video_sha256,
         "frame_indices": [frame.frame_index for frame in example.frames],
+    }
+
+
+def question_columns(task: Task, example: Example) -> dict[str, Any]:
+    """What a run asks of the example first, and the truth as the oracle writes it, None where that is hidden.
+
+    `prompt_set` names the wording, `box_format` how both write boxes. Of a task that asks on (`follow_up`), the answer
+    is that to the last question.
+    """
+    boxes = BoxFormat.parse(QUESTION_BOXES)
+    return {
+        "messages": task.prompt(example, boxes).messages(),
+        "answer": task.reference_answer(example, boxes) if task.has_answer(example) else None,
+        "prompt_set": task.prompts.wording,
+        "box_format": QUESTION_BOXES,
     }
 
 

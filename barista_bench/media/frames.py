@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List, Value
+from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List, Value, formatting
 from datasets.features.features import register_feature
 from datasets.table import array_cast
 from numpy.typing import DTypeLike, NDArray
@@ -215,6 +215,20 @@ class VideoFrames:
 with warnings.catch_warnings():  # it says that registering features is experimental; tests hold what we use of it
     warnings.simplefilter("ignore", UserWarning)
     register_feature(VideoFrames, "VideoFrames")
+
+
+class _AsPictures:
+    """Makes a tensor format take frames as it takes stored pictures: torch has them channel-first, all keep uint8."""
+
+    def _recursive_tensorize(self, value: object) -> object:
+        pictures = value.to_pil() if isinstance(value, LazyFrames) else value
+        return super()._recursive_tensorize(pictures)  # type: ignore[misc]
+
+
+for _name in ("torch", "numpy"):  # of libraries that are not installed there is none
+    if _name in formatting._FORMAT_TYPES:
+        _formatter = formatting._FORMAT_TYPES[_name]
+        formatting._FORMAT_TYPES[_name] = type(_formatter.__name__, (_AsPictures, _formatter), {})
 
 
 def plain_feature() -> dict[str, Value | List]:

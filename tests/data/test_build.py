@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from datasets import Dataset, DatasetDict, load_dataset
 
 from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import content_hash, read_frozen
 from barista_bench.data.manifest import Built, BuiltConfig, read_manifest
@@ -147,11 +149,14 @@ def test_load_dataset_by_name_from_any_folder_after_build(small_release: Path, t
     assert "relation_extraction:" in in_folder(empty, tmp_path / "home")
 
 
-def test_a_rebuilt_cache_entry_is_the_one_that_is_loaded(
-    small_release: Path, tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def offline(tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    return datasets_cache
+
+
+def test_a_rebuilt_cache_entry_is_the_one_that_is_loaded(small_release: Path, tmp_path: Path, offline: Path) -> None:
     for step in (10, 20, 10):
         build(small_release, tmp_path / "out", configs=["relations"], sampling={"frame_step": step})
         loaded = load_dataset("barista", "relations")
@@ -180,16 +185,20 @@ def test_registered_the_name_loads_straight_from_a_release(
     assert next(iter(stream))["name"] == "Extract coffee"
     divided = load_dataset("barista", "graph_instances", source=source, num_proc=2)
     assert len(divided["train"]) == 3 * 170
+    with pytest.raises(ConfigError, match="no config 'relation'"):
+        load_dataset("barista", "relation", source=source)
 
 
 def test_unregistering_gives_datasets_its_own_function_back() -> None:
     import datasets.load
 
-    before = datasets.load.dataset_module_factory
+    before = datasets.load.load_dataset_builder
     register()
-    assert datasets.load.dataset_module_factory is not before
-    unregister()
-    assert datasets.load.dataset_module_factory is before
+    try:
+        assert datasets.load.load_dataset_builder is not before
+    finally:
+        unregister()
+    assert datasets.load.load_dataset_builder is before
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +223,41 @@ def test_linked_rows_hold_plain_references_that_decode_on_access(
     expected = read_frames(small_release / plain[0]["frames"]["video"], plain[0]["frames"]["indices"])
     assert np.array_equal(lazy.array(), expected)
     assert decode_count() == before + 1
+
+
+@pytest.mark.parametrize("way", ["folder", "cache", "release"])
+def test_registered_linked_frames_decode_when_touched_and_are_tensors_as_frozen_pictures_are(
+    way: str, registered: object, built: Built, small_release: Path, tmp_path: Path, offline: Path
+) -> None:
+    settings = {"frames": "linked", "sampling": SAMPLING}
+    if way == "release":
+        loaded = load_dataset("barista", "relations", source=str(small_release), **settings)
+    else:
+        made = build(small_release, tmp_path / "out", configs=["relations", "graph_steps"], **settings)
+        name = "barista" if way == "cache" else str(made.folder)
+        loaded = load_dataset(name, "relations")
+        assert load_dataset(name, "graph_steps", split="test")[0]["name"] == "Extract coffee"
+        assert len(open_examples(name, "barista", "relations", root=small_release)) == 24
+    before = decode_count()
+    lazy = loaded["test"][0]["frames"]
+    assert decode_count() == before, "nothing was decoded so far"
+    stored = load(built.folder, "relations", tmp_path)["test"]
+    (linked,), (frozen, _) = (
+        rows.with_format("torch")[0][column] for rows, column in ((loaded["test"], "frames"), (stored, "images"))
+    )
+    assert (linked.shape, linked.dtype) == (frozen.shape, frozen.dtype) == ((3, 64, 96), torch.uint8)
+    assert np.array_equal(linked.permute(1, 2, 0).numpy(), lazy[0])
+
+
+def test_registered_linked_frames_stream_and_come_in_lists_of_splits(
+    registered: object, linked: Built, small_release: Path, tmp_path: Path
+) -> None:
+    folder, settings = str(linked.folder), {"name": "relations", "cache_dir": str(tmp_path)}
+    splits = [
+        *load_dataset(folder, split=["test", "train"], **settings),
+        load_dataset(folder, streaming=True, **settings)["test"],
+    ]
+    assert [next(iter(split))["frames"].root for split in splits] == [str(small_release)] * 3
 
 
 def test_frozen_and_linked_sets_hold_the_same_examples(built: Built, linked: Built) -> None:

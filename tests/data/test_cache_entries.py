@@ -48,6 +48,16 @@ def test_the_plain_name_is_the_newest_and_every_entry_has_a_name_of_its_own(smal
     assert columns(load_dataset("barista", "relations", entry=linked)) == {"frames"}
 
 
+def test_the_same_examples_asked_by_another_protocol_are_another_entry(small_release: Path, offline: Path) -> None:
+    asked = []
+    for protocol in ("release", "paper"):
+        build(small_release, "out", configs=["hand_object"], sampling={"limit": 4}, protocol=protocol)
+        rows = load_dataset("barista", "hand_object", split="test").sort("example_id")
+        asked.append((rows["example_id"][:], rows["messages"][:]))
+    assert asked[0][0] == asked[1][0]
+    assert asked[0][1] != asked[1][1], "the paper asks without a text beside the frame"
+
+
 def test_building_and_reading_say_which_entry_it_is_since_when_and_which_others_there_are(
     small_release: Path, offline: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

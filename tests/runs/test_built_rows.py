@@ -89,7 +89,7 @@ def test_a_folder_that_changes_while_it_is_read_is_noticed(copied: Path) -> None
 def test_pictures_are_those_of_the_file_and_not_of_another_that_looks_the_same(copied: Path, tmp_path: Path) -> None:
     genuine = [item.media for item in opened(copied)]
     other = Path(shutil.copytree(copied, tmp_path / "elsewhere" / copied.name))
-    (file,) = other.glob("relations/test-*.parquet")
+    file = max(other.glob("relations/test-*.parquet"))
     table = pq.read_table(file, partitioning=None)
     swapped = table["images"].take(list(reversed(range(len(table)))))
     pq.write_table(table.set_column(table.column_names.index("images"), "images", swapped), file)
@@ -105,9 +105,8 @@ def test_a_folder_may_be_called_as_patterns_are(copied: Path, tmp_path: Path) ->
 
 
 def test_a_missing_file_of_a_split_is_noticed(copied: Path) -> None:
-    (file,) = copied.glob("relations/test-*.parquet")
-    file.rename(file.with_name("test-00000-of-00002.parquet"))
-    with pytest.raises(DataError, match="1 of 2 files of test are here"):
+    (copied / "relations/test-00002-of-00004.parquet").unlink()
+    with pytest.raises(DataError, match="3 of 4 files of test are here"):
         opened(copied)
 
 
@@ -118,7 +117,7 @@ def test_columns_of_any_size_are_not_read(copied: Path, monkeypatch: pytest.Monk
 
 
 def test_columns_that_no_example_has_are_not_looked_at(copied: Path) -> None:
-    (file,) = copied.glob("relations/test-*.parquet")
+    file = min(copied.glob("relations/*.parquet"))
     table = pq.read_table(file, partitioning=None)
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
     pq.write_table(table.append_column("foreign", pa.concat_arrays([broken] * len(table))), file)

@@ -145,7 +145,7 @@ class PromptEncoder:
 
     def messages(self, request: Request) -> list[Message]:
         """The conversation: a system message where there is one and the template takes it; a user turn."""
-        content = _merged_parts(request, self.takes_video)
+        content = _user_content(request, self.takes_video)
         system = request.prompt.system
         if not system:
             return [_message("user", content)]
@@ -282,16 +282,14 @@ def _image(image: Image.Image) -> Message:
     return {"type": "image", "image": image}
 
 
-def _merged_parts(request: Request, as_video: bool) -> list[Message]:
-    """The user turn; texts that touch are one part, because templates may trim each part."""
+def _user_content(request: Request, as_video: bool) -> list[Message]:
+    """The user turn."""
     content: list[Message] = []
-    for is_text, run in groupby(request.prompt.parts, lambda part: isinstance(part, TextPart)):
-        parts = list(run)
-        if is_text:
-            text = "".join(part.text for part in parts if isinstance(part, TextPart))
-            content += [_text(text)] if text else []
+    for text, run in groupby(request.prompt.joined, lambda part: part.text if isinstance(part, TextPart) else None):
+        if text is not None:
+            content.append(_text(text))
             continue
-        images = [request.images[part.index] for part in parts if isinstance(part, ImagePart)]
+        images = [request.images[part.index] for part in run if isinstance(part, ImagePart)]
         if as_video and len(images) > 1:
             content.append({"type": "video", "video": images})
         else:

@@ -80,17 +80,14 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     system = request.prompt.system
     opening: list[Body] = [{"role": "system", "content": system}] if system else []
     parts: list[Body] = []
-    for part in request.prompt.parts:
-        if not isinstance(part, TextPart):
-            image: Body = {"url": data_url(request.images[part.index], settings)}
-            if settings.image_detail is not None:
-                image["detail"] = settings.image_detail
-            parts.append({"type": "image_url", "image_url": image})
-        elif parts and parts[-1]["type"] == "text":
-            # Texts that touch are one part, because servers may trim parts, or put spaces between them.
-            parts[-1] = {"type": "text", "text": f"{parts[-1]['text']}{part.text}"}
-        else:
+    for part in request.prompt.joined:
+        if isinstance(part, TextPart):
             parts.append({"type": "text", "text": part.text})
+            continue
+        image: Body = {"url": data_url(request.images[part.index], settings)}
+        if settings.image_detail is not None:
+            image["detail"] = settings.image_detail
+        parts.append({"type": "image_url", "image_url": image})
     only_text = all(part["type"] == "text" for part in parts)
     # Some servers of text models take nothing but a string.
     content = "".join(str(part["text"]) for part in parts) if only_text else parts

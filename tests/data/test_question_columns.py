@@ -1,0 +1,139 @@
+"""Rows of frozen sets hold what a run asks and what the oracle answers, as chat templates take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset, concatenate_datasets, load_dataset
+from transformers.models.llama4.processing_llama4 import chat_template as LLAMA4
+from transformers.models.smolvlm.processing_smolvlm import DEFAULT_CHAT_TEMPLATE as SMOLVLM
+from transformers.utils.chat_template_utils import render_jinja_template
+
+from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
+from barista_bench.data.rows import QUESTION_BOXES, question_columns
+from barista_bench.models import tiny
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.log.asked import digest
+from tests.conftest import MadeOnce
+from tests.runs.made_logs import read_folder
+from tests.vista.made import write_small_release
+
+# The rest are as families ask for parts that publish no template in transformers' own code.
+TEMPLATES = {
+    "ours": tiny.TURN.replace("IMAGE", "<image>"),
+    "SmolVLM": SMOLVLM,
+    "Llama 4": LLAMA4.replace("<|image|>", "<image>"),
+    "by keys, as Qwen's": (
+        "{% for message in messages %}{% if message.content is string %}{{ message.content }}{% else %}"
+        "{% for part in message.content %}{% if 'image' in part or part.type == 'image' %}<image>"
+        "{% elif 'text' in part %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}"
+    ),
+    "trimmed, system text first, as Gemma's": (
+        "{% if messages[0].role == 'system' %}{{ messages[0].content[0].text | trim }}{% set messages = messages[1:] %}"
+        "{% endif %}{% for message in messages %}{% for part in message.content %}"
+        "{% if part.type == 'image' %}<image>{% elif part.type == 'text' %}{{ part.text | trim }}{% endif %}"
+        "{% endfor %}{% endfor %}"
+    ),
+    "images first, as LLaVA's": (
+        "{% for message in messages %}"
+        "{% for part in message.content | selectattr('type', 'equalto', 'image') %}<image>{% endfor %}"
+        "{% for part in message.content | selectattr('type', 'equalto', 'text') %}{{ part['text'] }}{% endfor %}"
+        "{% endfor %}"
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def frozen(six_frozen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Callable[[str], Path]:
+    """A small frozen set of every task of a benchmark."""
+
+    def folder(name: str) -> Path:
+        if name == "barista":
+            return six_frozen
+        settings: dict[str, Any] = {"benchmark": name, "sampling": {"limit": 2}, "cache": False}
+        if name == "vista":  # the generated one has one environment, and a task is one of them
+            settings["sampling"] = {}
+            source = made_once("made/vista", write_small_release)
+        else:
+            source = generated(name)
+        return made_once(f"asked/{name}", lambda out: build(source, out, **settings))
+
+    return folder
+
+
+def rows_of(folder: Path, task: str, cache: Path) -> Dataset:
+    return concatenate_datasets(list(load_dataset(str(folder), task, cache_dir=str(cache)).values()))
+
+
+def as_text(messages: list[dict[str, Any]]) -> str:
+    """The chat as `Prompt.as_text` writes it: what a run logs the digest of."""
+    image, text = 0, ""
+    for turn in messages:
+        text += f"[{turn['role']}]\n"
+        for part in turn["content"]:
+            assert (part["type"], part["text"] is None) in (("text", False), ("image", True))
+            text += f"<image {image}>\n" if part["type"] == "image" else part["text"]
+            image += part["type"] == "image"
+        text += "\n" if turn["role"] == "system" else ""
+    return text
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_rows_ask_what_a_run_asks_and_hold_what_the_oracle_answers(
+    benchmark: str, frozen: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = frozen(benchmark)
+    tasks, out = get_benchmark(benchmark).task_names, tmp_path / "runs"
+    run(folder, out, benchmark=benchmark, task=tasks, model="oracle", runs=1)
+    for task in tasks:
+        records = {record.example_id: record for record in read_folder(out / task if len(tasks) > 1 else out)}
+        rows = rows_of(folder, task, tmp_path)
+        assert len(rows) == len(records) > 0
+        for row in rows:
+            record = records[row["example_id"]]
+            assert (digest(as_text(row["messages"])), row["answer"]) == (record.prompt, record.text)
+            places = [part for turn in row["messages"] for part in turn["content"] if part["type"] == "image"]
+            assert len(places) == len(row["images"])
+            assert row["prompt_set"] == get_task(benchmark, task).prompts.wording
+            assert BoxFormat.parse(row["box_format"]) == BoxFormat()
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+@pytest.mark.parametrize("task", ["relations", "activity"])
+def test_the_null_text_of_an_image_changes_no_chat(task: str, template: str, six_frozen: Path, tmp_path: Path) -> None:
+    (row,) = rows_of(six_frozen, task, tmp_path).select([0])
+    plain = [
+        {**turn, "content": [{k: v for k, v in part.items() if v is not None} for part in turn["content"]]}
+        for turn in row["messages"]
+    ]
+    (written,), (expected,) = (
+        render_jinja_template([messages], chat_template=template)[0] for messages in (row["messages"], plain)
+    )
+    assert written == expected
+    assert written.count("<image>") == len(row["images"])
+    assert "None" not in written
+    assert row["messages"][-1]["content"][-1]["text"].strip() in written
+
+
+def test_texts_that_touch_are_one_part_and_no_part_is_empty() -> None:
+    parts = (TextPart(""), ImagePart(0), TextPart("a "), TextPart("b"), ImagePart(1), ImagePart(2), TextPart(""))
+    (turn,) = Prompt("", parts).messages()
+    image = {"type": "image"}
+    assert turn == {"role": "user", "content": [image, {"type": "text", "text": "a b"}, image, image]}
+
+
+def test_a_hidden_answer_is_null(frozen: Callable[[str], Path]) -> None:
+    task = get_task("egocot", "cot")
+    example = open_examples(frozen("egocot"), "egocot", "cot").examples[0]
+    assert question_columns(task, example)["answer"]
+    hidden = replace(example, target={**example.target, "answer": None})
+    assert question_columns(task, hidden) == {**question_columns(task, example), "answer": None}
+    assert question_columns(task, hidden)["box_format"] == QUESTION_BOXES

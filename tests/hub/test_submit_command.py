@@ -70,10 +70,11 @@ def test_a_real_run_becomes_a_submission_with_its_dataset(small_release: Path, t
         runs=2,
     )
     run_config(config)
-    figure = score(tmp_path / "run").results.figures["micro_f1"]
+    run = tmp_path / "run" / "relations"
+    figure = score(run).results.figures["micro_f1"]
     assert 0 < figure.mean < 1
 
-    code, said = submit(tmp_path / "run", "--dataset", data, "--out", tmp_path / "out")
+    code, said = submit(run, "--dataset", data, "--out", tmp_path / "out")
     assert code == 0, said
     (entry,) = yaml.safe_load((tmp_path / "out/model/.eval_results/barista.yaml").read_text())
     assert entry["value"] == pytest.approx(100 * figure.mean, abs=0.005)
@@ -81,7 +82,7 @@ def test_a_real_run_becomes_a_submission_with_its_dataset(small_release: Path, t
     assert (tmp_path / "out/dataset/relations").is_dir()
     assert (tmp_path / "out/dataset/eval.yaml").is_file()
 
-    code, said = submit(tmp_path / "run", "--dataset", data, "--out", tmp_path / "out")
+    code, said = submit(run, "--dataset", data, "--out", tmp_path / "out")
     assert code == 0
     assert "0 files written" in said
 

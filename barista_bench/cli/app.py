@@ -304,8 +304,8 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
 }
 _TABLES: dict[str, type[SettingsTable]] = {
     "Served models": ServedSettings,
-    "vLLM": VllmSettings,
     "Local checkpoints": TransformersSettings,
+    "vLLM": VllmSettings,
 }
 _RARELY_SET = frozenset(
     {"revision", "think_tags", "box_format", "top_p", "top_k", "repetition_penalty", "stop", "thinking_budget"}

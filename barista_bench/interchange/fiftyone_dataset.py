@@ -34,7 +34,6 @@ log = logging.getLogger(__name__)
 VERSION = "1.0.0"
 """Of the format: FiftyOne brings datasets of older versions to its own when it imports them."""
 _QUALITY = 90
-_FIELDS = "fiftyone.core.fields."
 Document = dict[str, Any]
 
 
@@ -145,16 +144,17 @@ def _mask(overlay: Overlay, image: Image.Image) -> Document | None:
 
 def _metadata(scored: ScoredRun) -> Document:
     texts = ("filepath", "example_id", "video_id", "caption", "question", "answer", "reference", "_media_type")
+    identity, tags = _field("id", "ObjectIdField", db_field="_id"), _field("tags", "ListField", subfield="StringField")
     detection = [
-        _field("id", "ObjectIdField", stored_as="_id"),
-        _field("tags", "ListField", item="StringField"),
+        identity,
+        tags,
         _field("label", "StringField"),
-        _field("bounding_box", "ListField", item="FloatField"),
+        _field("bounding_box", "ListField", subfield="FloatField"),
         _field("mask", "ArrayField"),
     ]
-    in_list = _field(
-        "detections", "ListField", item="EmbeddedDocumentField", document="labels.Detection", fields=detection
-    )
+    of_one, of_all = (f"fiftyone.core.labels.{name}" for name in ("Detection", "Detections"))
+    listed = {"subfield": "EmbeddedDocumentField", "embedded_doc_type": of_one, "fields": detection}
+    boxes = {"embedded_doc_type": of_all, "fields": [_field("detections", "ListField", **listed)]}
     results = scored.results
     return {
         "version": VERSION,
@@ -165,42 +165,25 @@ def _metadata(scored: ScoredRun) -> Document:
             "figures": _without_dots({name: figure.mean for name, figure in results.figures.items()}),
         },
         "sample_fields": [
-            _field("id", "ObjectIdField", stored_as="_id"),
-            _field("_rand", "FloatField"),
-            _field("tags", "ListField", item="StringField"),
+            identity,
+            tags,
             *(_field(name, "StringField") for name in texts),
             *(_field(name, "IntField") for name in ("image", "run")),
+            _field("_rand", "FloatField"),
             _field("scores", "DictField"),
-            *(
-                _field(kind, "EmbeddedDocumentField", document="labels.Detections", fields=[in_list])
-                for kind in get_args(OverlayKind)
-            ),
+            *(_field(kind, "EmbeddedDocumentField", **boxes) for kind in get_args(OverlayKind)),
         ],
     }
+
+
+def _field(name: str, kind: str, *, subfield: str | None = None, **more: object) -> Document:
+    fields = "fiftyone.core.fields."
+    return {"name": name, "db_field": name, "ftype": fields + kind, "subfield": subfield and fields + subfield, **more}
 
 
 def _without_dots(figures: Mapping[str, float]) -> dict[str, float]:
     """Dots separate levels in MongoDB's names."""
     return {name.replace(".", "_"): value for name, value in figures.items()}
-
-
-def _field(
-    name: str,
-    kind: str,
-    *,
-    item: str | None = None,
-    document: str | None = None,
-    fields: list[Document] | None = None,
-    stored_as: str | None = None,
-) -> Document:
-    return {
-        "name": name,
-        "ftype": _FIELDS + kind,
-        "subfield": item and _FIELDS + item,
-        "embedded_doc_type": document and f"fiftyone.core.{document}",
-        "fields": fields or [],
-        "db_field": stored_as or name,
-    }
 
 
 def _hash(name: str) -> str:

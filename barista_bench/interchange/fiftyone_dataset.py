@@ -153,8 +153,8 @@ def _metadata(scored: ScoredRun) -> Document:
         _field("mask", "ArrayField"),
     ]
     of_one, of_all = (f"fiftyone.core.labels.{name}" for name in ("Detection", "Detections"))
-    listed = {"subfield": "EmbeddedDocumentField", "embedded_doc_type": of_one, "fields": detection}
-    boxes = {"embedded_doc_type": of_all, "fields": [_field("detections", "ListField", **listed)]}
+    listed: Document = {"subfield": "EmbeddedDocumentField", "embedded_doc_type": of_one, "fields": detection}
+    boxes: Document = {"embedded_doc_type": of_all, "fields": [_field("detections", "ListField", **listed)]}
     results = scored.results
     return {
         "version": VERSION,

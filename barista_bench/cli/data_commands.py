@@ -1,4 +1,4 @@
-"""Commands on releases and datasets: mini, validate, stats, build, trace."""
+"""Commands on tasks, releases and datasets: tasks, mini, validate, stats, build, trace."""
 
 from __future__ import annotations
 
@@ -200,7 +200,16 @@ def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
         with replacing_folder(out, STATISTICS) as folder:
             (folder / "statistics.md").write_text(text, encoding="utf-8", errors="backslashreplace")
     if json:
-        print_json([asdict(table) for table in tables])
+        print_json(
+            [
+                {
+                    "title": table.title,
+                    "columns": [f"{column.group} {column.name}".strip() for column in table.columns],
+                    "rows": [[cell.text for cell in row] for row in table.rows],
+                }
+                for table in tables
+            ]
+        )
     echo(*text.splitlines())
     echo(f"wrote {out / 'statistics.md'}")
 

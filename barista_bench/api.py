@@ -11,34 +11,43 @@ compare(["runs/chance/relations", "runs/oracle/relations"])
 
 from __future__ import annotations
 
+import html
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from barista_bench.core.statistics import DRAWS, LEVEL
 from barista_bench.data.register import register as register
 from barista_bench.errors import DataError
+from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.runner import open_tasks, run_config
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
-from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, named
+from barista_bench.stats.plots import plot_figures
+from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, named
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 log = logging.getLogger(__name__)
 
+_SHOWN = 40
+"""Rows of what is shown of an evaluation at the most."""
 RUNS = Path("runs")
 """Where `evaluate` puts its run folders by default."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Scored runs as pandas frames; `runs` holds them as they are, for `barista_bench.stats`.
+    """Scored runs as pandas frames and pictures; `runs` holds them as they are, for `barista_bench.stats`.
 
     `unscored` says of every task that could not be scored why.
     """
@@ -46,13 +55,30 @@ class Evaluation:
     runs: tuple[ScoredRun, ...]
     unscored: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"{text_out.plain_table(self._headlines)}\n{self._left_over}".rstrip()
+
+    def _repr_html_(self) -> str:
+        left_over = f"<p>{html.escape(self._left_over)}</p>" if self._left_over else ""
+        return text_out.html_table(self._headlines) + left_over
+
+    @property
+    def _headlines(self) -> pd.DataFrame:
+        return headline_table(self.runs).head(_SHOWN)
+
+    @property
+    def _left_over(self) -> str:
+        more = [f"and {len(self.runs) - _SHOWN} more: see to_frame()"] if len(self.runs) > _SHOWN else []
+        unscored = [f"not scored: {text_out.one_line(f'{name}: {why}')}" for name, why in self.unscored.items()]
+        return "\n".join([*more, *unscored])
+
     def to_frame(self) -> pd.DataFrame:
         """Figures, as `figures`."""
         return self.figures
 
     @cached_property
     def figures(self) -> pd.DataFrame:
-        """A row a model, task and figure: `mean` and `std` over runs, `low` and `high` of the 95% interval."""
+        """A row a model, task and figure, with interval and coverage: see `stats.tables.figure_table`."""
         return figure_table(self.runs)
 
     @cached_property
@@ -77,6 +103,10 @@ class Evaluation:
         """
         return breakdown_table(self.runs, keys, draws=draws)
 
+    def plot(self) -> Figure:
+        """The primary figures with their 95% intervals, a panel a task. Needs the extra `viz`."""
+        return plot_figures(self.figures)
+
 
 def evaluate(
     data: str | Path, model: str = "oracle", *, out: str | Path | None = None, **settings: object
@@ -97,8 +127,6 @@ def evaluate(
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
     config = checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
     opened = open_tasks(config)
-    if len(opened) == 1 and opened[0].folder == parent:  # a run of one task lies in `out` itself
-        opened = [replace(opened[0], folder=parent / opened[0].task.name)]
     run_config(config, opened)
     runs, unscored = score_tasks(opened, config.root)
     if not runs:

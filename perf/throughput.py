@@ -101,7 +101,7 @@ def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
             temperature=0.0, max_new_tokens=new_tokens,
         )  # fmt: skip
         runs.append(session.seconds)
-        return session.seconds["total"] - session.seconds["load"], _logged(out / "samples.jsonl")
+        return session.seconds["total"] - session.seconds["load"], _logged(out / TASK / "samples.jsonl")
 
     ways: dict[str, Callable[[], tuple[float, Answers]]] = {
         "run: batches, frames ahead": ours,

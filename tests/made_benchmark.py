@@ -70,6 +70,7 @@ class Words(ReleaseTask):
     sampling_uses = frozenset({"frames"})
     prompt_package = "none"
     row_note = "frames, and words of which one is right"
+    answer_note = "a word"
     breakdown_keys = ("split", "colour")
     options = {  # noqa: RUF012
         "steps": Option(2, "questions asked", "prompt", choices=(1, 2)),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import open_project, start
 from barista_bench.annotate.running import run as run_stages
 from barista_bench.api import load_results
+from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
@@ -64,13 +68,14 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "generate": ([generate], set()),
     "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
-    "stats": ([SceneGraph, statistics, write_statistics, set_statistics], set()),
+    "tasks": ([], {"json"}),
+    "stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json"}),
     "build": ([build], set()),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
     "trace": ([trace], {"data"}),
     "import-run": ([import_run], set()),
-    "export-run": ([export_run], set()),
+    "export-run": ([export_run], {"form"}),
     "annotate start": ([start], {"project"}),
     "annotate run": ([run_stages], set()),
     "annotate accept": ([accept], {"source"}),
@@ -79,12 +84,12 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
     "annotate export": ([export], {"project", "target_format"}),
-    "score": ([score, import_recorded], {"folders", "option"}),
+    "score": ([score, import_recorded], {"folders", "option", "log_to", "json"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], {"show"}),
     "compact": ([compact], set()),
     "merge": ([merge], set()),
-    "compare": ([load_results, compare_runs], {"csv", "option"}),
+    "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
     "analyse": ([load_results, analysis_tables, write_tables], {"option"}),
     "judge": ([JudgeConfig], {"config"}),
     "judges": ([load_results], {"out", "human", "family", "option"}),
@@ -163,6 +168,15 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
         assert shown.exit_code == 0, shown.output
     assert "oracle: micro_f1 1.000 ± 0.000 over 3 run(s), 72/72 answered (ok 72)" in shown.output
     assert "oracle" in (tmp_path / "report/report.html").read_text()
+    scored = json.loads(invoke(cli.app, ["score", oracle, chance, "--json"]).stdout)
+    text = invoke(cli.app, ["score", oracle, chance]).stdout.splitlines()
+    for results, line in zip(scored, text, strict=True):
+        figure = results["figures"]["micro_f1"]
+        assert f"micro_f1 {figure['mean']:.3f} ± {figure['std']:.3f} over {results['runs']} run(s)" in line
+    compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--draws", "100", "--json"]).stdout)
+    text = invoke(cli.app, ["compare", oracle, chance, "--draws", "100"]).stdout.splitlines()
+    assert f"= {compared['comparisons'][0]['difference']:+.3f} " in text[0]
+    assert text[1:] == [f"beside: {line}" for line in compared["beside"]]
     traced = invoke(cli.app, ["trace", "v0", "10", "--data", data]).output
     assert all(task in traced for task in ("relations", "hand_object", "referring"))
     assert invoke(cli.app, ["trace", "v0", "10", "--data", str(tmp_path)]).exit_code == 1
@@ -214,6 +228,65 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
     clip = json.loads((data / "hands" / "frozen" / "action.jsonl").read_text().splitlines()[0])["frames"][0]
     traced = invoke(cli.app, ["trace", clip["video_id"], str(clip["frame_index"]), "--data", str(data / "hands")])
     assert (traced.exit_code, "action: " in traced.output) == (0, True)
+
+
+def test_stats_are_the_same_as_json(small_release: Path, tmp_path: Path) -> None:
+    shown = invoke(cli.app, ["stats", str(small_release), "--out", str(tmp_path / "s"), "--no-plots", "--json"])
+    assert json.loads(shown.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())
+
+
+def test_every_task_is_listed_with_its_question_answer_and_figure() -> None:
+    listed = json.loads(invoke(cli.app, ["tasks", "--json"]).stdout)
+    assert [row["task"] for row in listed] == [name for benchmark in BENCHMARKS for name in task_names(benchmark)]
+    assert all(row["asked"] and row["answer"] and row["primary"] for row in listed)
+    text = invoke(cli.app, ["tasks"]).stdout
+    assert "barista/activity: frames of one activity, its lettered choices, and the right one\n" in text
+    assert "answered as the letter of a choice; headline figure accuracy; published with at most 500 examples" in text
+
+
+def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
+    built = ["--source", str(small_release), "--configs", "relations", "--no-cache", "--out", str(tmp_path / "data")]
+    run = ["run", str(tmp_path / "data"), "--limit", "1", "--runs", "1", "--out", str(tmp_path / "runs")]
+    for command in (["build", *built], run):
+        shown = invoke(cli.app, ["--quiet", *command])
+        assert (shown.exit_code, shown.output) == (0, "")
+    assert (tmp_path / "runs" / "relations" / "samples.jsonl").is_file()
+    refused = invoke(cli.app, ["-q", *run, "--model", "chance"])
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "holds a run with model" in refused.stderr
+
+
+def test_help_has_what_most_need_before_what_few_do() -> None:
+    shown = invoke(cli.app, ["--help"]).output
+    assert [shown.index(f"\n{panel}:") for panel in ("Make data", "Run and score", "Look", "Exchange and publish")]
+    assert "\nCommands:" not in shown, "a command without a section"
+    common, _, rare = invoke(cli.app, ["run", "--help"], terminal_width=200).output.partition("\nServed models:")
+    assert all(f"  --{flag} " in common for flag in ("model", "task", "out", "temperature"))
+    assert all(f"  --{flag} " in rare for flag in ("base-url", "tensor-parallel", "batch-size", "top-k", "workers"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("run data --task re", {"relations", "referring", "real_world"}),
+        ("run data --benchmark vista --task all,re", {"all,real_world"}),
+        ("run data --model text_only:ch", {"text_only:chance"}),
+        ("run data --benchmark eg", {"egocot"}),
+    ],
+)
+def test_the_shell_completes_names_without_torch(typed: str, completed: set[str], tmp_path: Path) -> None:
+    program = "import sys, typer\nfrom barista_bench.cli import app\ntry:\n    app(prog_name='barista-bench')\n"
+    program += "finally:\n    assert 'torch' not in sys.modules and 'datasets' not in sys.modules"
+    variables = {"_BARISTA_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": f"barista-bench {typed}"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, **variables, "COMP_CWORD": str(len(typed.split()))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert set(done.stdout.split()) == completed, done.stderr
 
 
 def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ QUIET = ["--no-progress"]
 
 @pytest.fixture(scope="module")
 def data(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of one dataset, `barista`, and a run on it, `runs`."""
+    """A folder of one dataset, `barista`, and a run on it, `runs/relations`."""
     folder = tmp_path_factory.mktemp("data")
     sampling = {"relations": {"limit": 4, "frame_step": 10}}
     build(small_release, folder / "barista", configs=["relations"], sampling=sampling, cache=False)
@@ -35,22 +35,22 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("inside", ["barista", "barista/runs", "barista/relations/deep", "runs/below"])
+@pytest.mark.parametrize("inside", ["barista", "barista/runs", "barista/relations/deep", "runs/relations/below"])
 @pytest.mark.parametrize(
     "command",
     [
         ["run", "{data}/barista", "--model", "oracle", *QUIET],
         ["evaluate", "{data}/barista", "--model", "oracle", *QUIET],
         ["evaluate", "{data}", "--benchmark", "all", "--model", "oracle", *QUIET],
-        ["report", "{data}/runs"],
-        ["analyse", "{data}/runs"],
-        ["judges", "{data}/runs"],
-        ["export-run", "{data}/runs"],
-        ["import-run", "{data}/runs"],
-        ["submission", "{data}/runs"],
+        ["report", "{data}/runs/relations"],
+        ["analyse", "{data}/runs/relations"],
+        ["judges", "{data}/runs/relations"],
+        ["export-run", "{data}/runs/relations"],
+        ["import-run", "{data}/runs/relations"],
+        ["submission", "{data}/runs/relations"],
         ["stats", "{release}", *QUIET],
         ["build", "--source", "{release}", "--layout", "release", *QUIET],
-        ["submit", "{data}/runs", "--model-repo", "a/b", "--dataset-repo", "a/c"],
+        ["submit", "{data}/runs/relations", "--model-repo", "a/b", "--dataset-repo", "a/c"],
     ],
     ids=lambda command: " ".join(command[:1] + command[2:4]),
 )

@@ -28,7 +28,6 @@ from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.log.sample_log import log_files
 from barista_bench.runs.score.results import read_results
@@ -36,6 +35,7 @@ from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce
 from tests.history_model import EXAMPLES, REPEATS, WORDS, Answering, Run, Sample
 from tests.made_benchmark import BENCHMARK
+from tests.one_run import run
 from tests.runs.made_logs import read_folder
 from tests.video_samples import render
 

@@ -14,9 +14,8 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import Cluster, app, explained, given, with_flags
+from barista_bench.cli.app import MAKE, Cluster, FlagsBySection, app, echo, explained, given, with_flags
 from barista_bench.errors import DataError
-from barista_bench.files.text_out import echo
 from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from barista_bench.annotate.decisions import Decisions
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(group, name="annotate")
+app.add_typer(group, name="annotate", rich_help_panel=MAKE)
 
 ProjectFolder = Annotated[Path, typer.Argument(help="Folder of the project.")]
 Processes = Annotated[int, typer.Option(help="Processes.")]
@@ -203,7 +202,9 @@ _DESCRIBE_HELP = f"""Have a vision-language model propose attributes, relations 
 Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken from
 the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
 _OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
-group.command(help=_DESCRIBE_HELP)(with_flags(describe, DescribingSettings, positional="project", hidden=_OF_OTHERS))
+group.command(help=_DESCRIBE_HELP, cls=FlagsBySection)(
+    with_flags(describe, DescribingSettings, positional="project", hidden=_OF_OTHERS)
+)
 
 
 @group.command()

@@ -33,33 +33,88 @@ def _end(number: int, frame: object) -> None:
 
 
 with ending_at_once():  # little is imported above: nothing is understood before
+    import glob
     import inspect
+    import json
     import logging
     import sys
     import types
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from contextlib import contextmanager
+    from contextvars import ContextVar
     from enum import StrEnum
     from pathlib import Path
     from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
     import typer
     from pydantic.fields import FieldInfo
-    from typer.core import TyperGroup
+    from typer.core import TyperCommand, TyperGroup
 
     from barista_bench import __version__
-    from barista_bench.benchmarks import parse_pairs
+    from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.errors import BaristaError
-    from barista_bench.files.text_out import LogFormatter, echo, system_problem
-    from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings
+    from barista_bench.files import text_out
+    from barista_bench.files.text_out import LogFormatter, system_problem
+    from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
+    from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
+    from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, resolve
 
 if TYPE_CHECKING:
+    from barista_bench.models.settings import SettingsT
     from barista_bench.runs.ask.asking import AskCounts
     from barista_bench.runs.score.scoring import ScoredRun
 
 
+MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
+"""What people do with commands: sections of the help."""
+_ARGUMENTS, _OPTIONS, _RARE = "Arguments", "Options", "Rare settings"
+_QUIET = ContextVar("quiet", default=False)
+
+
+def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
+    """As `text_out.echo`; what is no error or warning is left out where --quiet or --json asks for that."""
+    if err or not _QUIET.get():
+        text_out.echo(*lines, color=color, err=err)
+
+
+def print_json(value: object) -> None:
+    """The only text on stdout of a command with --json; in ASCII, so that nothing in it commands a terminal."""
+    sys.stdout.write(json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def _write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:  # noqa: ANN401
+    for title, rows in sections.items():
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+class FlagsBySection(TyperCommand):
+    """A command with many flags: those that few need stand below the others."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
+        """Flags by their `rich_help_panel`, as plain text."""
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, _RARE)}
+        for parameter in self.get_params(ctx):
+            panel = getattr(parameter, "rich_help_panel", None)
+            if record := parameter.get_help_record(ctx):
+                kind = _ARGUMENTS if parameter.param_type_name == "argument" else _OPTIONS
+                sections.setdefault(panel or kind, []).append(record)
+        _write_sections(formatter, sections)
+
+
 class Commands(TyperGroup):
     """All commands."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
+        """Commands by their `rich_help_panel`, as plain text."""
+        del ctx
+        sections: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (MAKE, RUN, LOOK, PUBLISH)}
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        for name, command in self.commands.items():
+            panel = getattr(command, "rich_help_panel", None)
+            sections.setdefault(panel or "Commands", []).append((name, command.get_short_help_str(limit)))
+        _write_sections(formatter, sections)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
         """One line for Ctrl-C too."""
@@ -68,6 +123,16 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             echo(LINE, err=True)
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _unless_quiet(shown: bool) -> bool:
+    return shown and not _QUIET.get()
+
+
+def _json_alone(asked: bool) -> bool:
+    if asked:
+        _QUIET.set(True)
+    return asked
 
 
 app = typer.Typer(
@@ -94,7 +159,8 @@ Options = Annotated[
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
 ]
 Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
-Progress = Annotated[bool, typer.Option(help="Show progress bars.")]
+Progress = Annotated[bool, typer.Option(help="Show progress bars.", callback=_unless_quiet)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=_json_alone)]
 Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
 
@@ -154,8 +220,12 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Before the command: errors and warnings alone, and no progress bars.")
+    ] = False,
 ) -> None:
     del version
+    _QUIET.set(quiet)
 
 
 CONFIG_FLAG = inspect.Parameter(
@@ -197,10 +267,63 @@ def given(flags: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value not in (None, [])}
 
 
+def settings(kind: type[SettingsT], flags: dict[str, Any], **defaults: object) -> SettingsT:
+    """`resolve` of a command's flags, with progress bars unless --quiet. Takes `config` out of the flags."""
+    file, named = flags.pop("config"), given(flags)
+    if _QUIET.get():
+        named["progress"] = False
+    return resolve(kind, named, file=file, defaults={"progress": True, **defaults})
+
+
+def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Tasks of the benchmark that is named, or of all, for the shell; after a comma the next one."""
+    named = [name for name in BENCHMARKS if name == ctx.params.get("benchmark")]
+    names = [task for benchmark in named or BENCHMARKS for task in task_names(benchmark)]
+    before, comma, last = incomplete.rpartition(",")
+    return [before + comma + name for name in _starting(last, ("all", *names))]
+
+
+def complete_models(incomplete: str) -> list[str]:
+    """Names that are no checkpoint's, what may stand before a colon, and folders, for the shell."""
+    kind, colon, rest = incomplete.partition(":")
+    if colon and kind in ABLATIONS:
+        return [f"{kind}:{name}" for name in complete_models(rest)]
+    kinds = (f"{name}:" for name in (*ABLATIONS, *SPECIALISTS, "served"))
+    folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
+    return [*_starting(incomplete, (*SCRIPTED, "tiny", *kinds)), *folders]
+
+
+def _starting(beginning: str, names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name.startswith(beginning)]
+
+
+_COMPLETIONS: dict[str, Callable[..., list[str]]] = {
+    "benchmark": lambda incomplete: _starting(incomplete, ("all", *BENCHMARKS)),
+    "model": complete_models,
+    "task": complete_tasks,
+}
+_TABLES: dict[str, type[SettingsTable]] = {
+    "Served models": ServedSettings,
+    "Local checkpoints": TransformersSettings,
+    "vLLM": VllmSettings,
+}
+_RARELY_SET = frozenset(
+    {"revision", "think_tags", "box_format", "top_p", "top_k", "repetition_penalty", "stop", "thinking_budget"}
+    | {"threshold", "mask_threshold", "cluster", "workers", "frame_cache_mib"}
+)
+
+
+def _panel(name: str) -> str | None:
+    """The section of a flag: rare ones, then those that only one way of reaching a model reads."""
+    if name in _RARELY_SET:
+        return _RARE
+    return next((title for title, table in _TABLES.items() if name in table.model_fields), None)
+
+
 def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Parameter:
     shown = _help(field)
-    kind = typer.Argument(help=shown) if positional else typer.Option(help=shown)
-    annotation = Annotated[_type(field), kind]  # type: ignore[valid-type]
+    option = typer.Option(help=shown, rich_help_panel=_panel(name), autocompletion=_COMPLETIONS.get(name))
+    annotation = Annotated[_type(field), typer.Argument(help=shown) if positional else option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 

@@ -1,21 +1,34 @@
-"""Commands on releases and datasets: mini, validate, stats, build, trace."""
+"""Commands on tasks, releases and datasets: tasks, mini, validate, stats, build, trace."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli.app import Cluster, Progress, Protocol, ProtocolChoice, app, explained
+from barista_bench.benchmarks import BENCHMARKS, parse_pairs
+from barista_bench.cli.app import (
+    LOOK,
+    MAKE,
+    Cluster,
+    Json,
+    Progress,
+    Protocol,
+    ProtocolChoice,
+    app,
+    echo,
+    explained,
+    print_json,
+)
 from barista_bench.errors import ConfigError
-from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
+    from barista_bench.core.task import Task
     from barista_bench.scene_graph import Problem
 
 
@@ -29,7 +42,35 @@ class LayoutChoice(StrEnum):
     release = "release"
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
+def tasks(json: Json = False) -> None:
+    """List every task: what is asked, how it is answered, its headline figure, and the size of its published set."""
+    rows = [_task_row(task) for name in BENCHMARKS for task in BENCHMARKS[name].tasks]
+    if json:
+        print_json(rows)
+        return
+    for row in rows:
+        size = "" if row["examples"] is None else f"; published with at most {row['examples']} examples"
+        echo(
+            f"{row['benchmark']}/{row['task']}: {row['asked']}",
+            f"  answered as {row['answer']}; headline figure {row['primary']}{size}",
+        )
+
+
+def _task_row(task: type[Task]) -> dict[str, str | int | None]:
+    """`examples` are those that the published sampling draws at the most; None where it takes all there are."""
+    return {
+        "benchmark": task.benchmark,
+        "task": task.name,
+        "asked": task.row_note,
+        "answer": task.answer_note,
+        "primary": task.primary,
+        "primary_note": task.primary_note,
+        "examples": task.sampling.limit,
+    }
+
+
+@app.command(rich_help_panel=MAKE)
 def mini(
     out: Annotated[Path, typer.Argument(help="Folder to write the kitchen to.")],
     videos: Annotated[int, typer.Option(help="Number of videos, spread over the three preparation types.")] = 9,
@@ -52,7 +93,7 @@ def mini(
     echo(f"{len(folders)} videos in {out}")
 
 
-@app.command()
+@app.command(rich_help_panel=MAKE)
 def validate(
     root: Annotated[Path, typer.Argument(help="Data root; of other benchmarks, the folder of the annotations.")],
     benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
@@ -112,7 +153,7 @@ def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> No
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=MAKE)
 def stats(
     root: Annotated[Path, typer.Argument(help="Data root: one folder a video; of other benchmarks, a built dataset.")],
     benchmark: Annotated[str, typer.Option(help="Whose data it is.")] = "barista",
@@ -121,6 +162,7 @@ def stats(
     ] = Path("statistics"),
     plots: Annotated[bool, typer.Option(help="Draw the plots of a data root; needs the extra viz.")] = True,
     progress: Progress = True,
+    json: Json = False,
 ) -> None:
     """Count what a release holds: layers, distributions, durations, preparation types.
 
@@ -132,12 +174,14 @@ def stats(
     from barista_bench.scene_graph.statistics_files import write_statistics
 
     if benchmark != "barista":
-        _set_statistics(root, benchmark, out)
+        _set_statistics(root, benchmark, out, json)
         return
     with explained():
         check_target(out, STATISTICS)
         counts = statistics(SceneGraph(root), progress=progress)
         files = write_statistics(counts, out, plots=plots)
+    if json:
+        print_json(asdict(counts))
     echo(
         f"{counts.videos} videos, {counts.frames} frames, {counts.instances} instances, "
         f"{counts.relation_rows} relations, {counts.activity_segments} activity segments"
@@ -145,20 +189,32 @@ def stats(
     echo(f"wrote {', '.join(str(file) for file in files)}")
 
 
-def _set_statistics(data: Path, benchmark: str, out: Path) -> None:
+def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
     from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
-    from barista_bench.reporting.set_statistics import set_statistics
+    from barista_bench.reporting.set_statistics import as_text, set_statistics
 
     with explained():
         check_target(out, STATISTICS)
-        text = set_statistics(data, benchmark)
+        tables = set_statistics(data, benchmark)
+        text = as_text(tables, benchmark)
         with replacing_folder(out, STATISTICS) as folder:
             (folder / "statistics.md").write_text(text, encoding="utf-8", errors="backslashreplace")
+    if json:
+        print_json(
+            [
+                {
+                    "title": table.title,
+                    "columns": [f"{column.group} {column.name}".strip() for column in table.columns],
+                    "rows": [[cell.text for cell in row] for row in table.rows],
+                }
+                for table in tables
+            ]
+        )
     echo(*text.splitlines())
     echo(f"wrote {out / 'statistics.md'}")
 
 
-@app.command()
+@app.command(rich_help_panel=MAKE)
 def build(
     source: Annotated[
         str,
@@ -254,7 +310,7 @@ def build(
     echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def trace(
     video_id: Annotated[str, typer.Argument(help="Video id.", metavar="VIDEO")],
     frame: Annotated[int, typer.Argument(help="Frame index, from 0.")],

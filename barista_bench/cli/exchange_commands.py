@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import Data, Protocol, ProtocolChoice, Root, app, explained
+from barista_bench.cli.app import PUBLISH, Data, Protocol, ProtocolChoice, Root, app, echo, explained
 from barista_bench.errors import ConfigError
-from barista_bench.files.text_out import echo
 
 
-@app.command()
+class ExportChoice(StrEnum):
+    released = "released"
+    fiftyone = "fiftyone"
+
+
+@app.command(rich_help_panel=PUBLISH)
 def publish(
     folder: Annotated[Path, typer.Argument(help="Built dataset, or a Space, such as those of metrics/.")],
     repo: Annotated[str, typer.Option(help="Repository on the Hub, made where it is not there: org/name.")],
@@ -37,7 +42,7 @@ def publish(
             echo(Pusher(find_token(token_env), Destination(to_main=True)).publish(made, public=public))
 
 
-@app.command()
+@app.command(rich_help_panel=PUBLISH)
 def submission(
     run: Annotated[Path, typer.Argument(help="Run folder; answers of its questions may be hidden.")],
     out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),
@@ -53,7 +58,7 @@ def submission(
     echo(f"wrote {path}: {count} answers")
 
 
-@app.command(name="import-run")
+@app.command(name="import-run", rich_help_panel=PUBLISH)
 def import_run(
     folders: Annotated[list[Path], typer.Argument(help="Run folder of the released harness; several are repetitions.")],
     out: Annotated[Path, typer.Option(help="Run folder to make, for score and report.")],
@@ -91,20 +96,32 @@ def import_run(
     echo(f"wrote {done.folder}")
 
 
-@app.command(name="export-run")
+@app.command(name="export-run", rich_help_panel=PUBLISH)
 def export_run(
-    run: Annotated[Path, typer.Argument(help="Run folder of barista, ours or imported.")],
-    out: Annotated[Path, typer.Option(help="Folder to make; of several repetitions each has a folder below it.")],
+    run: Annotated[Path, typer.Argument(help="Run folder; for the released layout of barista, ours or imported.")],
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    form: Annotated[
+        ExportChoice,
+        typer.Option(
+            "--format", help="Layout of the released harness (a folder a repetition), or a dataset for FiftyOne."
+        ),
+    ] = ExportChoice.released,
     judge: Annotated[
         str | None, typer.Option(help="Which folder of RUN/judges has the scores, if there are several.")
     ] = None,
     data: Data = None,
     root: Root = None,
 ) -> None:
-    """Write a run in the layout of the released harness: what was imported comes out as it was."""
+    """Write a run for other tools. In the released layout, what was imported comes out as it was."""
     from barista_bench.interchange.exporting import export_run as make
+    from barista_bench.interchange.fiftyone_dataset import write_fiftyone
 
     with explained():
+        if form is ExportChoice.fiftyone:
+            if judge is not None:
+                raise ConfigError("--judge is for the released layout. Remedy: leave it out")
+            echo(f"{write_fiftyone(run, out, data=data, root=root)} samples", f"wrote {out}")
+            return
         done = make(run, out, judge=judge, data=data, root=root)
     judged = f", judged by {done.judge}" if done.judge else ""
     echo(f"{done.task}: {done.records} records{judged}")

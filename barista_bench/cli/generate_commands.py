@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import Cluster, Progress, app, explained
-from barista_bench.files.text_out import echo
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, explained
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 _SHOWN_REASONS = 3
 
 
-@app.command()
+@app.command(rich_help_panel=MAKE)
 def generate(
     source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder a video.")],
     out: Annotated[Path, typer.Option(help="New folder: a release of each family, and what each item rests on.")],
@@ -85,7 +84,7 @@ def _print_report(report: FamilyReport) -> None:
         echo(f"  lost: {video_id}: {problem}", color="yellow", err=True)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def audit(
     data: Annotated[str, typer.Argument(help="Dataset folder made by `build`, or folder made by `generate`.")],
     benchmark: Annotated[str, typer.Option(help="Whose tasks a dataset holds.")] = "barista",

@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
+from barista_bench.cli.app import (
+    LOOK,
+    MAKE,
+    RUN,
+    Data,
+    FlagsBySection,
+    Options,
+    Root,
+    app,
+    echo,
+    exit_on_failures,
+    explained,
+    scored_runs,
+    settings,
+    with_flags,
+)
 from barista_bench.errors import ConfigError
-from barista_bench.files.text_out import echo
 from barista_bench.judging.config import JudgeConfig, QuestionConfig, RewordConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, resolve
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
     from barista_bench.judging.results import JudgedResults
@@ -40,9 +54,8 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_config
 
-    file = flags.pop("config")
     with explained():
-        config = resolve(JudgeConfig, given(flags), file=file, defaults={"progress": True})
+        config = settings(JudgeConfig, flags)
         session = judge_config(config)
         judged = score_judged(session.run, session.folder)
     echo(judged_line(judged.results))
@@ -52,10 +65,12 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
 
 
-app.command(help=_JUDGE_HELP)(with_flags(judge, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES}))
+app.command(help=_JUDGE_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
+    with_flags(judge, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
+)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def judges(
     folders: Annotated[list[Path], typer.Argument(help="Run folders that two judges or more have judged.")],
     out: Annotated[Path, typer.Option(help="Folder for judges.json and judges.md.")] = Path("judges"),
@@ -96,9 +111,8 @@ def judges(
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     from barista_bench.judging.questions import write_questions
 
-    file = flags.pop("config")
     with explained():
-        config = resolve(QuestionConfig, given(flags), file=file, defaults={"progress": True})
+        config = settings(QuestionConfig, flags)
         session = write_questions(config)
     echo(
         f"{session.written} of {session.wanted} questions written to {session.folder}, "
@@ -109,15 +123,16 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     exit_on_failures(session, "replies")
 
 
-app.command(help=_QUESTIONS_HELP)(with_flags(questions, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES))
+app.command(help=_QUESTIONS_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
+    with_flags(questions, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES)
+)
 
 
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     from barista_bench.judging.rewording import reword as make
 
-    file = flags.pop("config")
     with explained():
-        session = make(resolve(RewordConfig, given(flags), file=file, defaults={"progress": True}))
+        session = make(settings(RewordConfig, flags))
     echo(
         f"{session.revised} of {session.items} items reworded in {session.folder}, "
         f"{session.asked} replies asked for, {session.already_done} were there before"
@@ -127,7 +142,9 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
     exit_on_failures(session, "replies")
 
 
-app.command(help=_REWORD_HELP)(with_flags(reword, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES))
+app.command(help=_REWORD_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
+    with_flags(reword, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES)
+)
 
 
 def judged_line(results: JudgedResults) -> str:

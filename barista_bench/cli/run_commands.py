@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
+from barista_bench.cli.app import (
+    LOOK,
+    PUBLISH,
+    RUN,
+    Data,
+    FlagsBySection,
+    Json,
+    Options,
+    Root,
+    app,
+    echo,
+    exit_on_failures,
+    explained,
+    print_json,
+    scored_runs,
+    settings,
+    with_flags,
+)
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import ConfigError
 from barista_bench.files import text_out
-from barista_bench.files.text_out import echo
 from barista_bench.files.writing import write_whole
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, resolve
+from barista_bench.interchange.trackers import Tracker, log_results
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
+from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
     from barista_bench.hub.files import Existing
     from barista_bench.runs.ask.asking import Session
-    from barista_bench.runs.score.results import Results
     from barista_bench.stats import Comparison
+
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
 
@@ -37,9 +56,9 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     from barista_bench.runs.ask.estimate import as_text, estimate
     from barista_bench.runs.ask.runner import run_config
 
-    file, dry_run = flags.pop("config"), flags.pop("dry_run")
+    dry_run = flags.pop("dry_run")
     with explained():
-        config = resolve(RunConfig, given(flags), file=file, defaults={"progress": True})
+        config = settings(RunConfig, flags)
         if dry_run:
             echo(*as_text(estimate(config)).split("\n"))
             return
@@ -54,9 +73,8 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.ask.runner import open_tasks, run_config
     from barista_bench.runs.score.scoring import score_tasks
 
-    file = flags.pop("config")
     with explained():
-        config = resolve(RunConfig, given(flags), file=file, defaults={"progress": True, "task": "all"})
+        config = settings(RunConfig, flags, task="all")
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
         opened = open_tasks(config)
@@ -81,13 +99,17 @@ def _report_session(session: Session) -> None:
     exit_on_failures(session, "samples")
 
 
-app.command(help=_HELP)(with_flags(run, RunConfig, positional="data", dry_run=True))
-app.command(help=_EVALUATE_HELP)(with_flags(evaluate, RunConfig, positional="data"))
+app.command(help=_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
+    with_flags(run, RunConfig, positional="data", dry_run=True)
+)
+app.command(help=_EVALUATE_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
+    with_flags(evaluate, RunConfig, positional="data")
+)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def score(
-    folders: Annotated[list[Path] | None, typer.Argument(help="Run folders.")] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(help="Run folders, or folders of them.")] = None,
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -97,17 +119,23 @@ def score(
     form: Annotated[str | None, typer.Option("--format", help="Of --predictions, e.g. handyvqa.")] = None,
     out: Annotated[Path, typer.Option(help="Parent of the run folders that --predictions become.")] = Path("runs"),
     model: Annotated[str | None, typer.Option(help="Whose answers --predictions are, if they do not say.")] = None,
+    log_to: Annotated[
+        Tracker | None, typer.Option(help="Experiment tracker that gets settings, figures and coverage too.")
+    ] = None,
+    json: Json = False,
 ) -> None:
     """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
 
     Figures by --option that the run was not started with are kept beside its own, as results.<digest>.json. With
     --predictions, answers that another harness recorded become run folders first.
     """
+    from barista_bench.api import run_folders
     from barista_bench.judging.scoring import score_judged
     from barista_bench.runs.run_folder import judge_folders
     from barista_bench.runs.score.scoring import options_of_each
     from barista_bench.runs.score.scoring import score as score_run
 
+    results = []
     with explained():
         options = parse_pairs(option or [])
         if predictions is not None:
@@ -121,14 +149,20 @@ def score(
             folders, options = import_recorded(predictions, out, form, model=model, options=options), {}
         if not folders:
             raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
+        folders = run_folders(folders)
         for folder, chosen in zip(folders, options_of_each(folders, options), strict=True):
             scored = score_run(folder, data=data, root=root, options=chosen)
             echo(summary_line(scored.results))
+            results.append({"folder": str(folder), **scored.results.model_dump(mode="json")})
             for judge in [] if chosen else judge_folders(folder):
                 score_judged(scored, judge)
+            if log_to is not None:
+                log_results(log_to, scored.results, folder)
+    if json:
+        print_json(results)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Run folders of any tasks and models, together in one report.")],
     out: Annotated[Path, typer.Option(help="Folder for the page and the Markdown file.")] = Path("report"),
@@ -154,7 +188,7 @@ def report(
     echo(f"wrote {html} and {markdown}")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def diff(
     first: Annotated[Path, typer.Argument(help="Run folder.")],
     second: Annotated[Path, typer.Argument(help="Another run folder.")],
@@ -171,7 +205,7 @@ def diff(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
     from barista_bench.runs.log.log_reader import compact as compact_logs
@@ -181,7 +215,7 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
     echo(f"{done.before} records became {done.after}, {done.bytes} bytes less")
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Run folders of one run, from machines that share nothing.")],
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
@@ -194,30 +228,11 @@ def merge(
     echo(f"{done.before} records became {done.after} in {out}")
 
 
-def summary_line(results: Results) -> str:
-    """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
-    from barista_bench.runs.score.results import tie_spread
-
-    figure, coverage = results.figures[results.primary], results.coverage
-    std = f" ± {figure.std:.3f}" if figure.std is not None else ""
-    statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
-    incomplete = "" if coverage.complete else " INCOMPLETE"
-    options = f", {words}" if (words := results.comparability.options_in_words) else ""
-    spread = tie_spread(results)
-    order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
-    return (
-        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.name}: "
-        f"{results.primary} {figure.mean:.3f}{std} over {len(figure.runs)} run(s), "
-        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
-        f"wording {results.prompts.wording}{options}{order}"
-    )
-
-
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
 Draws = Annotated[int, typer.Option(min=100, max=100_000, help="Draws of the bootstrap and of the permutation test.")]
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def compare(
     folders: Folders,
     draws: Draws = DRAWS,
@@ -225,6 +240,7 @@ def compare(
     data: Data = None,
     root: Root = None,
     option: Options = None,
+    json: Json = False,
 ) -> None:
     """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
     from barista_bench.files.writing import check_place
@@ -238,15 +254,18 @@ def compare(
         comparisons = compare_runs(runs, draws=draws)
         if csv is not None:
             write_whole(csv, text_out.csv(comparison_table(comparisons)))
+    beside = differing_circumstances(runs)
+    if json:
+        print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside})
     for item in comparisons:
         echo(comparison_line(item))
-    for line in differing_circumstances(runs):
+    for line in beside:
         echo(f"beside: {line}")
     if csv is not None:
         echo(f"wrote {csv}")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
@@ -283,7 +302,7 @@ def comparison_line(item: Comparison) -> str:
     )
 
 
-@app.command()
+@app.command(rich_help_panel=PUBLISH)
 def submit(
     runs: Annotated[list[Path], typer.Argument(help="Scored run folders of one model, one a task.")],
     model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],

@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import app, explained
-from barista_bench.files.text_out import echo
+from barista_bench.cli.app import LOOK, app, echo, explained
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def studio(
     paths: Annotated[
         list[Path], typer.Argument(help="A release, datasets, runs, an annotation project, review files: any of them.")

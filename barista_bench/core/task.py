@@ -112,6 +112,8 @@ class Question(ABC):
     metadata_type: ClassVar[type[TypedFields]]
     evidence_type: ClassVar[type[TypedFields]]
     """What the columns of an example hold."""
+    answer_note: ClassVar[str]
+    """The form of an answer, in a few words, for lists of tasks."""
 
     def features(self) -> Features:
         """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""

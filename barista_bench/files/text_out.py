@@ -106,6 +106,16 @@ def markdown(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
+def plain_table(frame: pd.DataFrame) -> str:
+    """A table for the terminal."""
+    return _cleaned(frame, one_line).to_string(index=False)
+
+
+def html_table(frame: pd.DataFrame) -> str:
+    """A `table` element, its texts escaped."""
+    return _cleaned(frame, one_line).to_html(index=False)
+
+
 def csv(frame: pd.DataFrame) -> str:
     """A table for spreadsheets: a text that they would take for a formula has an apostrophe in front."""
     return _cleaned(frame, _no_formula).to_csv(index=False, lineterminator="\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from barista_bench.benchmarks import get_benchmark
@@ -10,10 +11,11 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import markdown
 from barista_bench.reporting.markdown import table_lines
 from barista_bench.reporting.paper import as_tables
+from barista_bench.reporting.tables import Table
 
 
-def set_statistics(data: str | Path, benchmark: str) -> str:
-    """The counterparts of the paper's tables about its set (`Benchmark.set_tables`), as Markdown.
+def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
+    """The counterparts of the paper's tables about its set (`Benchmark.set_tables`).
 
     Args:
         data: a dataset made by `build`.
@@ -29,8 +31,13 @@ def set_statistics(data: str | Path, benchmark: str) -> str:
     parts = record.set_tables(examples)
     if not parts:
         raise DataError(f"{data}: no task of {record.title} in it. Remedy: name its dataset folder")
-    lines = [f"# What this set of {record.title} holds"]
-    for table in as_tables(parts):
+    return as_tables(parts)
+
+
+def as_text(tables: Iterable[Table], benchmark: str) -> str:
+    """As Markdown."""
+    lines = [f"# What this set of {get_benchmark(benchmark).title} holds"]
+    for table in tables:
         lines += ["", f"## {markdown(table.title)}", "", *table_lines(table)]
         lines += ["", markdown(table.note)] if table.note else []
     return "\n".join(lines) + "\n"

@@ -74,12 +74,40 @@ def numbers(figure: Figure) -> dict[str, float | int | None]:
 
 
 def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model, task and figure."""
+    """A row a model, task and figure, in the figure's own unit, which for most is a share from 0 to 1.
+
+    Columns: `model`, `task`, `figure`, `primary` (whether it stands for the task), `mean` and `std` over runs, `low`
+    and `high` of the 95% interval over videos, `runs`; then the coverage in samples (examples x runs): `expected`,
+    `scored`, `answered`.
+    """
     return pd.DataFrame(
-        {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure)}
+        {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure), **_counts(run)}
         for run, called in named(runs)
         for name, figure in run.results.figures.items()
     )
+
+
+def _counts(run: ScoredRun) -> dict[str, int]:
+    return run.results.coverage.model_dump(include={"expected", "scored", "answered"})
+
+
+def headline_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+    """A row a run, as people read it: the primary figure with its 95% interval, and the answers that can be read."""
+    rows = []
+    for run, called in named(runs):
+        results = run.results
+        figure, coverage = results.figures[results.primary], results.coverage
+        rows.append(
+            {
+                "model": called["model"],
+                "task": f"{run.task.benchmark}/{run.task.name}",
+                "figure": results.primary,
+                "mean": f"{figure.mean:.3f}",
+                "95% interval": "none" if figure.low is None else f"[{figure.low:.3f}, {figure.high:.3f}]",
+                "answered": f"{coverage.answered}/{coverage.expected}" + ("" if coverage.complete else " INCOMPLETE"),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def breakdown_table(

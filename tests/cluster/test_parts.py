@@ -16,9 +16,10 @@ from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.runs.ask.cluster_model import ClusterModel, ModelCopy, needed_paths, placements
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.runner import open_tasks, run
+from barista_bench.runs.ask.runner import open_tasks
 from tests.annotate.projects import contents
 from tests.annotate.test_pipeline import masks_of
+from tests.one_run import run
 
 PLAIN, SMALL, LARGE = (ClusterNode(str(gpus), f"node{gpus}", 8, gpus) for gpus in (0, 1, 4))
 

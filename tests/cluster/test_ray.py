@@ -21,13 +21,13 @@ from barista_bench.data.folder import build
 from barista_bench.errors import ClusterError
 from barista_bench.generate.generator import generate
 from barista_bench.judging.session import judge
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord, read_records
 from barista_bench.runs.score.scoring import score
 from tests.annotate.projects import contents
 from tests.annotate.test_pipeline import masks_of
 from tests.cluster.ray_nodes import LocalCluster
 from tests.conftest import MadeOnce
+from tests.one_run import run
 from tests.releases import document, write_release
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]

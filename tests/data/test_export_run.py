@@ -20,10 +20,10 @@ from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
 from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.scoring import score
 from tests.data.released_runs import ours, prediction, right, run_folder, write_lines
+from tests.one_run import run
 
 Records = list[dict[str, Any]]
 FILES = (

@@ -18,10 +18,10 @@ from barista_bench.core.task import Example, Status
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.interchange.importing import import_run
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from tests.data.released_runs import GEMINI, QWEN, ours, prediction, right, run_folder
+from tests.one_run import run
 from tests.runs.made_logs import read_folder
 
 

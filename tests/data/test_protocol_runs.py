@@ -9,8 +9,8 @@ import pytest
 
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 
 
 @pytest.mark.parametrize("protocol", ["release", "paper"])

@@ -23,9 +23,9 @@ from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import UNRELEASED_FIELDS, content_hash, read_frozen, released_line
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import score
 from tests.data.released_files import released_record, task_data, write_records
+from tests.one_run import run
 from tests.released_clone import write_clone
 
 NAMES = task_names("barista")

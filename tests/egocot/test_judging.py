@@ -30,6 +30,7 @@ from barista_bench.runs.ask import runner
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.conftest import never
 from tests.judging.judges import ScriptedJudge, material
+from tests.one_run import run
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def make_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         model = ScriptedModel("student", answer)
         monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         out = tmp_path / "run"
-        runner.run(dataset, out, benchmark="egocot", task=("cot",), runs=runs, model="student", split=split)
+        run(dataset, out, benchmark="egocot", task=("cot",), runs=runs, model="student", split=split)
         return out
 
     return make

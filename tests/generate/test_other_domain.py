@@ -20,9 +20,9 @@ from barista_bench.generate.generator import generate
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.question_checks import invented
 from barista_bench.judging.rubric import load_rubric
-from barista_bench.runs.ask.runner import run
 from barista_bench.scene_graph.domain import load_domain
 from tests.conftest import MadeOnce
+from tests.one_run import run
 
 SHIPPED = Path(__file__).parents[2] / "barista_bench" / "scene_graph" / "domain.yaml"
 WORKSHOP = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,9 @@ def test_stats_prints_and_writes_them_of_a_built_set(generated: Callable[[str], 
     assert "## Table 2: questions" in text
     assert re.search(r"\| action \| \d+ \| 5\.000 \| 1\.000 \|", text)
     assert "| rvos_parts | " in text
+    for table in json.loads(CliRunner().invoke(cli.app, [*command, "--benchmark", "handyvqa", "--json"]).stdout):
+        assert f"## {table['title']}" in text
+        assert all(f"| {' | '.join(row)} |" in text for row in [table["columns"], *table["rows"]])
     refused = CliRunner().invoke(cli.app, [*command, "--benchmark", "vista"])
     assert refused.exit_code == 1
     assert "no tables of a set of ViSTa. Remedy" in refused.output

@@ -18,6 +18,7 @@ from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 from tests.hub.made_results import MODEL
 from tests.judging.judges import VQA, ScriptedJudge, by_hash, judged
+from tests.one_run import run
 from tests.releases import eventful, write_release
 
 
@@ -25,7 +26,7 @@ def run_of(data: Path, out: Path, task: str, answer: Callable[[str, int], str], 
     """A scored run of a scripted model that is called `MODEL`; two repetitions unless `settings` say otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "load_model", lambda *args, **kwargs: ScriptedModel(MODEL, answer))
-        runner.run(data, out, task=(task,), model=MODEL, **{"runs": 2, **settings})
+        run(data, out, task=(task,), model=MODEL, **{"runs": 2, **settings})
     score(out)
     return out
 

@@ -70,16 +70,17 @@ def test_a_real_run_becomes_a_submission(small_release: Path, tmp_path: Path) ->
         runs=2,
     )
     run_config(config)
-    figure = score(tmp_path / "run").results.figures["micro_f1"]
+    run = tmp_path / "run" / "relations"
+    figure = score(run).results.figures["micro_f1"]
     assert 0 < figure.mean < 1
 
-    code, said = submit(tmp_path / "run", "--dataset", data, "--out", tmp_path / "out")
+    code, said = submit(run, "--dataset", data, "--out", tmp_path / "out")
     assert code == 0, said
     (entry,) = yaml.safe_load((tmp_path / "out/model/.eval_results/barista.yaml").read_text())
     assert entry["value"] == pytest.approx(100 * figure.mean, abs=0.005)
     assert f"95% interval {round(100 * figure.low, 2):g} to" in entry["notes"]  # type: ignore[operator]
 
-    code, said = submit(tmp_path / "run", "--dataset", data, "--out", tmp_path / "out")
+    code, said = submit(run, "--dataset", data, "--out", tmp_path / "out")
     assert code == 0
     assert "0 files written" in said
 

@@ -22,11 +22,11 @@ from barista_bench.models import Completion, Failure, GenerationConfig, Request 
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.models.served.model import ServedModel  # noqa: E402
 from barista_bench.models.vllm.model import VllmModel  # noqa: E402
-from barista_bench.runs.ask.runner import run  # noqa: E402
 from barista_bench.runs.log.sample_log import read_records  # noqa: E402
 from tests.integrations.test_fresh_environments import run as run_command  # noqa: E402
 from tests.models.test_served_transformers import free_port, wait_for  # noqa: E402
 from tests.models.transformers_kit import many_requests, request_of  # noqa: E402
+from tests.one_run import run  # noqa: E402
 from tests.tiny_families import make_served_model, make_tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]

@@ -12,6 +12,7 @@ from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
 from tests.conftest import MadeOnce
 from tests.judging.judges import ScriptedJudge
+from tests.one_run import run
 from tests.releases import eventful, write_release
 
 
@@ -38,7 +39,7 @@ def make_run(eventful_dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         model = ScriptedModel(name, said)
         monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         out = tmp_path / f"{task}-{name}"
-        runner.run(eventful_dataset, out, task=(task,), runs=runs, model=name)
+        run(eventful_dataset, out, task=(task,), runs=runs, model=name)
         return out
 
     return make

@@ -10,7 +10,7 @@ from barista_bench.data.folder import build
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.mini import write_kitchen
-from barista_bench.runs.ask.runner import run
+from tests.one_run import run
 
 
 @pytest.fixture(scope="module")

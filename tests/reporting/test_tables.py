@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from barista_bench.cli.run_commands import summary_line
 from barista_bench.core.task import Status
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
@@ -19,7 +18,7 @@ from barista_bench.reporting import diagnosis, export, summary, tables
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
 from barista_bench.reporting.tables import Bar, Cell, Column, Table, figure_cell
-from barista_bench.runs.score.results import Figure, tie_spread
+from barista_bench.runs.score.results import Figure, summary_line, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
 from tests.reporting.made_runs import HOSTILE, MadeExamples, made_run

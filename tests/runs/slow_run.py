@@ -13,6 +13,7 @@ from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import catalog, runner
 from barista_bench.runs.ask.catalog import Pairs
 from barista_bench.runs.ask.config import ModelSettings
+from tests.one_run import run
 
 
 def slow_run(
@@ -35,4 +36,4 @@ def slow_run(
         return ScriptedModel("chance", answer, batch_size=batch_size)
 
     runner.load_model = slow_model
-    runner.run(dataset, out, model="chance", workers=workers)
+    run(dataset, out, model="chance", workers=workers)

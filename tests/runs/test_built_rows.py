@@ -14,8 +14,8 @@ from barista_bench.data import rows
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 
 
 def opened(folder: Path, task: str = "relations", **settings: object):

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.diff import diff
 from barista_bench.runs.score.samples import read_samples
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.diff import KINDS, SampleChange, ScoreChange, SettingChange, as_text, diff
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 from tests.runs.diff_kit import DESCRIBED, SAMPLES, changed, make, sample, scored
 
 

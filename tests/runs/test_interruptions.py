@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import ConfigError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import log_files, read_records
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 from tests.processes import PROCESSES
 from tests.runs.made_logs import read_folder
 from tests.runs.slow_run import slow_run
@@ -101,10 +101,10 @@ def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends
 @pytest.mark.full
 def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(dataset: Path, tmp_path: Path) -> None:
     """A run that was started on two processes goes on alone, and scores as one that was never shared."""
-    out, whole = tmp_path / "shared", tmp_path / "whole"
+    out, whole = tmp_path / "relations", tmp_path / "whole"
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
-    command += ["-m", "barista_bench.cli", "run", str(dataset), "--out", str(out), "--model", "chance", "--no-progress"]
+    command += ["-m", "barista_bench.cli", "--quiet", "run", str(dataset), "--out", str(tmp_path), "--model", "chance"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr[-2000:]
     assert [path.name for path in log_files(out)] == ["samples-0.jsonl", "samples-1.jsonl"]

@@ -13,12 +13,12 @@ from barista_bench.core.task import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import Shard
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.merging import merge
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 from tests.runs.made_logs import write_lines
 
 

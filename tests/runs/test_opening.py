@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from barista_bench.benchmarks import get_task, task_class, task_names
-from barista_bench.cli.run_commands import summary_line
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
@@ -18,11 +17,12 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.runner import open_tasks, run
+from barista_bench.runs.ask.runner import open_tasks
 from barista_bench.runs.run_folder import read_run
-from barista_bench.runs.score.results import read_results
+from barista_bench.runs.score.results import read_results, summary_line
 from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
+from tests.one_run import run
 from tests.released_clone import write_clone
 from tests.vista.made import write_small_release
 
@@ -129,4 +129,4 @@ def test_a_benchmark_without_a_released_wording_says_so(vista: Path, tmp_path: P
 def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path, tmp_path: Path) -> None:
     run(vista, tmp_path / "run", task="all", model="chance", runs=1, limit=1)
     with pytest.raises(DataError, match=r"macro_f1 is not defined for these 1 samples.*Remedy: run more"):
-        score(tmp_path / "run" / "all")
+        score(tmp_path / "run")

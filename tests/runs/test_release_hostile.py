@@ -25,10 +25,11 @@ from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.estimate import as_text, estimate
-from barista_bench.runs.ask.runner import benchmarks_in, run
+from barista_bench.runs.ask.runner import benchmarks_in
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.made_benchmark import BENCHMARK, Words
+from tests.one_run import run
 from tests.runs.made_logs import read_folder
 from tests.runs.test_release_tasks import WORDS, Talker, data, registered, release  # noqa: F401  (fixtures)
 

@@ -22,12 +22,12 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.log_reader import StepLog, read_steps, step_key
 from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.made_benchmark import BENCHMARK, Words
+from tests.one_run import run
 from tests.runs.made_logs import read_folder
 from tests.runs.made_logs import record as made_record
 from tests.video_samples import render
@@ -308,13 +308,13 @@ def test_all_benchmarks_of_a_folder_run_in_one_start(
     parent.mkdir()
     (parent / "words").symlink_to(data)
     build(small_release, parent / "kitchen", configs=["relations"], sampling={"limit": 3}, cache=False)
-    run(parent, tmp_path / "runs", benchmark="all", model="oracle", runs=1, option="case=false")
+    runner.run(parent, tmp_path / "runs", benchmark="all", model="oracle", runs=1, option="case=false")
     means = {name: score(tmp_path / "runs" / name).results.figures for name in ("words/choose", "barista/relations")}
     assert means["words/choose"]["accuracy"].mean == means["barista/relations"]["micro_f1"].mean == 1.0
     with pytest.raises(ConfigError, match=r"task.*Remedy"):
-        run(parent, tmp_path / "other", benchmark="all", task="choose", model="oracle")
+        runner.run(parent, tmp_path / "other", benchmark="all", task="choose", model="oracle")
     with pytest.raises(DataError, match=r"no built dataset in it.*Remedy"):
-        run(tmp_path / "runs", tmp_path / "other", benchmark="all", model="oracle")
+        runner.run(tmp_path / "runs", tmp_path / "other", benchmark="all", model="oracle")
 
 
 def test_registered_a_release_loads_straight_by_its_benchmarks_name(release: Path, tmp_path: Path) -> None:

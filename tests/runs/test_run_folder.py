@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.errors import BaristaError, DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 from tests.runs.made_logs import change_lines
 
 

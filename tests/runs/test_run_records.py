@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.score.samples import read_samples
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 from tests.runs.made_logs import change_lines, content_of
 
 EXAMPLES, RUNS = 4, 2

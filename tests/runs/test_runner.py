@@ -16,11 +16,11 @@ from barista_bench.data.dataset import BuiltExamples, LoadedExample
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 from tests.releases import write_video
 from tests.runs.made_logs import change_lines
 

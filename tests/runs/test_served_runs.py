@@ -12,9 +12,9 @@ from barista_bench.models.served import client as served_client
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.estimate import as_text, estimate
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import score
 from tests import served_standin
+from tests.one_run import run
 from tests.runs.made_logs import read_folder
 from tests.served_standin import Body, Fault, ServedStandIn, change_message, random_faults
 

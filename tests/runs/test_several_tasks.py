@@ -33,7 +33,7 @@ def test_tasks_run_together_score_as_tasks_run_alone(three_tasks: Path, tmp_path
     session = run(three_tasks, tmp_path / "together", task=TASKS, model="chance")
     assert session.asked == sum(3 * len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS)
     for task in TASKS:
-        run(three_tasks, tmp_path / "alone" / task, task=task, model="chance")
+        run(three_tasks, tmp_path / "alone", task=task, model="chance")
         score(tmp_path / "alone" / task), score(tmp_path / "together" / task)
         together, alone = (tmp_path / kind / task / "scores.jsonl" for kind in ("together", "alone"))
         assert together.read_bytes() == alone.read_bytes()
@@ -127,3 +127,18 @@ def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes
     assert len(texts("batch1")) == 12
     assert texts("batch1") == texts("batch2") == texts("batch8") == texts("shared")
     assert len(set(texts("batch1").values())) > 1
+
+
+def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
+    three_tasks: Path, tmp_path: Path
+) -> None:
+    settings = {"model": "chance", "runs": 1, "limit": 2}
+    for task in ("relations", "referring"):
+        assert run(three_tasks, tmp_path / "runs", task=task, **settings).asked == 2
+    assert run(three_tasks, tmp_path / "runs", task=("relations", "referring"), **settings).asked == 0
+    old = tmp_path / "runs" / "relations"  # what `out` itself was of one task
+    assert run(three_tasks, old, task="relations", **settings).asked == 0
+    with pytest.raises(ConfigError, match=r"holds a run with task 'relations', not 'referring'"):
+        run(three_tasks, old, task="referring", **settings)
+    with pytest.raises(ConfigError, match=r"is the run folder of one task. Remedy: name that task"):
+        run(three_tasks, old, task=("relations", "referring"), **settings)

@@ -13,6 +13,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.config import Shard
 from barista_bench.runs.log.sample_log import SampleLog
+from tests.one_run import run
 
 VIDEOS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 30), min_size=1, max_size=20)
 
@@ -91,4 +92,4 @@ def test_a_log_in_use_is_refused_before_the_model_is_loaded(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(runner, "load_model", lambda *_: pytest.fail("the model was loaded"))
     with SampleLog(tmp_path / log), pytest.raises(ConfigError, match=named):
-        runner.run(dataset, tmp_path, model="chance")
+        run(dataset, tmp_path, model="chance")

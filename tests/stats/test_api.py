@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
 import barista_bench
-from barista_bench import compare, evaluate, load_results
+from barista_bench import Evaluation, compare, evaluate, load_results
 from barista_bench.cli import app
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.scoring import ScoredRun
@@ -26,7 +26,7 @@ def test_evaluate_runs_and_scores_and_asks_nothing_twice(six_tasks: Path, tmp_pa
     assert (tmp_path / "runs" / "activity" / "samples.jsonl").read_bytes() == log
     pd.testing.assert_frame_equal(first.to_frame(), again.to_frame())
     assert set(first.to_frame().columns) == {
-        "model", "task", "figure", "primary", "mean", "std", "low", "high", "runs",
+        "model", "task", "figure", "primary", "mean", "std", "low", "high", "runs", "expected", "scored", "answered",
     }  # fmt: skip
 
 
@@ -122,3 +122,38 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
     done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--draws", "100"])
     assert "no comparisons: no two runs are of the same task" in done.output
     assert "no agreement" in done.output
+
+
+def test_results_show_themselves_in_a_few_lines(scored: Runs) -> None:
+    evaluation = Evaluation(tuple(scored["fair", task] for task in ("activity", "relations")), {"<b>vqa": "no answers"})
+    table = evaluation.to_frame()
+    figure = table[(table["task"] == "relations") & table["primary"]].iloc[0]
+    row = ["fair", "barista/relations", "micro_f1", f"{figure['mean']:.3f}", f"[{figure['low']:.3f},"]
+    lines = repr(evaluation).splitlines()
+    assert lines[2].split()[:5] == row
+    assert lines[2].endswith(f" {figure['answered']}/{figure['expected']}")
+    assert lines[3:] == ["not scored: <b>vqa: no answers"]
+    page = evaluation._repr_html_()
+    assert all(f"<td>{cell}</td>" in page for cell in row[:4])
+    assert "not scored: &lt;b&gt;vqa" in page
+    many = repr(Evaluation(evaluation.runs * 100))
+    assert "and 160 more: see to_frame()" in many
+    assert len(many) < 5000
+    assert len(repr(evaluation.runs[0])) < 500
+
+
+def test_a_plot_has_the_means_and_intervals_of_the_table(scored: Runs) -> None:
+    evaluation = Evaluation((scored["fair", "activity"], scored["weak", "activity"], scored["fair", "relations"]))
+    table = evaluation.to_frame()
+    drawn = evaluation.plot()
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["activity: accuracy", "relations: micro_f1"]
+    rows = table[(table["task"] == "activity") & table["primary"]]
+    (container,) = drawn.axes[0].containers
+    assert container[0].get_xdata() == pytest.approx(rows["mean"])
+    ends = [segment[:, 0] for segment in container[2][0].get_segments()]
+    assert ends == [pytest.approx(ends_of_row) for ends_of_row in rows[["low", "high"]].to_numpy()]
+    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["fair", "weak"]
+
+
+def test_what_there_is_can_be_seen_before_it_is_imported() -> None:
+    assert {"evaluate", "compare", "load_results", "Evaluation"} <= set(dir(barista_bench))

@@ -15,7 +15,6 @@ from scipy.stats import permutation_test
 
 from barista_bench.core.task import Scored, Status
 from barista_bench.errors import DataError
-from barista_bench.runs.ask.runner import run as run_model
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import (
     baseline_gaps,
@@ -26,6 +25,7 @@ from barista_bench.stats import (
     rank_agreement,
 )
 from barista_bench.stats.comparison import holm, p_value, swaps
+from tests.one_run import run as run_model
 from tests.stats.conftest import TASKS
 
 Runs = dict[tuple[str, str], ScoredRun]

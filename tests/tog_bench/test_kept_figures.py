@@ -13,11 +13,11 @@ from barista_bench import cli
 from barista_bench.api import load_results
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from barista_bench.stats.comparison import compare_pair
 from tests.conftest import MadeOnce
+from tests.one_run import run
 
 EXACT = {"matcher": "exact"}
 SETTINGS = {"benchmark": "tog_bench", "task": ("t_stvg",), "runs": 1, "limit": 6, "progress": False}

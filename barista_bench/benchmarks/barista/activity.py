@@ -104,6 +104,7 @@ class Activity(GraphTask):
     sampling_uses = frozenset({"frames", "choices", "per_class", "same_verb"})
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
+    answer_note = "the letter of a choice"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = ActivityInputs

@@ -142,6 +142,7 @@ class Grounding(GraphTask):
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
+    answer_note = "JSON: boxes"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = GroundingInputs

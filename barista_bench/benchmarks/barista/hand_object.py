@@ -134,6 +134,7 @@ class HandObject(GraphTask):
     sampling_uses = frozenset({"fraction", "frame_step", "relation_type", "box_scale"})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
+    answer_note = "JSON: boxes of object and hands, left or right"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = FrameSize

@@ -144,6 +144,7 @@ class Referring(LexicalTask):
     sampling = Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
     sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class", "domain"})
     row_note = "a frame and a box, and what a description of that object must say"
+    answer_note = "one sentence"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = ReferringInputs

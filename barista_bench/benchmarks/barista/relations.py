@@ -82,6 +82,7 @@ class Relations(GraphTask):
     sampling_uses = frozenset({"frame_step", *MarkLook.__struct_fields__})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
+    answer_note = "JSON: numbered objects and relations"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = RelationInputs

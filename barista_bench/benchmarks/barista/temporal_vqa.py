@@ -110,6 +110,7 @@ class TemporalVQA(LexicalTask):
         {"frames", "spacing", "seconds", "domain", "per_class", "draw_seed", "max_frames", "pairs"}
     )
     row_note = "frames of a clip, and a question about what changes in it"
+    answer_note = "free text"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = TemporalInputs

@@ -93,6 +93,7 @@ class Cot(ReleaseTask):
     sampling_uses = frozenset({"frames", "rate", "max_frames"})
     prompt_package = "barista_bench.benchmarks.egocot"
     row_note = "frames of a video, a question, its lettered choices, and the right one with its reasons"
+    answer_note = "steps of reasoning, and the letter of a choice"
     breakdown_keys = ("split", "group", "subtask", "source")
 
     inputs_type = CotInputs

@@ -193,6 +193,7 @@ class SingleAnswer(ChoiceTask):
     primary = "accuracy"
     primary_note = "Share of questions answered with the right letter."
     sample_score = "accuracy_counted"
+    answer_note = "the letter of an option, and its text"
 
     @staticmethod
     def counted(prediction: Prediction | None) -> list[str]:

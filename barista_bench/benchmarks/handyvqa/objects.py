@@ -42,6 +42,7 @@ class Objects(ChoiceTask):
     primary_note = "Average precision over all options of all questions together."
     sample_score = "f1"
     row_note = "frames of a clip, five or more objects, and those that the hands use"
+    answer_note = "letters of options, and their texts"
 
     def statistics(self, samples: Sequence[Scored]) -> RankedOptions:
         """Average precision over all options, over those of answered questions, and by number of options."""

@@ -92,6 +92,7 @@ class SegmentationTask(HandyvqaTask):
     primary = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours."
     sample_score = "J_and_F"
+    answer_note = "JSON: run-length masks"
     inputs_type = SegmentationInputs
     target_type = SegmentationTarget
     options: ClassVar[dict[str, Option]] = {

@@ -89,6 +89,7 @@ class TSTVG(BaselineAnswers):
     sampling_uses = frozenset({"rate", "max_frames"})
     prompt_package = "barista_bench.benchmarks.tog_bench"
     row_note = "frames of a video and an instruction, and the objects that it takes, with times and boxes"
+    answer_note = "JSON: names, times and boxes"
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "kind", "objects", "duration_bin")
     options: ClassVar[dict[str, Option]] = {
         "matcher": Option(

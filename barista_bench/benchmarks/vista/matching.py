@@ -84,6 +84,7 @@ class Matching(ReleaseTask):
     sampling_uses = frozenset({"frames"})
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
+    answer_note = "a score for each description"
     protocol_rules = rules_of(_PACKAGE, _WORDING)
     breakdown_keys = GROUPED_BY
     whole_clusters = True

@@ -105,7 +105,7 @@ class RunConfig(ModelSettings):
         description="Dataset folder made by build, name in the datasets cache, Hub dataset id, or frozen JSONL file; "
         "with --benchmark all, a folder of dataset folders."
     )
-    out: Path = Field(description="Run folder; with several tasks the folder of their run folders. Same one: go on.")
+    out: Path = Field(description="Folder of the run folders, each called as its task. The same one: go on.")
     benchmark: str = Field(
         "barista",
         description="Whose tasks they are, where a built folder does not say; all for every one that data holds.",

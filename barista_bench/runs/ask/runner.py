@@ -29,6 +29,7 @@ from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, clai
 from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import (
+    CONFIG_FILE,
     claim,
     data_location,
     package_versions,
@@ -52,12 +53,12 @@ class OpenedTask:
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
-    """Run a model over one task or several and append every answer to `<out>/samples.jsonl`. Start it again to go on.
+    """Run a model over one task or several and append every answer to its `samples.jsonl`. Start it again to go on.
 
     Args:
         data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
-        out: run folder: one combination of data, task, model and generation settings. With several tasks, the folder
-            of their run folders, each called as its task.
+        out: folder of the run folders, each called as its task: one combination of data, task, model and generation
+            settings. A run folder itself is gone on with there.
         settings: fields of `RunConfig`, which has their meanings and defaults.
 
     Returns:
@@ -316,10 +317,11 @@ def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
         raise ConfigError("task names all and more. Remedy: give one or the other")
     if len(set(names)) < len(names):
         raise ConfigError(f"task names one twice: {', '.join(names)}. Remedy: name each once")
-    several = len(names) > 1 or config.task == (ALL,)
+    is_run = (config.out / CONFIG_FILE).is_file()
+    if is_run and len(names) > 1:
+        raise ConfigError(f"{config.out}: is the run folder of one task. Remedy: name that task, or use another --out")
     for name in names:
-        folder = config.out / name if several else config.out
-        yield _ChosenTask(benchmark, name, config.data, folder, config.split)
+        yield _ChosenTask(benchmark, name, config.data, config.out if is_run else config.out / name, config.split)
 
 
 def _benchmark_of(config: RunConfig) -> str:

@@ -341,6 +341,23 @@ def tie_spread(results: Results) -> str:
     return f"{low} to {high} over random orders, {lower} to {upper} at the most"
 
 
+def summary_line(results: Results) -> str:
+    """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
+    figure, coverage = results.figures[results.primary], results.coverage
+    std = f" ± {figure.std:.3f}" if figure.std is not None else ""
+    statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
+    incomplete = "" if coverage.complete else " INCOMPLETE"
+    options = f", {words}" if (words := results.comparability.options_in_words) else ""
+    spread = tie_spread(results)
+    order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
+    return (
+        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.name}: "
+        f"{results.primary} {figure.mean:.3f}{std} over {len(figure.runs)} run(s), "
+        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
+        f"wording {results.prompts.wording}{options}{order}"
+    )
+
+
 def write_results(results: Recorded, path: Path) -> None:
     write_whole(path, results.model_dump_json(indent=1) + "\n")
 

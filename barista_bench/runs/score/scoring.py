@@ -40,6 +40,7 @@ from barista_bench.runs.score.results import (
     Results,
     Timing,
     read_results,
+    summary_line,
     write_results,
 )
 from barista_bench.runs.score.samples import (
@@ -63,7 +64,7 @@ _DIGITS = 8
 _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScoredRun:
     """All that a report needs of one run folder."""
 
@@ -73,6 +74,9 @@ class ScoredRun:
     samples: tuple[ScoredSample, ...]
     results: Results
     counted: Counted
+
+    def __repr__(self) -> str:
+        return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
 
 
 def score(

@@ -1,0 +1,194 @@
+"""A run as a dataset that FiftyOne imports, written without FiftyOne (docs/integrations.md has its import, tested).
+
+metadata.json says which fields samples have, samples.json holds them as MongoDB's extended JSON, data/ the images that
+the model saw. A sample is one image of one logged answer: `example_id`, `run` and `image` tell them apart. Its boxes
+are detections by kind (`truth`, `predicted`, `given`), as shares of the image, with masks where the task has them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import logging
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from PIL import Image
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import TextPart
+from barista_bench.core.task import Overlay, OverlayKind
+from barista_bench.errors import BaristaError, DataError
+from barista_bench.files.writing import check_target, replacing_folder
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun, read_scored
+from barista_bench.scene_graph.masks import decode_mask
+
+log = logging.getLogger(__name__)
+VERSION = "1.0.0"
+"""Of the format: FiftyOne brings datasets of older versions to its own when it imports them."""
+_QUALITY = 90
+Document = dict[str, Any]
+
+
+def write_fiftyone(
+    run: str | Path, out: str | Path, *, data: str | Path | None = None, root: str | Path | None = None
+) -> int:
+    """Write the images, boxes, masks, answers and scores of a run folder; returns the number of samples.
+
+    Import it with `fiftyone.Dataset.from_dir(out, fiftyone.types.FiftyOneDataset)`. Same run, same bytes. An example
+    whose images cannot be decoded is left out, with a warning.
+
+    Raises:
+        ConfigError: `out` is taken.
+        DataError: the folder is no run that can be scored, or none of its images can be decoded.
+    """
+    out = Path(out).absolute()
+    check_target(out)
+    scored = read_scored(run, data=data, root=root)
+    with replacing_folder(out) as folder:
+        (folder / "data").mkdir()
+        samples = list(_samples(scored, folder))
+        if not samples:
+            raise DataError(f"{run}: no image of its examples can be decoded. Remedy: name the videos with --root")
+        (folder / "samples.json").write_text(json.dumps({"samples": samples}))
+        (folder / "metadata.json").write_text(json.dumps(_metadata(scored)))
+    return len(samples)
+
+
+def _samples(scored: ScoredRun, folder: Path) -> Iterator[Document]:
+    by_example: dict[str, list[ScoredSample]] = {}
+    for sample in scored.samples:
+        by_example.setdefault(sample.example.example_id, []).append(sample)
+    for number, loaded in enumerate(scored.examples):
+        answers = by_example.get(loaded.example.example_id, [])
+        try:
+            images = loaded.images(scored.task) if answers else ()
+        except BaristaError as error:
+            log.warning("left out: %s: %s", loaded.example.example_id, error)
+            continue
+        for position, image in enumerate(images):
+            path = f"data/{number:06}-{position:02}.jpg"
+            image.save(folder / path, quality=_QUALITY)
+            yield from (_sample(scored, sample, position, image, path) for sample in answers)
+
+
+def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image.Image, path: str) -> Document:
+    task, example, record, results = scored.task, sample.example, sample.record, scored.results
+    boxes = BoxFormat(results.model.box_format.order, results.model.box_format.scale)
+    name = f"{results.model.name} {results.dataset.content_hash} {example.example_id} {record.run} {position}"
+    overlays = [overlay for overlay in task.overlays(example, sample.prediction) if overlay.image == position]
+    prompt = task.prompt(example, boxes)
+    return {
+        "_id": _object_id(name),
+        "_media_type": "image",
+        "_rand": int(_hash(name)[:8], 16) / 2**32,
+        "filepath": path,
+        "tags": [str(record.status)],
+        "example_id": example.example_id,
+        "video_id": example.video_id,
+        "caption": task.image_captions(example)[position],
+        "image": position,
+        "run": record.run,
+        "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
+        "answer": record.text,
+        "reference": task.reference_answer(example, boxes) if task.has_answer(example) else None,
+        "scores": _without_dots(sample.scores),
+        **{
+            kind: _detections(kind, name, (overlay for overlay in overlays if overlay.kind == kind), image)
+            for kind in get_args(OverlayKind)
+        },
+    }
+
+
+def _detections(kind: str, name: str, overlays: Iterable[Overlay], image: Image.Image) -> Document:
+    detections = []
+    for number, overlay in enumerate(overlays):
+        x0, y0, x1, y1 = overlay.box
+        width, height = image.size
+        detections.append(
+            {
+                "_id": _object_id(f"{name} {kind} {number}"),
+                "_cls": "Detection",
+                "attributes": {},
+                "tags": [],
+                "label": overlay.label,
+                "bounding_box": [x0 / width, y0 / height, (x1 - x0) / width, (y1 - y0) / height],
+                **({} if (mask := _mask(overlay, image)) is None else {"mask": mask}),
+            }
+        )
+    return {"_cls": "Detections", "detections": detections}
+
+
+def _mask(overlay: Overlay, image: Image.Image) -> Document | None:
+    """The part of a mask that lies in the box, as FiftyOne packs arrays: NumPy's file format, by zlib."""
+    if overlay.mask is None:
+        return None
+    mask = decode_mask(overlay.mask)
+    across, down = mask.shape[1] / image.width, mask.shape[0] / image.height
+    x0, y0, x1, y1 = overlay.box
+    rows = slice(max(0, math.floor(y0 * down)), max(0, math.ceil(y1 * down)))
+    inside = mask[rows, max(0, math.floor(x0 * across)) : max(0, math.ceil(x1 * across))]
+    if not inside.size:
+        return None
+    packed = io.BytesIO()
+    np.save(packed, inside)
+    return {"$binary": {"base64": base64.b64encode(zlib.compress(packed.getvalue())).decode(), "subType": "00"}}
+
+
+def _metadata(scored: ScoredRun) -> Document:
+    texts = ("filepath", "example_id", "video_id", "caption", "question", "answer", "reference", "_media_type")
+    identity, tags = _field("id", "ObjectIdField", db_field="_id"), _field("tags", "ListField", subfield="StringField")
+    detection = [
+        identity,
+        tags,
+        _field("label", "StringField"),
+        _field("bounding_box", "ListField", subfield="FloatField"),
+        _field("mask", "ArrayField"),
+    ]
+    of_one, of_all = (f"fiftyone.core.labels.{name}" for name in ("Detection", "Detections"))
+    listed: Document = {"subfield": "EmbeddedDocumentField", "embedded_doc_type": of_one, "fields": detection}
+    boxes: Document = {"embedded_doc_type": of_all, "fields": [_field("detections", "ListField", **listed)]}
+    results = scored.results
+    return {
+        "version": VERSION,
+        "media_type": "image",
+        "info": {
+            "model": results.model.name,
+            "task": f"{results.dataset.benchmark}/{results.dataset.task}",
+            "figures": _without_dots({name: figure.mean for name, figure in results.figures.items()}),
+        },
+        "sample_fields": [
+            identity,
+            tags,
+            *(_field(name, "StringField") for name in texts),
+            *(_field(name, "IntField") for name in ("image", "run")),
+            _field("_rand", "FloatField"),
+            _field("scores", "DictField"),
+            *(_field(kind, "EmbeddedDocumentField", **boxes) for kind in get_args(OverlayKind)),
+        ],
+    }
+
+
+def _field(name: str, kind: str, *, subfield: str | None = None, **more: object) -> Document:
+    fields = "fiftyone.core.fields."
+    return {"name": name, "db_field": name, "ftype": fields + kind, "subfield": subfield and fields + subfield, **more}
+
+
+def _without_dots(figures: Mapping[str, float]) -> dict[str, float]:
+    """Dots separate levels in MongoDB's names."""
+    return {name.replace(".", "_"): value for name, value in figures.items()}
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _object_id(name: str) -> Document:
+    return {"$oid": _hash(name)[:24]}

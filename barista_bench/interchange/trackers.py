@@ -1,0 +1,86 @@
+"""Scored runs in experiment trackers: settings, figures and coverage; no prompt, no answer, no example.
+
+Each tracker's library is imported when it is asked for. Where its data go is the tracker's own business: trackio and
+TensorBoard write files, wandb uploads unless WANDB_MODE says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, Literal
+
+from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import refuse_credentials
+from barista_bench.runs.score.results import Results
+
+PROJECT = "barista_bench"
+Tracker = Literal["trackio", "wandb", "tensorboard"]
+
+
+def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
+    """Log a scored run as a new run of the tracker's project `barista_bench`.
+
+    Args:
+        tracker: whose library is installed.
+        results: of the run.
+        folder: of the run; TensorBoard's event files come to lie in `tensorboard` in it.
+
+    Raises:
+        ConfigError: the tracker's library is not installed, or a setting looks like a key.
+    """
+    settings, figures = logged_settings(results), logged_figures(results)
+    refuse_credentials(f"{folder}: its settings", settings)
+    name = f"{results.model.name} {results.dataset.benchmark}/{results.dataset.task}"
+    with redirect_stdout(sys.stderr):  # trackers greet, and stdout may be for programs
+        try:
+            _log(tracker, name, settings, figures, folder)
+        except ImportError as error:
+            packages = "tensorboard torch" if tracker == "tensorboard" else tracker
+            raise ConfigError(f"{tracker} cannot be used ({error}). Remedy: pip install {packages}") from error
+
+
+def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[str, float], folder: Path) -> None:
+    if tracker == "trackio":
+        import trackio
+
+        trackio.init(project=PROJECT, name=name, config=settings, auto_log_cpu=False, auto_log_gpu=False)
+        trackio.log(figures)
+        trackio.finish()
+    elif tracker == "wandb":
+        import wandb
+
+        private = wandb.Settings(console="off", disable_code=True, disable_git=True)
+        with wandb.init(project=PROJECT, name=name, config=settings, settings=private) as run:
+            run.log(figures)
+    else:
+        from torch.utils.tensorboard import SummaryWriter
+
+        with SummaryWriter(folder / "tensorboard") as writer:
+            writer.add_text("settings", json.dumps({"name": name, **settings}, sort_keys=True))
+            for figure, value in figures.items():
+                writer.add_scalar(figure, value)
+
+
+def logged_settings(results: Results) -> dict[str, Any]:
+    """Under which the figures stand: the record that makes figures comparable, what is shown beside it, versions."""
+    return {
+        **results.comparability.model_dump(mode="json", exclude={"judge"}),
+        **results.circumstances,
+        "model": results.model.name,
+        "model revision": results.model.revision,
+        "primary": results.primary,
+        "versions": {**results.versions, "barista_bench": results.barista_bench},
+    }
+
+
+def logged_figures(results: Results) -> dict[str, float]:
+    """By name: each figure's mean, `/low` and `/high` of its 95% interval and `/std`; the coverage as `samples/`."""
+    values = {name: figure.mean for name, figure in results.figures.items()}
+    for name, figure in results.figures.items():
+        beside = {"low": figure.low, "high": figure.high, "std": figure.std}
+        values |= {f"{name}/{which}": value for which, value in beside.items() if value is not None}
+    coverage = results.coverage.model_dump(include={"expected", "scored", "answered"})
+    return values | {f"samples/{name}": float(count) for name, count in coverage.items()}

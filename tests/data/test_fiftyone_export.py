@@ -1,0 +1,72 @@
+"""A run as a FiftyOne dataset: what the files hold. `tests/integrations/test_fiftyone.py` imports them for real."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from barista_bench import cli
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.core.task import Example, Overlay, Prediction
+from barista_bench.interchange.fiftyone_dataset import write_fiftyone
+from barista_bench.scene_graph.masks import encode_mask
+from tests.one_run import run
+
+
+def read(folder: Path) -> list[dict]:
+    return json.loads((folder / "samples.json").read_text())["samples"]
+
+
+def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=2, limit=2)
+    arguments = ["export-run", str(tmp_path / "run"), "--format", "fiftyone", "--out", str(tmp_path / "made")]
+    assert CliRunner().invoke(cli.app, arguments).exit_code == 0
+    samples = read(tmp_path / "made")
+    assert [(sample["example_id"], sample["run"]) for sample in samples] == [
+        (sample["example_id"], number) for sample in samples[::2] for number in (0, 1)
+    ]
+    assert len({sample["_id"]["$oid"] for sample in samples}) == len(samples) == 4
+    for sample in samples:
+        assert (sample["tags"], sample["answer"]) == (["ok"], sample["reference"])
+        with Image.open(tmp_path / "made" / sample["filepath"]) as image:
+            width, height = image.size
+        truth = [box["bounding_box"] for box in sample["truth"]["detections"]]
+        x, y, wide, high = (round(v * 1000) for v in truth[0])
+        assert json.loads(sample["answer"])["bboxes"][0] == [x, y, x + wide, y + high], (width, height)
+        assert [box["bounding_box"] for box in sample["predicted"]["detections"]] == truth
+    described = json.loads((tmp_path / "made" / "metadata.json").read_text())
+    stored = {"_id" if field["name"] == "id" else field["name"] for field in described["sample_fields"]}
+    assert set(samples[0]) == stored
+    write_fiftyone(tmp_path / "run", tmp_path / "again")
+    for path in (tmp_path / "made").rglob("*.*"):
+        assert path.read_bytes() == (tmp_path / "again" / path.relative_to(tmp_path / "made")).read_bytes()
+
+
+def test_a_mask_is_cut_to_its_box_in_its_own_pixels(
+    six_frozen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mask = np.zeros((9, 16), dtype=bool)
+    mask[3:6, 4:8] = True
+    mask[3, 4] = False
+
+    def overlays(self: Grounding, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        width, height = example.inputs["frame_width"], example.inputs["frame_height"]
+        box = (width / 4, height / 3, width / 2, 2 * height / 3)
+        return (Overlay(0, box, "truth", mask=encode_mask(mask)), Overlay(0, (-9, -9, -1, -1), "given"))
+
+    monkeypatch.setattr(Grounding, "overlays", overlays)
+    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=1, limit=1)
+    write_fiftyone(tmp_path / "run", tmp_path / "made")
+    (sample,) = read(tmp_path / "made")
+    (detection,) = sample["truth"]["detections"]
+    assert detection["bounding_box"] == pytest.approx([1 / 4, 1 / 3, 1 / 4, 1 / 3])
+    packed = base64.b64decode(detection["mask"]["$binary"]["base64"])
+    np.testing.assert_array_equal(np.load(io.BytesIO(zlib.decompress(packed))), mask[3:6, 4:8])

@@ -1,0 +1,57 @@
+"""What goes to experiment trackers. `tests/integrations/test_trackers.py` reads it back from them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench import cli
+from barista_bench.errors import ConfigError
+from barista_bench.interchange import trackers
+from barista_bench.interchange.trackers import log_results, logged_figures, logged_settings
+from barista_bench.runs.score.scoring import ScoredRun, score
+from tests.one_run import run
+
+
+@pytest.fixture
+def scored(six_frozen: Path, tmp_path: Path) -> ScoredRun:
+    run(six_frozen, tmp_path / "run", task="grounding", model="chance", runs=2, limit=3)
+    return score(tmp_path / "run")
+
+
+def test_figures_settings_and_coverage_are_logged_and_no_texts(scored: ScoredRun) -> None:
+    figures, settings = logged_figures(scored.results), logged_settings(scored.results)
+    of_table = scored.results.figures["map"]
+    assert (figures["map"], figures["map/low"], figures["map/std"]) == (of_table.mean, of_table.low, of_table.std)
+    assert (figures["samples/expected"], figures["samples/answered"]) == (6, 6)
+    assert {"task": "grounding", "model": "chance", "temperature": 0.7, "runs": 2}.items() <= settings.items()
+    written = json.dumps([figures, settings])
+    assert scored.results.dataset.content_hash in written
+    for sample in scored.samples:
+        assert sample.record.text not in written
+        assert sample.example.example_id not in written
+
+
+def test_a_setting_that_looks_like_a_key_is_refused_and_not_repeated(
+    scored: ScoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trackers, "_log", lambda *_: pytest.fail("was logged"))
+    secret = "hf_" + "a1b2" * 6
+    scored.results.generation["stop"] = [secret]
+    with pytest.raises(ConfigError, match="looks like a key") as refused:
+        log_results("trackio", scored.results, scored.folder)
+    assert secret not in str(refused.value)
+
+
+def test_a_tracker_that_is_not_installed_says_how_to_install_it(
+    scored: ScoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    shown = CliRunner().invoke(cli.app, ["score", str(scored.folder), "--log-to", "wandb"])
+    assert shown.exit_code == 1
+    assert "wandb cannot be used" in shown.stderr
+    assert shown.stderr.rstrip().endswith("Remedy: pip install wandb")

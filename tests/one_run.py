@@ -1,0 +1,17 @@
+"""A run of one task in a folder that the test names, for tests of what lies in such a folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from barista_bench.runs.ask.asking import Session
+from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.runner import open_tasks, run_config
+
+
+def run(data: str | Path, folder: str | Path, **settings: object) -> Session:
+    """As `runner.run` of one task, whose run folder is `folder` itself."""
+    config = checked(RunConfig, {"data": str(data), "out": Path(folder), **settings})
+    (opened,) = open_tasks(config)
+    return run_config(config, [replace(opened, folder=config.out)])

@@ -1,7 +1,7 @@
 """Runs in inspect_ai's environment: asks the prompts by its `eval`.
 
-Its own provider of local models takes no images, so this one batches what it is asked at the same time: `max_connections`
-samples are in flight, each batch goes through the processor and `generate` in a thread.
+Its own provider of local models takes no images. This one batches what it is asked at the same time: `max_connections`
+samples are in flight, and each batch goes through the processor and `generate` in a thread.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def batched() -> type[ModelAPI]:
 class Batched(ModelAPI):
     """A vision-language model of transformers; a batch is `max_connections` samples."""
 
-    def __init__(self, model_name: str, **settings: Any) -> None:
-        super().__init__(model_name, config=settings.get("config", GenerateConfig()))
+    def __init__(self, model_name: str, config: GenerateConfig, **_: object) -> None:
+        super().__init__(model_name, config=config)
         self._model = AutoModelForImageTextToText.from_pretrained(model_name, dtype=torch.float32)
         self._processor = AutoProcessor.from_pretrained(model_name)
         self._processor.tokenizer.padding_side = "left"
@@ -72,9 +72,11 @@ class Batched(ModelAPI):
         texts = [self._processor.apply_chat_template(each, add_generation_prompt=True) for each in conversations]
         images = [p["image"] for each in conversations for m in each for p in m["content"] if p["type"] == "image"]
         inputs = self._processor(text=texts, images=images, padding=True, return_tensors="pt")
-        sampling = {"do_sample": True, "temperature": config.temperature} if config.temperature else {"do_sample": False}
+        heat = config.temperature or None
         with torch.inference_mode():
-            tokens = self._model.generate(**inputs, max_new_tokens=config.max_tokens, **sampling)
+            tokens = self._model.generate(
+                **inputs, do_sample=bool(heat), temperature=heat, max_new_tokens=config.max_tokens
+            )
         generated = tokens[:, inputs["input_ids"].shape[1] :]
         return self._processor.batch_decode(generated, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 

@@ -36,9 +36,7 @@ def main(job: dict[str, Any]) -> None:
         n=job["runs"], temperature=job["temperature"], max_tokens=job["new_tokens"], seed=0, skip_special_tokens=True
     )
     outputs = llm.chat([conversation(row) for row in rows], sampling, use_tqdm=False)
-    answers = {
-        row["id"]: [each.text for each in output.outputs] for row, output in zip(rows, outputs, strict=True)
-    }
+    answers = {row["id"]: [each.text for each in output.outputs] for row, output in zip(rows, outputs, strict=True)}
     (Path(job["out"]) / "answers.json").write_text(json.dumps(answers))
 
 

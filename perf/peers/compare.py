@@ -19,11 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for what is shared with tests
-
-from environments import BUILD, interpreter  # noqa: E402
-from questions import SCENARIOS, Scenario, export, make_data, make_model  # noqa: E402
-from sides import OURS, PEERS, Answers, Cost, Job, ask  # noqa: E402
+from environments import BUILD, interpreter
+from questions import SCENARIOS, Scenario, export, make_data, make_model
+from sides import OURS, PEERS, Answers, Cost, Job, ask
 
 WORK = BUILD / "work"
 _BATCH, _NEW_TOKENS = 4, 32
@@ -33,7 +31,13 @@ _FEW_QUICK, _MANY_QUICK = 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """One side in one repeat: what a few prompts cost and what many did, how many answers these were, and the latter."""
+    """One side in one repeat.
+
+    Args:
+        few, many: what its two processes cost.
+        counts: answers of each.
+        answers: those of the second.
+    """
 
     few: Cost
     many: Cost

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 from tests.integrations.torchvision_operators import DECLARED
 
 BUILD = Path(__file__).resolve().parents[2] / "build/peers"

@@ -15,7 +15,7 @@ from transformers import (
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.prompt import TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
@@ -78,10 +78,7 @@ def export(data: Path, task_name: str, count: int, out: Path) -> Path:
     rows = []
     for example in open_examples(data, "barista", task_name, limit=count).examples:
         prompt = task.prompt(example, boxes)
-        parts = [
-            {"type": "text", "text": part.text} if isinstance(part, TextPart) else {"type": "image", "image": part.index}
-            for part in prompt.parts
-        ]
+        parts = [_part(part) for part in prompt.parts]
         system = {"role": "system", "content": [{"type": "text", "text": prompt.system}]}
         messages = json.dumps([system, {"role": "user", "content": parts}])
         rows.append({"id": example.example_id, "messages": messages, "images": stored[example.example_id]})
@@ -90,6 +87,12 @@ def export(data: Path, task_name: str, count: int, out: Path) -> Path:
     out.parent.mkdir(parents=True, exist_ok=True)
     datasets.Dataset.from_list(rows, features=features).to_parquet(out)
     return out
+
+
+def _part(part: TextPart | ImagePart) -> dict[str, object]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    return {"type": "image", "image": part.index}
 
 
 def _qwen() -> tuple[tiny.Saveable, ...]:

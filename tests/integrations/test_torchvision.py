@@ -1,8 +1,4 @@
-"""Videos, and a family whose image processor is torchvision's, in an environment that has torchvision.
-
-Its wheel is built for CUDA. Beside a torch for the CPU the names of its compiled operators are declared, so that it can
-be imported; transformers' processors call none of them.
-"""
+"""Videos, and a family whose image processor is torchvision's, in an environment that has torchvision."""
 
 from __future__ import annotations
 
@@ -14,18 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.integrations.torchvision_operators import DECLARED
+
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).resolve().parents[2]
 ONE_BY_ONE = {"llava_onevision", "smolvlm", "video_llava", "minicpmv4_6"}
-DECLARED = """
-import torch
-library = torch.library.Library("torchvision", "DEF")
-for name in ("roi_align", "ps_roi_align", "roi_pool", "ps_roi_pool", "deform_conv2d"):
-    library.define(f"{name}(Tensor x) -> Tensor")
-    library.define(f"_{name}_backward(Tensor x) -> Tensor")
-for name in ("nms", "qnms", "qroi_align"):
-    library.define(f"{name}(Tensor x) -> Tensor")
-"""
 
 
 @pytest.fixture(scope="module")

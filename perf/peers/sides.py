@@ -1,0 +1,175 @@
+"""How each side is asked: its command, in a process of its own, and where its answers are."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from environments import interpreter
+from questions import MAX_PIXELS, MIN_PIXELS
+
+HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
+OURS, LMMS_EVAL, INSPECT_AI, VLLM = "barista_bench", "lmms-eval", "inspect_ai", "vLLM"
+PEERS = (LMMS_EVAL, INSPECT_AI, VLLM)
+Answers = dict[str, list[str]]
+"""The answers to each prompt, by its id."""
+
+_LMMS_EVAL_TASK = """\
+task: prompts
+dataset_path: parquet
+dataset_kwargs: {{data_files: {{test: "{prompts}"}}}}
+test_split: test
+output_type: generate_until
+doc_to_messages: !function prompts.doc_to_messages
+doc_to_visual: !function prompts.doc_to_visual
+doc_to_text: !function prompts.doc_to_text
+doc_to_target: id
+process_results: !function prompts.process_results
+generation_kwargs: {{max_new_tokens: {new_tokens}, temperature: {temperature}}}
+filter_list: [{{name: all, filter: [{{function: take_first_k, k: {runs}}}]}}]
+metric_list: [{{metric: answered, aggregation: mean, higher_is_better: true}}]
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What one process asks: the first `count` prompts of a task, `runs` times each.
+
+    Args:
+        data: dataset folder that holds them.
+        prompts: the same prompts as Parquet (`questions.export`).
+        out: folder of the process, empty.
+        batch: prompts at a time; with several runs of each, as many times more answers are generated together.
+    """
+
+    data: Path
+    task: str
+    prompts: Path
+    model: Path
+    out: Path
+    count: int
+    runs: int
+    temperature: float
+    batch: int
+    new_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of one process: seconds by wall clock, CPU seconds, and its largest resident memory."""
+
+    wall: float
+    cpu: float
+    peak_mib: float
+
+
+def ask(side: str, job: Job, cores: str, threads: int) -> tuple[Cost, Answers]:
+    """Start a side, wait for its end, and read what it answered.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    shutil.rmtree(job.out, ignore_errors=True)
+    job.out.mkdir(parents=True)
+    command = ["taskset", "-c", cores, *_command(side, job)]
+    with (job.out / "log").open("w") as log:
+        begun = time.perf_counter()
+        process = subprocess.Popen(command, cwd=job.out, env=_variables(side, threads), stdout=log, stderr=log)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{side} failed: {_end_of_log(job)}")
+    cost = Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return cost, {OURS: _our_answers, LMMS_EVAL: _lmms_eval_answers}.get(side, _written_answers)(job)
+
+
+def _end_of_log(job: Job) -> str:
+    return (job.out / "log").read_text()[-3000:]
+
+
+def _variables(side: str, threads: int) -> dict[str, str]:
+    offline = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+    # Little memory, any core, and the engine within the process, which starts sooner.
+    vllm = {"CPU_KVCACHE_SPACE": "1", "CPU_OMP_THREADS_BIND": "nobind", "ENABLE_V1_MULTIPROCESSING": "0"}
+    variables = os.environ | offline | {f"VLLM_{name}": value for name, value in vllm.items()}
+    if side == OURS:
+        variables["PYTHONPATH"] = str(ROOT)
+    else:
+        variables.pop("PYTHONPATH", None)
+    return variables
+
+
+def _command(side: str, job: Job) -> list[str | Path]:
+    if side == OURS:
+        return _our_command(job)
+    python = interpreter(side)
+    if side == LMMS_EVAL:
+        return [python, "-m", "lmms_eval", *_lmms_eval_arguments(job)]
+    script = {INSPECT_AI: "ask_inspect_ai.py", VLLM: "ask_vllm.py"}[side]
+    return [python, HERE / script, json.dumps(asdict(job), default=str)]
+
+
+def _our_command(job: Job) -> list[str | Path]:
+    settings = {
+        "task": job.task,
+        "model": job.model,
+        "device": "cpu",
+        "dtype": "float32",
+        "limit": job.count,
+        "runs": job.runs,
+        "temperature": job.temperature,
+        "max-new-tokens": job.new_tokens,
+        "batch-size": job.batch,
+        "out": job.out / "run",
+    }
+    flags = [str(part) for name, value in settings.items() for part in (f"--{name}", value)]
+    return [sys.executable, "-m", "barista_bench.cli", "run", job.data, *flags]
+
+
+def _lmms_eval_arguments(job: Job) -> list[str | Path]:
+    tasks = job.out / "tasks"
+    tasks.mkdir()
+    shutil.copy(HERE / "lmms_eval_prompts.py", tasks / "prompts.py")
+    (tasks / "prompts.yaml").write_text(_LMMS_EVAL_TASK.format_map(asdict(job)))
+    pixels = f"min_pixels={MIN_PIXELS},max_pixels={MAX_PIXELS}"
+    settings = {
+        "model": "qwen2_5_vl",
+        "model_args": f"pretrained={job.model},device=cpu,device_map=cpu,{pixels}",
+        "tasks": "prompts",
+        "include_path": tasks,
+        "batch_size": job.batch * job.runs,  # it counts answers
+        "limit": job.count,
+        "repeats": job.runs,
+        "output_path": job.out / "results",
+    }
+    return [*(part for name, value in settings.items() for part in (f"--{name}", str(value))), "--log_samples"]
+
+
+def _our_answers(job: Job) -> Answers:
+    answers: Answers = defaultdict(list)
+    records = [json.loads(line) for line in (job.out / "run/samples.jsonl").read_text().splitlines()]
+    for record in sorted(records, key=lambda record: record["run"]):
+        answers[record["example_id"]].append(record["text"])
+    return dict(answers)
+
+
+def _lmms_eval_answers(job: Job) -> Answers:
+    files = list((job.out / "results").rglob("*_samples_prompts.jsonl"))
+    if not files:  # it ends with 0 whatever happens
+        raise SystemExit(f"{LMMS_EVAL} failed: {_end_of_log(job)}")
+    records = [json.loads(line) for line in files[0].read_text().splitlines()]
+    given = {record["target"]: record["filtered_resps"] for record in records}
+    return {key: [texts] if isinstance(texts, str) else texts for key, texts in given.items()}
+
+
+def _written_answers(job: Job) -> Answers:
+    answers: Answers = json.loads((job.out / "answers.json").read_text())
+    return answers

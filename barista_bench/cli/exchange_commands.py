@@ -1,4 +1,4 @@
-"""Commands that exchange results with others: submission, import-run, export-run."""
+"""Commands for other harnesses and their results: submission, import-run, export-run, lmms-eval-tasks."""
 
 from __future__ import annotations
 
@@ -85,3 +85,28 @@ def export_run(
     echo(f"{done.task}: {done.records} records{judged}")
     for folder in done.folders:
         echo(f"wrote {folder}")
+
+
+@app.command(name="lmms-eval-tasks")
+def lmms_eval_tasks(
+    data: Annotated[str, typer.Argument(help="Dataset folder made by build, name in the datasets cache or Hub id.")],
+    benchmark: Annotated[str | None, typer.Option(help="As for run; all for a folder of dataset folders.")] = None,
+    task: Annotated[str, typer.Option(help="Configs, with commas, or all.")] = "all",
+    split: Annotated[str | None, typer.Option(help="all, train, test, ...")] = None,
+    root: Root = None,
+    prompts: Annotated[str | None, typer.Option(help="As for run: whose wording, instead of ours.")] = None,
+    protocol: Protocol = ProtocolChoice.release,
+    option: Annotated[list[str] | None, typer.Option(help="Of a task, name=value or task.name=value.")] = None,
+    box_format: Annotated[
+        str | None, typer.Option(help="How the model writes boxes, e.g. yxyx/1000; xyxy/1000 if left out.")
+    ] = None,
+) -> None:
+    """Write task files for lmms-eval and print their folder: --include_path $(barista-bench lmms-eval-tasks DATA)."""
+    from barista_bench.harness.lmms_eval import write_tasks
+
+    given = {"benchmark": benchmark, "split": split, "root": root, "prompts": prompts, "option": option}
+    given |= {"box_format": box_format, "data": data, "task": task, "protocol": protocol.value}
+    with explained():
+        folder, names = write_tasks({name: value for name, value in given.items() if value not in (None, [])})
+    echo(f"wrote {', '.join(names)}", err=True)
+    echo(str(folder))

@@ -51,6 +51,18 @@ class Prompt:
     def image_count(self) -> int:
         return sum(isinstance(part, ImagePart) for part in self.parts)
 
+    @property
+    def joined_parts(self) -> tuple[TextPart | ImagePart, ...]:
+        """`parts`, texts that touch as one: servers and templates may trim parts, or put spaces between them."""
+        joined: list[TextPart | ImagePart] = []
+        for part in self.parts:
+            last = joined[-1] if joined else None
+            if isinstance(part, TextPart) and isinstance(last, TextPart):
+                joined[-1] = TextPart(last.text + part.text)
+            else:
+                joined.append(part)
+        return tuple(joined)
+
     def as_text(self) -> str:
         """The whole prompt as one text, images as `<image N>`: for logs, fingerprints and reports."""
         user = "".join(p.text if isinstance(p, TextPart) else f"<image {p.index}>\n" for p in self.parts)

@@ -80,15 +80,12 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     system = request.prompt.system
     opening: list[Body] = [{"role": "system", "content": system}] if system else []
     parts: list[Body] = []
-    for part in request.prompt.parts:
+    for part in request.prompt.joined_parts:
         if not isinstance(part, TextPart):
             image: Body = {"url": data_url(request.images[part.index], settings)}
             if settings.image_detail is not None:
                 image["detail"] = settings.image_detail
             parts.append({"type": "image_url", "image_url": image})
-        elif parts and parts[-1]["type"] == "text":
-            # Texts that touch are one part, because servers may trim parts, or put spaces between them.
-            parts[-1] = {"type": "text", "text": f"{parts[-1]['text']}{part.text}"}
         else:
             parts.append({"type": "text", "text": part.text})
     only_text = all(part["type"] == "text" for part in parts)

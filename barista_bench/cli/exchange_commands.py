@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import Data, Protocol, ProtocolChoice, Root, app, explained
+from barista_bench.cli.app import Data, Protocol, ProtocolChoice, Root, app, explained, given, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
+from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 
 
 @app.command()
@@ -87,26 +88,16 @@ def export_run(
         echo(f"wrote {folder}")
 
 
-@app.command(name="lmms-eval-tasks")
-def lmms_eval_tasks(
-    data: Annotated[str, typer.Argument(help="Dataset folder made by build, name in the datasets cache or Hub id.")],
-    benchmark: Annotated[str | None, typer.Option(help="As for run; all for a folder of dataset folders.")] = None,
-    task: Annotated[str, typer.Option(help="Configs, with commas, or all.")] = "all",
-    split: Annotated[str | None, typer.Option(help="all, train, test, ...")] = None,
-    root: Root = None,
-    prompts: Annotated[str | None, typer.Option(help="As for run: whose wording, instead of ours.")] = None,
-    protocol: Protocol = ProtocolChoice.release,
-    option: Annotated[list[str] | None, typer.Option(help="Of a task, name=value or task.name=value.")] = None,
-    box_format: Annotated[
-        str | None, typer.Option(help="How the model writes boxes, e.g. yxyx/1000; xyxy/1000 if left out.")
-    ] = None,
-) -> None:
+def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Write task files for lmms-eval and print their folder: --include_path $(barista-bench lmms-eval-tasks DATA)."""
     from barista_bench.harness.lmms_eval import write_tasks
 
-    given = {"benchmark": benchmark, "split": split, "root": root, "prompts": prompts, "option": option}
-    given |= {"box_format": box_format, "data": data, "task": task, "protocol": protocol.value}
+    del flags["config"]  # a run file says how to ask, too
     with explained():
-        folder, names = write_tasks({name: value for name, value in given.items() if value not in (None, [])})
+        folder, names = write_tasks({"task": "all", **given(flags)})
     echo(f"wrote {', '.join(names)}", err=True)
     echo(str(folder))
+
+
+_ASKING = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
+app.command(name="lmms-eval-tasks")(with_flags(lmms_eval_tasks, RunConfig, positional="data", hidden=_ASKING))

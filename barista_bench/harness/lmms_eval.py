@@ -10,14 +10,15 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import yaml
 from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.prompt import Prompt, TextPart, fill
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import write_whole
 from barista_bench.harness.questions import QuestionSet, question_set, question_sets
@@ -34,22 +35,11 @@ Answered = dict[str, Any]
 """A row with `texts`, the answers of its repetitions."""
 
 
-class _Function(str):
-    """A function of this module, as task files name it."""
-
-
-class _TaskDumper(yaml.SafeDumper):
-    pass
-
-
-_TaskDumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar("!function", f"{__name__}.{name}"))
-
-
 def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
     """Write the task files of a dataset, `<benchmark>_<task>` each.
 
     Args:
-        settings: fields of `RunConfig`. `box_format` is xyxy/1000 if left out: a task does not know who is asked.
+        settings: of `QUESTION_SETTINGS`. `box_format` is xyxy/1000 if left out: a task does not know who is asked.
 
     Returns:
         Their folder, in the cache of the Hub's libraries, and the tasks' names.
@@ -58,62 +48,32 @@ def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
         ConfigError: a setting cannot be used, or lmms-eval can ask no task that is there.
         DataError: the data cannot be opened.
     """
-    sets = question_sets(settings)
-    askable = [questions for questions in sets if not _asks_on(questions)]
-    for questions in sets:
-        if questions not in askable:
+    askable = []
+    for questions in question_sets(settings):
+        if questions.task.follow_up(questions.examples.examples[0], ("",), _boxes(questions)) is None:
+            askable.append(questions)
+        else:
             log.warning("left out: %s: asks a second question, as lmms-eval does not", _called(questions))
     if not askable:
         raise ConfigError(
-            f"{_called(sets[0])}: asks a second question, as lmms-eval does not. "
+            f"{settings['data']}: no task here asks one question an example, as lmms-eval does. "
             "Remedy: say --option conversation=single, or use inspect_ai"
         )
     folder = Path(HF_HOME) / "barista_bench" / "lmms_eval" / digest([each.settings for each in askable])[:12]
     folder.mkdir(parents=True, exist_ok=True)
+    template = resources.files(__package__).joinpath("lmms_eval_task.yaml").read_text()
     for questions in askable:
-        rows = folder / f"{_called(questions)}.json"
+        task, rows = questions.task, folder / f"{_called(questions)}.json"
         write_whole(rows, json.dumps({"settings": questions.settings}))
-        file = yaml.dump(_task_file(questions, rows), Dumper=_TaskDumper, sort_keys=False)
-        write_whole(folder / f"{_called(questions)}.yaml", file)
+        values = {"name": _called(questions), "rows": str(rows), "primary": task.primary, "version": task.version}
+        values |= asdict(GenerationConfig())
+        written = fill(template, {name: json.dumps(value) for name, value in values.items()})
+        write_whole(rows.with_suffix(".yaml"), written)
     return folder, [_called(questions) for questions in askable]
 
 
 def _called(questions: QuestionSet) -> str:
     return f"{questions.task.benchmark}_{questions.task.name}"
-
-
-def _asks_on(questions: QuestionSet) -> bool:
-    first = questions.examples.examples[0]
-    return questions.task.follow_up(first, ("",), _boxes(questions)) is not None
-
-
-def _task_file(questions: QuestionSet, rows: Path) -> dict[str, object]:
-    generation = GenerationConfig()
-    return {
-        "task": _called(questions),
-        "dataset_path": "json",
-        "dataset_kwargs": {"data_files": {"test": str(rows)}},
-        "test_split": "test",
-        "output_type": "generate_until",
-        "process_docs": _Function("examples"),
-        "doc_to_messages": _Function("messages"),
-        "doc_to_visual": _Function("visuals"),
-        "doc_to_text": _Function("text"),
-        "doc_to_target": _Function("target"),
-        "process_results": _Function("process_results"),
-        # Without `until`, lmms-eval cuts answers at their first empty line.
-        "generation_kwargs": {
-            "max_new_tokens": generation.max_new_tokens,
-            "temperature": generation.temperature,
-            "do_sample": True,
-            "until": [],
-        },
-        "metric_list": [
-            {"metric": questions.task.primary, "aggregation": _Function("primary"), "higher_is_better": True},
-            {"metric": "figures", "aggregation": _Function("figures"), "higher_is_better": True},
-        ],
-        "metadata": {"version": questions.task.version},
-    }
 
 
 def examples(rows: Dataset) -> Dataset:
@@ -124,11 +84,11 @@ def examples(rows: Dataset) -> Dataset:
     return Dataset.from_list([{"settings": settings, "example_id": name} for name in question_set(settings).positions])
 
 
-def messages(row: Row) -> list[dict[str, object]]:
+def messages(row: Row) -> list[dict[str, Any]]:
     """The question as a conversation, PIL images in their places between the texts."""
     questions, prompt = _asked(row)
     images = questions.images(row["example_id"], prompt)
-    content = [
+    content: list[dict[str, Any]] = [
         {"type": "text", "text": part.text}
         if isinstance(part, TextPart)
         else {"type": "image", "url": images[part.index]}
@@ -171,12 +131,13 @@ def figures(answered: Sequence[Answered]) -> dict[str, float]:
     """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
     questions = question_set(answered[0]["settings"])
     boxes = _boxes(questions)
-    records = [
-        questions.record(answers["example_id"], Completion(text), boxes, run=run)
-        for answers in answered
-        for run, text in enumerate(answers["texts"])
-    ]
-    return questions.figures(questions.read(record, boxes) for record in records)
+    return questions.figures(
+        [
+            questions.sample(answers["example_id"], Completion(text), boxes, run=run)
+            for answers in answered
+            for run, text in enumerate(answers["texts"])
+        ]
+    )
 
 
 def primary(answered: Sequence[Answered]) -> float:

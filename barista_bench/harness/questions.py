@@ -23,25 +23,11 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
 from barista_bench.runs.ask.asking import answer_fields, sample_status
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
 from barista_bench.runs.ask.runner import OpenedTask, open_questions
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.samples import ScoredSample, counted_samples, read_sample
+from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
 from barista_bench.runs.score.scoring import shared_figures
-
-_SETTINGS = {
-    "data",
-    "benchmark",
-    "task",
-    "split",
-    "root",
-    "prompts",
-    "protocol",
-    "option",
-    "box_format",
-    "image_format",
-}
-"""Those of `RunConfig` that a harness leaves to us."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +41,7 @@ class QuestionSet:
     @cached_property
     def settings(self) -> str:
         """The JSON that `question_set` opens it by."""
-        return self.config.model_dump_json(include=_SETTINGS, exclude_unset=True)
+        return self.config.model_dump_json(include={*QUESTION_SETTINGS}, exclude_unset=True)
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -70,58 +56,57 @@ class QuestionSet:
         """RGB images that the prompt places; DataError where one cannot be decoded."""
         return self.examples[self.positions[example_id]].images(self.task) if prompt.image_count else ()
 
-    def record(
+    def sample(
         self, example_id: str, answer: Completion, boxes: BoxFormat, *, run: int = 0, earlier: Sequence[str] = ()
-    ) -> SampleRecord:
-        """An answer as `run` logs it, without the digests of what was asked.
+    ) -> ScoredSample:
+        """An answer as `run` logs it (without the digests of what was asked) and `score` reads it, not scored yet.
 
         Args:
             boxes: how the model writes boxes.
             run: repetition, from 0.
             earlier: the answers before it, of a task that asks in several steps.
         """
-        status, error = sample_status(self.task, self.example(example_id).inputs, answer, boxes)
-        return SampleRecord(
-            key="",
-            fingerprint="",
-            example_id=example_id,
-            run=run,
-            status=status,
-            error=error,
-            earlier=tuple(earlier) or None,
-            **answer_fields(answer),
-        )
+        example = self.example(example_id)
+        status, error = sample_status(self.task, example.inputs, answer, boxes)
+        fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
+        return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), boxes)
 
     def read(self, record: SampleRecord, boxes: BoxFormat) -> ScoredSample:
         """The record read anew, not scored yet."""
         return read_sample(self.task, boxes, self.example(record.example_id), record)
 
-    def figures(self, samples: Iterable[ScoredSample]) -> dict[str, float]:
+    def counted(self, samples: Iterable[ScoredSample]) -> Counted:
+        """Samples compared with the truth, in the order of `run`, by repetition."""
+        return counted_samples(
+            self.task,
+            sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.run)),
+        )
+
+    def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
         """What `score` says of these samples: figures, means over repetitions, and how many samples of each status."""
-        ordered = sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.run))
-        counted = counted_samples(self.task, ordered)
-        details = [group.clustered.statistics.published() for group in counted.values()]
-        if not details:
-            return {}
-        statuses = Counter(sample.record.status for sample in ordered)
+        details = [group.clustered.statistics.published() for group in self.counted(samples).values()]
+        statuses = Counter(sample.record.status for sample in samples)
         return {
             **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},
-            "samples": len(ordered),
+            "samples": len(samples),
             **{str(status): statuses[status] for status in Status if status is not Status.INFRA_ERROR},
         }
 
 
 def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
-    """The tasks that settings name: fields of `RunConfig`, of which each harness says which it takes.
+    """The tasks that some of the `QUESTION_SETTINGS` name.
 
     Raises:
-        ConfigError: a setting is unknown or cannot be used, or all answers of a task are hidden.
+        ConfigError: a setting cannot be used, or all answers of a task are hidden.
         DataError: the data cannot be opened.
     """
+    if unknown := settings.keys() - QUESTION_SETTINGS:
+        raise ConfigError(
+            f"no setting {min(unknown)!r} here. Remedy: use some of {', '.join(sorted(QUESTION_SETTINGS))}"
+        )
     config = checked(RunConfig, {**settings, "out": "."})  # nothing is written there: the harness has its own log
-    sets = [
-        QuestionSet(opened.task, opened.examples, _of_one_task(config, opened)) for opened in open_questions(config)
-    ]
+    opened = open_questions(config)
+    sets = [QuestionSet(each.task, each.examples, _of_one_task(config, each)) for each in opened]
     for questions in sets:
         if not questions.positions:
             raise ConfigError(

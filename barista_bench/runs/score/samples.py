@@ -128,7 +128,7 @@ def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
 
 
 def read_sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
-    """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as in the release."""
+    """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as released."""
     parsed = None
     if record.text is not None and record.status is not Status.REFUSED:
         parsed = task.parse(record.text, example.inputs, boxes)

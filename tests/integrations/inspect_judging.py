@@ -42,8 +42,10 @@ def words(prompt: Prompt) -> str:
 
 
 @solver
-def replay(run: str) -> Solver:
-    texts = {record.example_id: record.text or "" for record in read_records(Path(run) / "samples.jsonl")}
+def replay(runs: str) -> Solver:
+    """Answers of the run folders below a folder, of one repetition."""
+    logs = [read_records(path) for path in Path(runs).rglob("samples.jsonl")]
+    texts = {record.example_id: record.text or "" for log in logs for record in log}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         state.output = ModelOutput.from_content("recorded", texts[str(state.sample_id)])

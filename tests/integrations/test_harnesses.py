@@ -135,11 +135,10 @@ def test_inspect_ai_gives_our_figures_of_the_same_answers(inspect_ai, work, mode
 def test_inspect_ai_asks_a_checkpoint_as_run_does(inspect_ai, work, tmp_path):
     """Sampled, in two repetitions, and in two steps."""
     checkpoint = make_tiny_model(tmp_path / "tiny")
-    for task in ("barista/grounding", "vista/all"):
-        settings = ["--model", checkpoint, "--device", "cpu", "--max-new-tokens", "12", "--runs", "2"]
-        data, out = f"data/{task.split('/')[0]}", f"tiny/{task}"
-        run([*OURS, "run", data, "--task", task.split("/")[1], *settings, "--no-progress", "--out", out], work)
-        run([*OURS, "score", out], work)
+    for benchmark, tasks in (("barista", "grounding,hand_object"), ("vista", "all")):
+        settings = ["--model", checkpoint, "--device", "cpu", "--max-new-tokens", "12", "--runs", "2", "--no-progress"]
+        run([*OURS, "run", f"data/{benchmark}", "--task", tasks, *settings, "--out", f"tiny/{benchmark}"], work)
+    run([*OURS, "score", *sorted((work / "tiny").glob("*/*"))], work)
     asked = ["--model", f"barista/{checkpoint}", "-M", "device=cpu", "--max-tokens", "12", "--epochs", "2"]
     ours, theirs, texts = our_figures(work / "tiny"), dict[str, float](), dict[tuple[str, int], object]()
     for log in inspect_logs(inspect_ai, work, "tiny", "inspect/tiny", *asked):
@@ -174,7 +173,7 @@ def lmms_figures(scripts: Path, work: Path, tasks: Path, out: str, *arguments: s
     names = ",".join(sorted(path.stem for path in tasks.glob("*.yaml")))
     given = ["--include_path", tasks, "--tasks", names, "--output_path", out, "--log_samples"]
     run([scripts / "lmms-eval", *given, *arguments], work)
-    (results,) = (work / out).glob("*/*_results.json")
+    (results,) = (work / out).rglob("*_results.json")
     found = json.loads(results.read_text())["results"]
     return {name: found[name]["figures,none"] for name in names.split(",")}
 
@@ -218,7 +217,7 @@ def test_lmms_eval_asks_its_own_model_class(lmms_eval, work, tmp_path):
         lmms_eval, work, tasks, "lmms_qwen", *model, "--gen_kwargs", "temperature=0,max_new_tokens=12"
     )
     for task in ("relations", "activity"):
-        (log,) = (work / "lmms_qwen").glob(f"*/*_samples_barista_{task}.jsonl")
+        (log,) = (work / "lmms_qwen").rglob(f"*_samples_barista_{task}.jsonl")
         answers = [json.loads(line)["figures"] for line in log.read_text().splitlines()]
         lines = [{"example_id": answer["example_id"], "answer": answer["texts"][0]} for answer in answers]
         file = tmp_path / f"{task}.jsonl"

@@ -1,15 +1,30 @@
-"""Commands that exchange data and results with others: publish, submission, import-run, export-run."""
+"""Commands that exchange data and results with others: publish, submission, import-run, export-run, lmms-eval-tasks."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import PUBLISH, Data, Protocol, ProtocolChoice, Root, app, echo, explained
+from barista_bench.cli.app import (
+    PUBLISH,
+    RUN,
+    Data,
+    FlagsBySection,
+    Protocol,
+    ProtocolChoice,
+    Root,
+    app,
+    echo,
+    explained,
+    given,
+    with_flags,
+)
 from barista_bench.errors import ConfigError
+from barista_bench.files import text_out
+from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 
 
 class ExportChoice(StrEnum):
@@ -127,3 +142,20 @@ def export_run(
     echo(f"{done.task}: {done.records} records{judged}")
     for folder in done.folders:
         echo(f"wrote {folder}")
+
+
+def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Write task files for lmms-eval and print their folder: --include_path $(barista-bench lmms-eval-tasks DATA)."""
+    from barista_bench.harness.lmms_eval import write_tasks
+
+    del flags["config"]  # a run file says how to ask, too
+    with explained():
+        folder, names = write_tasks({"task": "all", **given(flags)})
+    echo(f"wrote {', '.join(names)}", err=True)
+    text_out.echo(str(folder))  # what the shell puts into --include_path, also with --quiet
+
+
+_ASKING = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
+app.command(name="lmms-eval-tasks", cls=FlagsBySection, rich_help_panel=RUN)(
+    with_flags(lmms_eval_tasks, RunConfig, positional="data", hidden=_ASKING)
+)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Judged, Prediction, Rationale, Status, Task
@@ -44,6 +44,16 @@ class DistinctAnswer:
     sample: ScoredSample
 
 
+class AnsweredRun(Protocol):
+    """What judges read of a run: its task, and its samples with their scores."""
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def samples(self) -> Sequence[ScoredSample]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RunAnswers:
     """The finished samples of a run, in the order of its examples.
@@ -53,16 +63,15 @@ class RunAnswers:
             or an empty one. Like the release, judging leaves these out of means; the coverage counts them.
     """
 
-    run: ScoredRun
     samples: list[ScoredSample]
     answers: list[DistinctAnswer | None]
 
     @classmethod
-    def of(cls, run: ScoredRun) -> RunAnswers:
+    def of(cls, run: AnsweredRun) -> RunAnswers:
         samples = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
         seen: dict[str, DistinctAnswer] = {}
         answers = [_answer(run.task, sample) for sample in samples]
-        return cls(run, samples, [seen.setdefault(answer.item, answer) if answer else None for answer in answers])
+        return cls(samples, [seen.setdefault(answer.item, answer) if answer else None for answer in answers])
 
     @property
     def distinct(self) -> list[DistinctAnswer]:
@@ -79,8 +88,8 @@ def form_id(form: ReplyForm, item: str, criterion: str) -> str:
     return item if form is REASONING_FORM else f"{item}:{criterion}"
 
 
-def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], answers: RunAnswers) -> ScriptedModel:
-    """The judge `lexical` or `oracle` of these answers.
+def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], run: ScoredRun) -> ScriptedModel:
+    """The judge `lexical` or `oracle` of the answers of a run.
 
     Args:
         figures: criterion -> the figure of the task, from 0 to 1, that `lexical` takes for it.
@@ -89,12 +98,12 @@ def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None],
         ConfigError: `lexical` is asked about a criterion that names no figure of the task.
     """
     replies = {}
-    for answer in answers.distinct:
+    for answer in RunAnswers.of(run).distinct:
         for criterion, figure in figures.items():
             if name == "lexical":
                 score, reason = _lexical(form, criterion, figure, answer)
             else:
-                score, reason = _oracle(form, answers.run, answer)
+                score, reason = _oracle(form, run, answer)
             replies[form_id(form, answer.item, criterion)] = json.dumps({form.score: score, form.reason: reason})
     return ScriptedModel(name, lambda asked, seed: replies[asked])
 

@@ -113,7 +113,7 @@ def ask(
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
         for (question, draws), replies, seconds in each_answered(model, requests, config):
             for draw, reply in zip(draws, replies, strict=True):
-                record = _record(question, draw, reply, read, kept, seconds)
+                record = reply_record(question, draw, reply, read, kept, seconds)
                 log.append(record)
                 records[record.key] = record
                 counts.count(record)
@@ -167,9 +167,15 @@ def ask_in_rounds(
                 draft.content = content
 
 
-def _record(
-    question: RepeatedPrompt, draw: int, reply: Completion | Failure, read: ReadReply, kept: KeptTokens, seconds: float
+def reply_record(
+    question: RepeatedPrompt,
+    draw: int,
+    reply: Completion | Failure,
+    read: ReadReply,
+    kept: KeptTokens,
+    seconds: float = 0.0,
 ) -> SampleRecord:
+    """A reply as it is logged."""
     status, error = reply_status(reply, read)
     return SampleRecord(
         key=question.keys[draw],

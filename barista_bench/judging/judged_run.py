@@ -17,7 +17,7 @@ import numpy as np
 
 from barista_bench import __version__
 from barista_bench.core.statistics import ratio_interval
-from barista_bench.core.task import Status
+from barista_bench.core.task import Status, Task
 from barista_bench.files.writing import replacing
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
@@ -140,7 +140,7 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
     scoring = Counter(verdict.scoring for verdict in verdicts)
     tokens_in = sum(record.input_tokens or 0 for record in read.records)
     tokens_out = sum(record.output_tokens or 0 for record in read.records)
-    tables = _GroupFigures(run, read)
+    tables = GroupFigures(run.task, read)
     everything = range(len(read.samples))
     return JudgedResults(
         barista_bench=__version__,
@@ -190,29 +190,34 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
     )
 
 
-class _GroupFigures:
+class GroupFigures:
     """Figures of groups of samples, which are given as their positions."""
 
-    def __init__(self, run: ScoredRun, read: LogVerdicts) -> None:
+    def __init__(self, task: Task, read: LogVerdicts) -> None:
         self._read = read
         self._runs = [sample.record.run for sample in read.samples]
-        self._clusters = [run.task.cluster(sample.example) for sample in read.samples]
+        self._clusters = [task.cluster(sample.example) for sample in read.samples]
 
     def judged(self, positions: Sequence[int]) -> int:
         values = self._read.figures[MEAN].values
         return sum(values[at] is not None for at in positions)
 
-    def figures(self, positions: Sequence[int]) -> dict[str, Figure]:
+    def values(self, positions: Sequence[int]) -> dict[str, list[float]]:
+        """Each figure of each of the model's runs that has it."""
         by_run: dict[int, list[int]] = defaultdict(list)
         for at in positions:
             by_run[self._runs[at]].append(at)
-        figures = {}
-        for name, made_of in self._read.figures.items():
-            of_runs = [made_of.of(by_run[number]) for number in sorted(by_run)]
-            values = [value for value in of_runs if value is not None]
-            if values:
-                figures[name] = self._with_interval(figure(values), positions, made_of)
-        return figures
+        values = {
+            name: [value for number in sorted(by_run) if (value := made_of.of(by_run[number])) is not None]
+            for name, made_of in self._read.figures.items()
+        }
+        return {name: of_runs for name, of_runs in values.items() if of_runs}
+
+    def figures(self, positions: Sequence[int]) -> dict[str, Figure]:
+        return {
+            name: self._with_interval(figure(values), positions, self._read.figures[name])
+            for name, values in self.values(positions).items()
+        }
 
     def _with_interval(self, bare: Figure, positions: Sequence[int], made_of: FigureValues) -> Figure:
         """A sample that has no part in the figure weighs nothing in the draws either."""

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from barista_bench.core.task import Status
-from barista_bench.judging.answers import REASONING, RunAnswers
+from barista_bench.judging.answers import REASONING, AnsweredRun, RunAnswers
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge, verdict_keys
 from barista_bench.judging.judged_run import (
     BY_RULE,
@@ -60,7 +60,7 @@ def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
     if described.identity["method"] == RELEASED:
         read = read_released_log(run, described, records)
     else:
-        read = _read_log(run, described, records)
+        read = read_replies(run, described, records)
     return JudgedRun.of(run, folder, described, read)
 
 
@@ -69,8 +69,8 @@ def all_judged(run: ScoredRun) -> list[JudgedRun]:
     return [read_judged_run(run, folder) for folder in judge_folders(run.folder)]
 
 
-def _read_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
-    """Of G-Eval, or of a judge of reasons."""
+def read_replies(run: AnsweredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
+    """The verdicts in a judge's replies, by key, of G-Eval or of a judge of reasons."""
     answers, keys, form = RunAnswers.of(run), verdict_keys(described), described.form
     criteria = described.criteria if form is GEVAL_FORM else [REASONING]
     ten_is_split = splits_ten(tokens for record in records.values() if (tokens := _tokens(record)))

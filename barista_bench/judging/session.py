@@ -23,7 +23,7 @@ from barista_bench.judging.answers import (
     form_id,
     offline_judge,
 )
-from barista_bench.judging.asking import RepeatedPrompt, ask, draw_keys
+from barista_bench.judging.asking import KeptTokens, ReadReply, RepeatedPrompt, ask, draw_keys
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.forms import STEPS_SCHEMA, form_prompts, judge_prompts, read_steps, steps_prompt
 from barista_bench.judging.judge_folder import (
@@ -43,7 +43,7 @@ from barista_bench.judging.verdicts import (
     read_verdict,
     score_tokens,
 )
-from barista_bench.models import Completion, GenerationConfig, Model, TokenLogprob
+from barista_bench.models import Completion, GenerationConfig, Model, ModelIdentity, TokenLogprob
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
@@ -89,17 +89,16 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     if by_reasons and (config.rubric is not None or config.steps == "generate"):
         raise ConfigError(f"{run.task.name}: its reasons are judged by one rubric. Remedy: give no rubric and no steps")
     rubric = None if by_reasons else load_rubric(run.task, config.rubric)
-    answers = RunAnswers.of(run)
     if config.is_offline:
         form, figures = REASONING_FORM, dict[str, str | None]({REASONING: "lexical_f1"})
         if rubric:
             form, figures = GEVAL_FORM, {criterion.name: criterion.lexical for criterion in rubric.criteria}
-        model: Model = offline_judge(config.judge, form, figures, answers)
+        model: Model = offline_judge(config.judge, form, figures, run)
     elif config.cluster:
         model = ClusterModel(config.as_model, config.cluster, [])
     else:
         model = load_model(config.as_model, [])
-    described = _described(config, model, rubric)
+    described = describe_judge(config, model.identity, rubric)
     folder = config.run / JUDGES / judge_folder_name(model.identity.name, described.identity, described.generation)
     session = JudgeSession(folder, run)
     with SampleLog(folder / VERDICTS_FILE) as log:
@@ -107,16 +106,9 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
             steps = _frozen_steps(folder, rubric, model, config.generation)
             described = msgspec.structs.replace(described, steps=steps)
         write_json(folder / JUDGE_FILE, described)
-        ask(
-            model,
-            described.config,
-            judge_questions(described, answers.distinct),
-            log,
-            lambda text: read_verdict(text, described.form),
-            session,
-            kept=_score_tokens if rubric else lambda _: None,
-            progress=config.progress,
-        )
+        questions = judge_questions(described, RunAnswers.of(run).distinct)
+        read, kept = reply_reading(described)
+        ask(model, described.config, questions, log, read, session, kept=kept, progress=config.progress)
     return session
 
 
@@ -135,7 +127,7 @@ def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswe
     ]
 
 
-def _described(config: JudgeConfig, model: Model, rubric: Rubric | None) -> JudgeDescription:
+def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | None) -> JudgeDescription:
     """G-Eval by a rubric, or without one the protocol of EgoCoT-Bench for reasons: one verdict, temperature 0 whatever
     is set, and no probabilities."""
     if rubric:
@@ -155,7 +147,7 @@ def _described(config: JudgeConfig, model: Model, rubric: Rubric | None) -> Judg
         identity = {"method": REASONING, "rubric": prompt.sha256, "steps": "given"}
         content = {"version": prompt.version, "wording": prompt.wording, "criteria": [{"name": REASONING}]}
     return JudgeDescription(
-        identity={**identity, "model": plain_json(asdict(model.identity)), "prompt": prompt.sha256},
+        identity={**identity, "model": plain_json(asdict(model)), "prompt": prompt.sha256},
         generation=plain_json(asdict(generation)),
         steps={criterion.name: tuple(criterion.steps) for criterion in rubric.criteria} if rubric else {},
         draws=draws,
@@ -164,6 +156,12 @@ def _described(config: JudgeConfig, model: Model, rubric: Rubric | None) -> Judg
         barista_bench=__version__,
         prices={"input": config.price_input, "output": config.price_output},
     )
+
+
+def reply_reading(described: JudgeDescription) -> tuple[ReadReply, KeptTokens]:
+    """How replies to this judge's forms are read, and which of their tokens are logged."""
+    kept: KeptTokens = _score_tokens if described.form is GEVAL_FORM else lambda _: None
+    return lambda text: read_verdict(text, described.form), kept
 
 
 def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:

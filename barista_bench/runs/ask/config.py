@@ -141,6 +141,12 @@ class RunConfig(ModelSettings):
     frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")
 
 
+QUESTION_SETTINGS = frozenset(
+    {"data", "benchmark", "task", "split", "root", "prompts", "protocol", "option", "box_format", "image_format"}
+)
+"""Those of `RunConfig` that say what is asked: what is left where another harness asks."""
+
+
 def resolve(
     kind: type[SettingsT],
     given: Mapping[str, Any],

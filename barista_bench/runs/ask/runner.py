@@ -200,6 +200,16 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
         ConfigError, DataError: a task is unknown or cannot be asked of the model, its examples cannot be opened, or two
             share an example id.
     """
+    opened = open_questions(config)
+    if ALL in (config.benchmark, *config.task):
+        return _that_fit(opened, config)
+    for task_to_ask in opened:
+        check_fit(config.model, task_to_ask.task, task_to_ask.examples)
+    return opened
+
+
+def open_questions(config: RunConfig) -> list[OpenedTask]:
+    """As `open_tasks`, whichever model is asked."""
     chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
     options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in chosen], config.option)
     opened = []
@@ -210,10 +220,6 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
         task.refuse_other_protocol(examples.examples)
         opened.append(OpenedTask(task, examples, choice.folder, choice.data))
     _refuse_shared_ids(opened)
-    if ALL in (config.benchmark, *config.task):
-        return _that_fit(opened, config)
-    for task_to_ask in opened:
-        check_fit(config.model, task_to_ask.task, task_to_ask.examples)
     return opened
 
 

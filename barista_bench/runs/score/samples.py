@@ -93,7 +93,7 @@ def read_samples(
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.run))
-    samples = (_sample(task, boxes, by_example[record.example_id], record) for record in records)
+    samples = (read_sample(task, boxes, by_example[record.example_id], record) for record in records)
     return ReadRun(folder, described, task, examples, tuple(samples))
 
 
@@ -127,8 +127,8 @@ def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
         return list(records)
 
 
-def _sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
-    """A truncated answer counts if it can be read all the same, as in the release."""
+def read_sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
+    """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as released."""
     parsed = None
     if record.text is not None and record.status is not Status.REFUSED:
         parsed = task.parse(record.text, example.inputs, boxes)

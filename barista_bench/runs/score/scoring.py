@@ -202,12 +202,20 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
 
 
 def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
-    """Every number that all repetitions have, with its interval over videos where the task can tell one."""
+    """`shared_figures`, with their intervals over videos where the task can tell one."""
     # A spread over repetitions says something of the model only where all of them answered the same examples.
     asked = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
     by_name = intervals(counted)
     return {
-        name: figure([cast("float", detail[name]) for detail in details], by_name.get(name), is_even=len(asked) <= 1)
+        name: figure(values, by_name.get(name), is_even=len(asked) <= 1)
+        for name, values in shared_figures(details).items()
+    }
+
+
+def shared_figures(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
+    """Every number that all repetitions have, in their order; `details` is what the task publishes of each."""
+    return {
+        name: [cast("float", detail[name]) for detail in details]
         for name, value in details[0].items()
         if isinstance(value, float) and all(name in detail for detail in details)
     }

@@ -1,0 +1,159 @@
+"""inspect_ai: our tasks, their solvers, scorer and figures, and a provider that runs local checkpoints.
+
+inspect_ai finds this module by the entry point in setup.cfg; nothing of ours imports it. Names are
+`barista_bench/relations`, and `barista_bench/vista_all` of another benchmark than BARISTA; models are `barista/PATH`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import anyio.to_thread
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessage, ModelOutput, get_model
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from barista_bench.benchmarks import BENCHMARKS, task_names
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt
+from barista_bench.harness import inspect_model as ours
+from barista_bench.harness.inspect_judge import check_judged
+from barista_bench.harness.inspect_judge import judge as judge_answers
+from barista_bench.harness.questions import QuestionSet, question_set, question_sets
+from barista_bench.models.served.requests import data_url
+from barista_bench.models.settings import ServedSettings, checked, part_of
+from barista_bench.runs.log.asked import sample_seed
+
+
+def _declare(benchmark: str, name: str) -> None:
+    """Register one task with inspect_ai."""
+
+    @task(name=name if benchmark == "barista" else f"{benchmark}_{name}")
+    def questions(data: str, judge: bool = False, **settings: object) -> Task:
+        """With `judge`, the model in the role `grader` grades answers or reasons; `settings` are QUESTION_SETTINGS.
+
+        Images are sent as png, which holds exactly the pixels of the data, unless `image_format` says jpeg.
+        """
+        named = {"data": data, "benchmark": benchmark, "task": name, "image_format": "png"}
+        (opened,) = question_sets({**named, **settings})
+        if judge:
+            check_judged(opened.task)
+        return Task(
+            dataset=MemoryDataset(list(_samples(opened))),
+            setup=pose(),
+            solver=ask(),
+            scorer=[answers(), judge_answers()] if judge else answers(),
+        )
+
+
+for _benchmark in BENCHMARKS:
+    for _name in task_names(_benchmark):
+        _declare(_benchmark, _name)
+
+
+def _samples(questions: QuestionSet) -> Iterator[Sample]:
+    boxes = questions.config.box_format or BoxFormat()
+    for example_id in questions.positions:
+        example = questions.example(example_id)
+        yield Sample(
+            id=example_id,
+            input=questions.task.prompt(example, boxes).as_text(),  # `pose` puts it, with images, when it is its turn
+            target=questions.task.reference_answer(example, boxes),
+            metadata={**example.metadata, "settings": questions.settings},
+        )
+
+
+@solver
+def pose() -> Solver:
+    """Put the first question, with its images in their places; runs before any other solver."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        questions = ours.questions_of(state)
+        boxes = questions.config.box_format or ours.box_format_by(get_model())
+        state.store.set(ours.BOXES, asdict(boxes))
+        return await _posed(state, questions.task.prompt(questions.example(str(state.sample_id)), boxes))
+
+    return solve
+
+
+async def _posed(state: TaskState, prompt: Prompt) -> TaskState:
+    """The question as a conversation of its own."""
+    state.messages = await anyio.to_thread.run_sync(_messages, ours.questions_of(state), str(state.sample_id), prompt)
+    return state
+
+
+def _messages(questions: QuestionSet, example_id: str, prompt: Prompt) -> list[ChatMessage]:
+    served = checked(ServedSettings, part_of(questions.config, ServedSettings))
+    return ours.chat(prompt, [data_url(image, served) for image in questions.images(example_id, prompt)])
+
+
+@solver
+def ask() -> Solver:
+    """Ask the model, and on after its answers where the task does; seeds are those of `run`, epochs its repetitions."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        questions, earlier, is_cut = ours.questions_of(state), list[str](), False
+        example = questions.example(str(state.sample_id))
+        while True:
+            seed = sample_seed(questions.task, example.example_id, state.epoch - 1, len(earlier))
+            state = await generate(state, seed=ours.sent_seed(get_model(), seed))
+            answer = ours.completion(state.output)
+            is_cut |= answer.finish_reason == "length"
+            state.store.set(ours.EARLIER, earlier)
+            state.store.set(ours.IS_CUT, is_cut)
+            if answer.finish_reason == "refusal":
+                return state
+            prompt = questions.task.follow_up(example, (*earlier, answer.text), ours.boxes_of(state))
+            if prompt is None:
+                return state
+            earlier = [*earlier, answer.text]
+            state = await _posed(state, prompt)
+
+    return solve
+
+
+@solver
+def oracle() -> Solver:
+    """The ground truth, as a model would write it: anything below the maximum is a fault of the pipeline."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        questions = ours.questions_of(state)
+        answer = questions.task.reference_answer(questions.example(str(state.sample_id)), ours.boxes_of(state))
+        state.output = ModelOutput.from_content("oracle", answer)
+        return state
+
+    return solve
+
+
+@metric(scores="unreduced")
+def figures() -> Metric:
+    """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
+
+    def calculate(scores: list[SampleScore]) -> Value:
+        if not scores:  # as it is called before the first answer
+            return {}
+        questions = question_set((scores[0].sample_metadata or {})["settings"])
+        return dict(questions.figures([ours.logged_sample(questions, score.score.metadata or {}) for score in scores]))
+
+    return calculate
+
+
+@scorer(metrics=[figures()])
+def answers() -> Scorer:
+    """Each answer read by the task's parser and compared with the truth; a sample's value is its figures by name."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        questions, sample = ours.sample_of(state)
+        values = questions.task.score(sample.example, sample.prediction)
+        return Score(
+            value={name: None if math.isnan(value) else value for name, value in values.items()},
+            answer=sample.record.text,
+            explanation=sample.record.error,
+            metadata={"status": str(sample.record.status), **ours.kept_fields(sample, state)},
+        )
+
+    return score

@@ -1,0 +1,122 @@
+"""inspect_ai: the judge of answers and reasons, a model in the role `grader`, by the forms and figures of `judge`."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from inspect_ai.model import GenerateConfig, get_model
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
+from inspect_ai.solver import TaskState
+from inspect_ai.util import collect
+
+from barista_bench.core.task import Task
+from barista_bench.harness import inspect_model as ours
+from barista_bench.harness.questions import QuestionSet, question_set
+from barista_bench.judging.answers import RunAnswers, asks_for_reasons
+from barista_bench.judging.asking import RepeatedPrompt, reply_record
+from barista_bench.judging.config import JudgeConfig
+from barista_bench.judging.judge_folder import JudgeDescription
+from barista_bench.judging.judged_run import GroupFigures
+from barista_bench.judging.results import MEAN
+from barista_bench.judging.rubric import load_rubric
+from barista_bench.judging.scoring import read_replies
+from barista_bench.judging.session import describe_judge, judge_questions, reply_reading
+from barista_bench.models import ModelIdentity
+from barista_bench.models.settings import checked
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.samples import ScoredSample
+
+ROLE = "grader"
+"""`--model-role grader=PROVIDER/MODEL`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What judges read of a run."""
+
+    task: Task
+    samples: tuple[ScoredSample, ...]
+
+
+def check_judged(task: Task) -> None:
+    """Raise ConfigError where no judge scores the task."""
+    if not asks_for_reasons(task):
+        load_rubric(task)
+
+
+@functools.cache
+def _described(settings: str, name: str) -> JudgeDescription:
+    """The judge of that name, with the settings that `barista-bench judge` has by default."""
+    task = question_set(settings).task
+    rubric = None if asks_for_reasons(task) else load_rubric(task)
+    return describe_judge(checked(JudgeConfig, {"run": ".", "judge": name}), ModelIdentity(name), rubric)
+
+
+@metric(scores="unreduced")
+def judged() -> Metric:
+    """The figures of `barista-bench judge`, of the samples together, and how many have a verdict."""
+
+    def calculate(scores: list[SampleScore]) -> Value:
+        if not scores:  # as it is called before the first answer
+            return {}
+        logged = [score.score.metadata or {} for score in scores]
+        questions = question_set((scores[0].sample_metadata or {})["settings"])
+        replies = [msgspec.convert(reply, SampleRecord) for kept in logged for reply in kept["replies"]]
+        samples = [ours.logged_sample(questions, kept) for kept in logged]
+        return dict(_figures(questions, logged[0]["judge"], samples, replies))
+
+    return calculate
+
+
+@scorer(metrics=[judged()])
+def judge() -> Scorer:
+    """Each answer graded by the model in the role `grader`; a sample's value is its figures by name."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        questions, sample = ours.sample_of(state)
+        grader = get_model(role=ROLE, required=True)
+        described = _described(questions.settings, str(grader))
+
+        async def reply(question: RepeatedPrompt, draw: int) -> SampleRecord:
+            (seed,) = question.request([draw]).seeds
+            config = described.config
+            taken = GenerateConfig(
+                temperature=config.temperature,
+                max_tokens=config.max_new_tokens,
+                top_p=config.top_p if config.top_p < 1 else None,
+                logprobs=True if config.top_logprobs else None,
+                top_logprobs=config.top_logprobs or None,
+                seed=ours.sent_seed(grader, seed),
+            )
+            output = await grader.generate(ours.chat(question.prompt), config=taken)
+            return reply_record(question, draw, ours.completion(output), *reply_reading(described))
+
+        distinct = RunAnswers.of(_Answered(questions.task, (sample,))).distinct
+        asked = [(question, draw) for question in judge_questions(described, distinct) for draw in question.keys]
+        replies = await collect(*(reply(question, draw) for question, draw in asked))
+        return Score(
+            value={**_figures(questions, str(grader), [sample], replies)},
+            explanation="\n\n".join(record.text or "" for record in replies) or "nothing to judge",
+            metadata={**ours.kept_fields(sample, state), "judge": str(grader), "replies": msgspec.to_builtins(replies)},
+        )
+
+    return score
+
+
+def _figures(
+    questions: QuestionSet, name: str, samples: Sequence[ScoredSample], replies: Sequence[SampleRecord]
+) -> dict[str, float]:
+    scored = [sample for group in questions.counted(samples).values() for sample in group.samples]
+    records = {record.key: record for record in replies}
+    run = _Answered(questions.task, tuple(scored))
+    read = read_replies(run, _described(questions.settings, name), records)
+    values = GroupFigures(questions.task, read).values(range(len(scored)))
+    return {
+        **{figure: statistics.fmean(of_runs) for figure, of_runs in values.items()},
+        "samples": len(scored),
+        "judged": sum(value is not None for value in read.figures[MEAN].values),
+    }

@@ -1,0 +1,228 @@
+"""inspect_ai: its messages, answers and samples as ours, and the provider `barista/PATH` of local checkpoints."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+from inspect_ai import model as ai
+from inspect_ai.solver import TaskState
+from inspect_ai.tool import ToolChoice, ToolInfo
+from PIL import Image
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.errors import ConfigError, ModelError
+from barista_bench.harness.questions import QuestionSet, question_set
+from barista_bench.models import Completion, Failure, GenerationConfig, Request, TokenLogprob
+from barista_bench.models.base import SCRIPTED, SPECIALISTS, FinishReason
+from barista_bench.models.local.loading import box_format_of
+from barista_bench.models.settings import checked
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.config import ModelSettings
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.samples import ScoredSample
+
+_FINISH: dict[str, FinishReason] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
+"""Reasons of inspect_ai's for which an answer is no whole one."""
+
+
+def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
+    """The prompt as a conversation, images (as URLs) in their places between the texts."""
+    content: list[ai.Content] = [
+        ai.ContentText(text=part.text) if isinstance(part, TextPart) else ai.ContentImage(image=images[part.index])
+        for part in prompt.joined
+    ]
+    system: list[ai.ChatMessage] = [ai.ChatMessageSystem(content=prompt.system)] if prompt.system else []
+    return [*system, ai.ChatMessageUser(content=content)]
+
+
+def completion(output: ai.ModelOutput) -> Completion:
+    """What a model of inspect_ai's answered."""
+    choice = output.choices[0] if output.choices else None
+    parts = [] if choice is None or isinstance(choice.message.content, str) else choice.message.content
+    tokens = choice.logprobs.content if choice and choice.logprobs else None
+    return Completion(
+        output.completion,
+        _FINISH.get(choice.stop_reason, "stop") if choice else "stop",
+        reasoning="\n".join(part.reasoning for part in parts if isinstance(part, ai.ContentReasoning)) or None,
+        input_tokens=output.usage.input_tokens if output.usage else None,
+        output_tokens=output.usage.output_tokens if output.usage else None,
+        logprobs=None if tokens is None else tuple(map(_token, tokens)),
+    )
+
+
+def _token(token: ai.Logprob) -> TokenLogprob:
+    top = tuple((other.token, other.logprob) for other in token.top_logprobs or ())
+    return TokenLogprob(token.token, token.logprob, top)
+
+
+BOXES, EARLIER, IS_CUT = "barista_boxes", "barista_earlier", "barista_cut"
+"""In a sample's store: how its model writes boxes, answers to earlier questions, and whether one of them was cut."""
+
+
+def questions_of(state: TaskState) -> QuestionSet:
+    return question_set(state.metadata["settings"])
+
+
+def boxes_of(state: TaskState) -> BoxFormat:
+    return BoxFormat(**state.store.get(BOXES))
+
+
+def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
+    """The answer to the last question, read but not scored; cut if one on the way was, as in `run`."""
+    questions, answer = questions_of(state), completion(state.output)
+    if state.store.get(IS_CUT, False) and answer.finish_reason == "stop":
+        answer = replace(answer, finish_reason="length")
+    earlier, boxes = state.store.get(EARLIER, []), boxes_of(state)
+    return questions, questions.sample(str(state.sample_id), answer, boxes, run=state.epoch - 1, earlier=earlier)
+
+
+def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
+    """What a score keeps of a sample, for figures of all of them."""
+    return {"record": msgspec.to_builtins(sample.record), "boxes": state.store.get(BOXES)}
+
+
+def logged_sample(questions: QuestionSet, kept: Mapping[str, Any]) -> ScoredSample:
+    """The sample of a score, by its `kept_fields`, read anew."""
+    return questions.read(msgspec.convert(kept["record"], SampleRecord), BoxFormat(**kept["boxes"]))
+
+
+def box_format_by(model: ai.Model) -> BoxFormat:
+    """How a model writes boxes, by its family as far as its name tells."""
+    api = model.api
+    return api.model.box_format if isinstance(api, BaristaAPI) else box_format_of(model.name.rsplit("/", 1)[-1].lower())
+
+
+def sent_seed(model: ai.Model, seed: int) -> int:
+    """Ours as the model takes it: hosted ones take 31 bits."""
+    return seed if isinstance(model.api, BaristaAPI) else seed % 2**31
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request on its way, and what came of it."""
+
+    request: Request
+    config: GenerationConfig
+    completion: Completion | Failure | None = None
+
+
+@ai.modelapi(name="barista")
+def _provider() -> type[ai.ModelAPI]:
+    return BaristaAPI
+
+
+class BaristaAPI(ai.ModelAPI):
+    """`barista/PATH`: a local checkpoint, as `run --model PATH` runs it, in batches of what waits at the same time.
+
+    Args:
+        model_args: settings of `run` that say how a model is loaded: `-M dtype=float32 -M batch_size=4`.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: ai.GenerateConfig = ai.GenerateConfig(),  # noqa: B008  (as inspect_ai has it)
+        **model_args: Any,  # noqa: ANN401  (`ModelSettings` says which)
+    ) -> None:
+        super().__init__(model_name, base_url, api_key, [], config)
+        if model_name.partition(":")[0] in (*SCRIPTED, *SPECIALISTS):
+            raise ConfigError(
+                f"barista/{model_name} answers examples, not messages. Remedy: name a checkpoint, or ask --solver "
+                "barista_bench/oracle"
+            )
+        self.model = load_model(checked(ModelSettings, {**model_args, "model": model_name}), [])
+        self._waiting: deque[_Asked] = deque()
+        self._generating = threading.Lock()
+        self._count = 0
+
+    def max_connections(self) -> int:
+        """Two batches: one is generated while the next one is put together."""
+        return 2 * self.model.batch_size
+
+    async def generate(
+        self, input: list[ai.ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: ai.GenerateConfig
+    ) -> ai.ModelOutput:
+        if tools:
+            raise ConfigError("barista/ models call no tools. Remedy: ask a task without tools")
+        self._count += 1
+        asked = _Asked(_request(str(self._count), input, config.seed or 0), _generation(config))
+        self._waiting.append(asked)
+        await anyio.to_thread.run_sync(self._answer, asked)
+        if not isinstance(asked.completion, Completion):
+            raise ModelError(asked.completion.error if asked.completion else "the model returned no answer")
+        return _output(self.model_name, asked.completion)
+
+    def _answer(self, asked: _Asked) -> None:
+        """Wait for the batch at work, which may hold it; else generate it, with others that wait by now."""
+        with self._generating:
+            if asked.completion is not None:
+                return
+            batch = [other for other in self._waiting if other.config == asked.config][: self.model.batch_size]
+            batch = batch if asked in batch else [asked, *batch[1:]]
+            for other in batch:
+                self._waiting.remove(other)
+                other.completion = Failure("the model returned no answer")
+            completions = self.model.generate([other.request for other in batch], asked.config)
+            for other, [answer] in zip(batch, completions, strict=True):
+                other.completion = answer
+
+
+def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Request:
+    """One question of inspect_ai's: system messages and one turn of the user's."""
+    system = "\n\n".join(message.text for message in messages if isinstance(message, ai.ChatMessageSystem))
+    turns = [message for message in messages if not isinstance(message, ai.ChatMessageSystem)]
+    if len(turns) != 1 or not isinstance(turns[0], ai.ChatMessageUser):
+        raise ConfigError("barista/ models are asked one question a conversation. Remedy: use barista_bench/ask")
+    content = turns[0].content
+    images: list[Image.Image] = []
+    parts: list[TextPart | ImagePart] = []
+    for part in [ai.ContentText(text=content)] if isinstance(content, str) else content:
+        if isinstance(part, ai.ContentText):
+            parts.append(TextPart(part.text))
+        elif isinstance(part, ai.ContentImage) and part.image.startswith("data:"):
+            parts.append(ImagePart(len(images)))
+            images.append(Image.open(io.BytesIO(base64.b64decode(part.image.partition(",")[2]))).convert("RGB"))
+        else:
+            raise ConfigError(f"barista/ models take texts and images, not {part.type}. Remedy: leave it out")
+    return Request(name, Prompt(system, tuple(parts)), tuple(images), seeds=(seed,))
+
+
+_RENAMED = {"max_tokens": "max_new_tokens", "stop_seqs": "stop", "reasoning_tokens": "thinking_budget"}
+_TAKEN = ("temperature", "top_p", "top_k", "top_logprobs", *_RENAMED)
+_REFUSED = ("frequency_penalty", "presence_penalty", "logit_bias", "num_choices", "response_schema")
+
+
+def _generation(config: ai.GenerateConfig) -> GenerationConfig:
+    """Settings that are left out are those of `run`. Raises ConfigError for one that a local model cannot keep to."""
+    given = config.model_dump(exclude_none=True)
+    if refused := [name for name in _REFUSED if name in given]:
+        raise ConfigError(f"barista/ models take no {refused[0]}. Remedy: leave it out")
+    taken = {_RENAMED.get(name, name): given[name] for name in _TAKEN if name in given}
+    return GenerationConfig(**{**taken, "stop": tuple(taken.get("stop", ()))})
+
+
+def _output(model: str, answer: Completion) -> ai.ModelOutput:
+    thoughts: list[ai.Content] = [ai.ContentReasoning(reasoning=answer.reasoning)] if answer.reasoning else []
+    reason = {"length": "max_tokens", "refusal": "content_filter"}.get(answer.finish_reason, "stop")
+    output = ai.ModelOutput.from_content(model, [*thoughts, ai.ContentText(text=answer.text)], reason)
+    if answer.logprobs is not None:
+        output.choices[0].logprobs = ai.Logprobs(content=[_logprob(token) for token in answer.logprobs])
+    tokens = answer.input_tokens or 0, answer.output_tokens or 0
+    output.usage = ai.ModelUsage(input_tokens=tokens[0], output_tokens=tokens[1], total_tokens=sum(tokens))
+    return output
+
+
+def _logprob(token: TokenLogprob) -> ai.Logprob:
+    top = [ai.TopLogprob(token=text, logprob=value) for text, value in token.top]
+    return ai.Logprob(token=token.token, logprob=token.logprob, top_logprobs=top)

@@ -1,0 +1,154 @@
+"""lmms-eval: a folder of task files for `--include_path`, and the functions that these name.
+
+lmms-eval finds no tasks by entry points, and fills nothing into a task file. So the files are written for one dataset
+and its settings: what a file loads is one row, the settings, of which `examples` makes a row an example.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from huggingface_hub.constants import HF_HOME
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt, TextPart, fill
+from barista_bench.errors import ConfigError
+from barista_bench.files.writing import write_whole
+from barista_bench.harness.questions import QuestionSet, question_set, question_sets
+from barista_bench.models import Completion, GenerationConfig
+from barista_bench.runs.log.asked import digest
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+log = logging.getLogger(__name__)
+Row = Mapping[str, str]
+"""`settings` as JSON, and `example_id`."""
+Answered = dict[str, Any]
+"""A row with `texts`, the answers of its repetitions."""
+
+
+def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
+    """Write the task files of a dataset, `<benchmark>_<task>` each.
+
+    Args:
+        settings: of `QUESTION_SETTINGS`. `box_format` is xyxy/1000 if left out: a task does not know who is asked.
+
+    Returns:
+        Their folder, in the cache of the Hub's libraries, and the tasks' names.
+
+    Raises:
+        ConfigError: a setting cannot be used, or lmms-eval can ask no task that is there.
+        DataError: the data cannot be opened.
+    """
+    askable = []
+    for questions in question_sets(settings):
+        if questions.task.follow_up(questions.examples.examples[0], ("",), _boxes(questions)) is None:
+            askable.append(questions)
+        else:
+            log.warning("left out: %s: asks a second question, as lmms-eval does not", _called(questions))
+    if not askable:
+        raise ConfigError(
+            f"{settings['data']}: no task here asks one question an example, as lmms-eval does. "
+            "Remedy: say --option conversation=single, or use inspect_ai"
+        )
+    folder = Path(HF_HOME) / "barista_bench" / "lmms_eval" / digest([each.settings for each in askable])[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    template = resources.files(__package__).joinpath("lmms_eval_task.yaml").read_text()
+    for questions in askable:
+        task, rows = questions.task, folder / f"{_called(questions)}.json"
+        write_whole(rows, json.dumps({"settings": questions.settings}))
+        values = {"name": _called(questions), "rows": str(rows), "primary": task.primary, "version": task.version}
+        values |= asdict(GenerationConfig())
+        written = fill(template, {name: json.dumps(value) for name, value in values.items()})
+        write_whole(rows.with_suffix(".yaml"), written)
+    return folder, [_called(questions) for questions in askable]
+
+
+def _called(questions: QuestionSet) -> str:
+    return f"{questions.task.benchmark}_{questions.task.name}"
+
+
+def examples(rows: Dataset) -> Dataset:
+    """A row an example of the one set that `rows` names."""
+    from datasets import Dataset
+
+    (settings,) = rows["settings"]
+    return Dataset.from_list([{"settings": settings, "example_id": name} for name in question_set(settings).positions])
+
+
+def messages(row: Row) -> list[dict[str, Any]]:
+    """The question as a conversation, PIL images in their places between the texts."""
+    questions, prompt = _asked(row)
+    images = questions.images(row["example_id"], prompt)
+    content: list[dict[str, Any]] = [
+        {"type": "text", "text": part.text}
+        if isinstance(part, TextPart)
+        else {"type": "image", "url": images[part.index]}
+        for part in prompt.joined
+    ]
+    system = [{"role": "system", "content": [{"type": "text", "text": prompt.system}]}] if prompt.system else []
+    return [*system, {"role": "user", "content": content}]
+
+
+def visuals(row: Row) -> NoReturn:
+    """What a model class asks for that puts images and text anywhere.
+
+    Raises:
+        ConfigError: always.
+    """
+    raise ConfigError(
+        f"{row['example_id']}: texts stand between its images, which this model class of lmms-eval does not keep. "
+        "Remedy: use one of lmms_eval/models/chat, such as qwen2_5_vl"
+    )
+
+
+def text(row: Row) -> str:
+    """The question for logs, images as `<image N>`."""
+    return _asked(row)[1].as_text()
+
+
+def target(row: Row) -> str:
+    """The truth as a model would write it."""
+    questions = question_set(row["settings"])
+    return questions.task.reference_answer(questions.example(row["example_id"]), _boxes(questions))
+
+
+def process_results(row: Row, results: Sequence[str]) -> dict[str, Answered]:
+    """The answers by figure: all of them are made of the same."""
+    answered = {"settings": row["settings"], "example_id": row["example_id"], "texts": list(results)}
+    return {question_set(row["settings"]).task.primary: answered, "figures": answered}
+
+
+def figures(answered: Sequence[Answered]) -> dict[str, float]:
+    """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
+    questions = question_set(answered[0]["settings"])
+    boxes = _boxes(questions)
+    return questions.figures(
+        [
+            questions.sample(answers["example_id"], Completion(text), boxes, run=run)
+            for answers in answered
+            for run, text in enumerate(answers["texts"])
+        ]
+    )
+
+
+def primary(answered: Sequence[Answered]) -> float:
+    """The figure that stands for the task; NaN where these samples have none."""
+    return figures(answered).get(question_set(answered[0]["settings"]).task.primary, math.nan)
+
+
+def _asked(row: Row) -> tuple[QuestionSet, Prompt]:
+    questions = question_set(row["settings"])
+    return questions, questions.task.prompt(questions.example(row["example_id"]), _boxes(questions))
+
+
+def _boxes(questions: QuestionSet) -> BoxFormat:
+    return questions.config.box_format or BoxFormat()

@@ -1,0 +1,138 @@
+"""What other harnesses share: settings to a set of questions, an answer to a record, records to figures.
+
+Prompts, images, parsers and figures are those of `run` and `score`; nothing of the kind is worked out here.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from PIL import Image
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.task import Example, Status, Task
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.errors import ConfigError
+from barista_bench.models import Completion
+from barista_bench.runs.ask.asking import answer_fields, sample_status
+from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
+from barista_bench.runs.ask.runner import OpenedTask, open_questions
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
+from barista_bench.runs.score.scoring import shared_figures
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """The examples of one task whose answers are known, as `config` says that they are asked."""
+
+    task: Task
+    examples: ExampleSet
+    config: RunConfig
+
+    @cached_property
+    def settings(self) -> str:
+        """The JSON that `question_set` opens it by."""
+        return self.config.model_dump_json(include={*QUESTION_SETTINGS}, exclude_unset=True)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Example id to its place in `examples`, in their order."""
+        known = enumerate(self.examples.examples)
+        return {example.example_id: place for place, example in known if self.task.has_answer(example)}
+
+    def example(self, example_id: str) -> Example:
+        return self.examples.examples[self.positions[example_id]]
+
+    def images(self, example_id: str, prompt: Prompt) -> tuple[Image.Image, ...]:
+        """RGB images that the prompt places; DataError where one cannot be decoded."""
+        return self.examples[self.positions[example_id]].images(self.task) if prompt.image_count else ()
+
+    def sample(
+        self, example_id: str, answer: Completion, boxes: BoxFormat, *, run: int = 0, earlier: Sequence[str] = ()
+    ) -> ScoredSample:
+        """An answer as `run` logs it (without the digests of what was asked) and `score` reads it, not scored yet.
+
+        Args:
+            boxes: how the model writes boxes.
+            run: repetition, from 0.
+            earlier: the answers before it, of a task that asks in several steps.
+        """
+        example = self.example(example_id)
+        status, error = sample_status(self.task, example.inputs, answer, boxes)
+        fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
+        return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), boxes)
+
+    def read(self, record: SampleRecord, boxes: BoxFormat) -> ScoredSample:
+        """The record read anew, not scored yet."""
+        return read_sample(self.task, boxes, self.example(record.example_id), record)
+
+    def counted(self, samples: Iterable[ScoredSample]) -> Counted:
+        """Samples compared with the truth, in the order of `run`, by repetition."""
+        return counted_samples(
+            self.task,
+            sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.run)),
+        )
+
+    def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
+        """What `score` says of these samples: figures, means over repetitions, and how many samples of each status."""
+        details = [group.clustered.statistics.published() for group in self.counted(samples).values()]
+        statuses = Counter(sample.record.status for sample in samples)
+        return {
+            **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},
+            "samples": len(samples),
+            **{str(status): statuses[status] for status in Status if status is not Status.INFRA_ERROR},
+        }
+
+
+def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
+    """The tasks that some of the `QUESTION_SETTINGS` name.
+
+    Raises:
+        ConfigError: a setting cannot be used, or all answers of a task are hidden.
+        DataError: the data cannot be opened.
+    """
+    if unknown := settings.keys() - QUESTION_SETTINGS:
+        raise ConfigError(
+            f"no setting {min(unknown)!r} here. Remedy: use some of {', '.join(sorted(QUESTION_SETTINGS))}"
+        )
+    config = checked(RunConfig, {**settings, "out": "."})  # nothing is written there: the harness has its own log
+    opened = open_questions(config)
+    sets = [QuestionSet(each.task, each.examples, _of_one_task(config, each)) for each in opened]
+    for questions in sets:
+        if not questions.positions:
+            raise ConfigError(
+                f"{questions.config.data}: all answers of {questions.task.name} are hidden (split {config.split}). "
+                "Remedy: name a split whose answers are known"
+            )
+    return sets
+
+
+def _of_one_task(config: RunConfig, opened: OpenedTask) -> RunConfig:
+    """The settings of one of the tasks: its own data and options, found from any working directory."""
+    task, data = opened.task, Path(opened.data)
+    own = {
+        "data": str(data.resolve()) if data.exists() else opened.data,
+        "benchmark": task.benchmark,
+        "task": (task.name,),
+        "split": opened.examples.split,
+        "option": tuple(
+            f"{name}={json.dumps(value)}" for name, value in task.chosen.items() if value != task.options[name].default
+        ),
+    }
+    return config.model_copy(update=own)
+
+
+@functools.lru_cache(maxsize=64)
+def question_set(settings: str) -> QuestionSet:
+    """One task by its `QuestionSet.settings`, opened once: harnesses ask for it with every sample."""
+    (questions,) = question_sets(json.loads(settings))
+    return questions

@@ -1,0 +1,90 @@
+"""What inspect_ai and lmms-eval share, without either of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.data.folder import build
+from barista_bench.errors import ConfigError
+from barista_bench.harness import lmms_eval
+from barista_bench.harness.questions import question_set, question_sets
+from barista_bench.models import Completion
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.log.sample_log import read_records
+from barista_bench.runs.score.scoring import score
+
+BOXES = BoxFormat("yxyx", 1000)
+
+
+@pytest.fixture
+def dataset(small_release: Path, tmp_path: Path) -> Path:
+    configs = ["relations", "grounding"]
+    return build(small_release, tmp_path / "barista", configs=configs, sampling={"frame_step": 20}, cache=False).folder
+
+
+def test_recorded_answers_have_the_figures_and_statuses_of_score(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", task="relations", model="chance", runs=2)
+    ours = score(tmp_path / "run").results
+    (questions,) = question_sets({"data": str(dataset), "task": "relations"})
+    samples = [
+        questions.sample(record.example_id, Completion(record.text or ""), BoxFormat(), run=record.run)
+        for record in read_records(tmp_path / "run" / "samples.jsonl")
+    ]
+    figures = questions.figures(samples)
+    assert figures == pytest.approx({**figures, **{name: figure.mean for name, figure in ours.figures.items()}})
+    assert 0 < figures["micro_f1"] < 1
+    assert (figures["samples"], figures["ok"]) == (len(samples), ours.coverage.statuses["ok"])
+
+
+def test_cut_refused_and_unreadable_answers_are_told_apart(dataset: Path) -> None:
+    (questions,) = question_sets({"data": str(dataset), "task": "relations"})
+    answers = [Completion("no JSON"), Completion("[", "length"), Completion("", "refusal"), Completion("[]")]
+    samples = [
+        questions.sample(name, answer, BOXES) for name, answer in zip(questions.positions, answers, strict=False)
+    ]
+    counted = questions.figures(samples)
+    assert [counted[status] for status in ("ok", "parse_error", "refused", "truncated")] == [1, 1, 1, 1]
+
+
+def test_settings_open_the_same_questions_from_anywhere(dataset: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(dataset.parent)
+    given = {"data": dataset.name, "task": "grounding", "protocol": "paper", "box_format": "yxyx/1000"}
+    (questions,) = question_sets(given)
+    monkeypatch.chdir("/")
+    again = question_set(questions.settings)
+    assert (again.config.box_format, again.task.protocol) == (BOXES, "paper")
+    assert again.examples.content_hash == questions.examples.content_hash
+
+
+def test_a_setting_that_says_how_to_ask_is_refused(dataset: Path) -> None:
+    with pytest.raises(ConfigError, match="no setting 'temperature' here"):
+        question_sets({"data": str(dataset), "temperature": 0})
+
+
+def test_messages_of_lmms_eval_hold_the_prompt_with_its_images_in_their_places(dataset: Path, monkeypatch) -> None:
+    monkeypatch.setattr(lmms_eval, "HF_HOME", str(dataset.parent / "hub"))
+    folder, names = lmms_eval.write_tasks({"data": str(dataset), "task": "all", "box_format": "yxyx/1000"})
+    assert names == ["barista_grounding", "barista_relations"]
+    assert {path.name for path in folder.iterdir()} == {f"{name}.{kind}" for name in names for kind in ("json", "yaml")}
+    (questions,) = question_sets({"data": str(dataset), "task": "grounding", "box_format": "yxyx/1000"})
+    name = next(iter(questions.positions))
+    prompt = questions.task.prompt(questions.example(name), BOXES)
+    system, user = lmms_eval.messages({"settings": questions.settings, "example_id": name})
+    written = "".join(part.get("text", "<image 0>\n") for part in user["content"])
+    assert f"[system]\n{system['content'][0]['text']}\n[user]\n{written}" == prompt.as_text()
+    assert [part["url"].size for part in user["content"] if part["type"] == "image"] == [(96, 64)]
+
+
+def test_the_oracle_of_lmms_eval_scores_one(dataset: Path) -> None:
+    (questions,) = question_sets({"data": str(dataset), "task": "grounding"})
+    rows = [{"settings": questions.settings, "example_id": name} for name in questions.positions]
+    answered = [lmms_eval.process_results(row, [lmms_eval.target(row)])["figures"] for row in rows]
+    assert lmms_eval.primary(answered) == pytest.approx(1.0)
+
+
+def test_a_class_that_takes_images_and_text_apart_is_refused(dataset: Path) -> None:
+    with pytest.raises(ConfigError, match="texts stand between its images"):
+        lmms_eval.visuals({"settings": "{}", "example_id": "e"})

@@ -179,6 +179,10 @@ class Matching(ReleaseTask):
     def choices(self, example: Example) -> Mapping[str, str]:
         return MatchingInputs.read(example.inputs).choices
 
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        """By the sample's own scores."""
+        return LabelScores.read(prediction.value).best
+
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         """Describe the frames, or (`conversation=single`) describe, compare and score."""
         asked = MatchingInputs.read(example.inputs)

@@ -240,7 +240,7 @@ class Scoring(ABC):
         Raises:
             ConfigError: the task cannot do so.
         """
-        raise ConfigError(f"{type(self).__name__}: answers cannot be held against each other. Remedy: leave its runs out")
+        raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
 
     def cluster(self, example: Example) -> str:
         """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""

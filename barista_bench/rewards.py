@@ -20,10 +20,11 @@ from PIL import Image
 
 from barista_bench.benchmarks.vista.columns import MISSING, LabelScores, MatchingInputs
 from barista_bench.benchmarks.vista.matching import All
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, FrameRef, Prediction
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.media.frame_choice import evenly_spaced
-from barista_bench.metrics.sequence_matching.rescaling import Scores, leave_one_out_z_scores, softmax_over_labels
+from barista_bench.metrics.sequence_matching.rescaling import leave_one_out_z_scores, softmax_over_labels
 from barista_bench.models import Failure, GenerationConfig, Model, Request
 
 log = logging.getLogger(__name__)
@@ -39,12 +40,13 @@ class VideoReward:
     Args:
         model: scores the descriptions, or is asked in the benchmark's two conversations.
         descriptions: of what an agent may do, the wanted one and others that it is held against.
-        references: videos that the scores are standardised over, such as earlier episodes, the more alike the better.
+        references: videos that scores are standardised over, such as earlier episodes.
         frames: how many frames of a video are shown at the most, evenly spaced.
         generation: settings of a model that writes.
 
     Raises:
-        ConfigError: there are fewer than two different descriptions or references.
+        ConfigError: there are fewer than two different descriptions, or two references.
+        DataError: a video has no frame.
         ModelError: the model did not answer.
     """
 
@@ -57,25 +59,27 @@ class VideoReward:
         frames: int = All.sampling.frames,
         generation: GenerationConfig = GREEDY,
     ) -> None:
-        if len(set(descriptions)) < 2 or len(references) < 2:
+        self._descriptions = list(dict.fromkeys(descriptions))
+        if min(len(self._descriptions), len(references)) < 2:
             raise ConfigError(
-                f"{len(set(descriptions))} descriptions and {len(references)} references cannot be compared. "
+                f"{len(self._descriptions)} descriptions and {len(references)} references cannot be compared. "
                 "Remedy: give two or more of each"
             )
         self._model, self._frames, self._generation = model, frames, generation
-        self._descriptions = list(dict.fromkeys(descriptions))
         self._task = All()
-        self._references = self._raw_scores(references)
+        self._references = [self._raw_scores(video) for video in references]
 
     def __call__(self, video: Video, description: str) -> float:
-        """The score of a whole video against one of the descriptions, in standard deviations of the references.
+        """How many standard deviations of the references a video fits one of the descriptions better than these.
 
         Raises:
             ConfigError: the description is none of those given.
-            DataError: the video has no frame.
-            ModelError: the model did not answer.
+            DataError, ModelError: as when the reward is made.
         """
-        return self.steps(video, description, 1)[0]
+        if description not in self._descriptions:
+            raise ConfigError(f"{description!r} is none of the descriptions. Remedy: give it when the reward is made")
+        shares = softmax_over_labels(np.array([*self._references, self._raw_scores(video)]))
+        return float(leave_one_out_z_scores(shares)[-1, self._descriptions.index(description)])
 
     def steps(self, video: Video, description: str, count: int) -> list[float]:
         """Scores of a video up to the end of each of `count` equal parts; their differences are a reward a step.
@@ -83,64 +87,40 @@ class VideoReward:
         Raises:
             ConfigError, DataError, ModelError: as for the whole video; or it has fewer than `count` frames.
         """
-        if description not in self._descriptions:
-            raise ConfigError(f"{description!r} is none of the descriptions. Remedy: give it when the reward is made")
-        if not 1 <= count <= max(1, len(video)):
+        if not 1 <= count <= len(video):
             raise ConfigError(f"{count} steps of {len(video)} frames were asked for. Remedy: ask for 1 up to these")
-        rows = self._raw_scores([video[: len(video) * step // count] for step in range(1, count + 1)])
-        column = self._descriptions.index(description)
-        together = (softmax_over_labels(np.vstack([self._references, row])) for row in rows)
-        return [float(leave_one_out_z_scores(scores)[-1, column]) for scores in together]
+        return [self(video[: len(video) * step // count], description) for step in range(1, count + 1)]
 
-    def _raw_scores(self, videos: Sequence[Video]) -> Scores:
-        """(videos, descriptions): as the model gives them; by the released rule -0.1 where it gives none."""
-        examples, images = [], []
-        for number, video in enumerate(videos):
-            chosen = evenly_spaced(len(video), self._frames)
-            images.append(tuple(Image.fromarray(np.asarray(video[index])) for index in chosen))
-            examples.append(self._example(number, chosen))
-        answers = self._answers(examples, images)
-        rows = []
-        for example, answer in zip(examples, answers, strict=True):
-            labels = MatchingInputs.read(example.inputs).labels
-            read = self._task.parse(answer, example.inputs, self._model.box_format)
-            scores = LabelScores.read(read.value).scores if isinstance(read, Prediction) else {}
-            rows.append([scores.get(label, MISSING) for label in labels])
-            if len(scores) < len(labels):
-                log.warning("video %s: %d of %d descriptions are scored", example.example_id, len(scores), len(labels))
-        return np.array(rows)
-
-    def _answers(self, examples: Sequence[Example], images: Sequence[tuple[Image.Image, ...]]) -> list[str]:
-        """The last answer to each example, in as many waves of questions as the task asks."""
-        boxes, answers = self._model.box_format, [tuple[str, ...]()] * len(examples)
-        prompts = {at: self._task.prompt(example, boxes) for at, example in enumerate(examples)}
-        while prompts:
-            requests = [
-                Request(
-                    examples[at].example_id,
-                    prompt,
-                    images[at] if prompt.image_count else (),
-                    inputs=examples[at].inputs,
-                    choices=self._task.choices(examples[at]),
-                )
-                for at, prompt in prompts.items()
-            ]
-            for at, (answer,) in zip(prompts, self._model.generate(requests, self._generation), strict=True):
-                if isinstance(answer, Failure):
-                    raise ModelError(f"{self._model.identity.name}: video {at}: {answer.error}. Remedy: ask again")
-                answers[at] += (answer.text,)
-            follow_ups = {at: self._task.follow_up(examples[at], answers[at], boxes) for at in prompts}
-            prompts = {at: prompt for at, prompt in follow_ups.items() if prompt is not None}
-        return [texts[-1] for texts in answers]
-
-    def _example(self, number: int, frames: Sequence[int]) -> Example:
+    def _raw_scores(self, video: Video) -> list[float]:
+        """One a description, as the model gives them; by the released rule -0.1 where it gives none."""
+        chosen = evenly_spaced(len(video), self._frames)
         labels = [f"summary_{at}" for at in range(len(self._descriptions))]
-        return Example(
-            example_id=str(number),
+        example = Example(
+            example_id="video",
             benchmark=self._task.benchmark,
             task=self._task.name,
             label="",
-            frames=tuple(FrameRef(str(number), index) for index in frames),
-            inputs=MatchingInputs("", labels, self._descriptions, "", None, len(frames)).write(),
+            frames=tuple(FrameRef("video", index) for index in chosen),
+            inputs=MatchingInputs("", labels, self._descriptions, "", None, len(chosen)).write(),
             target={},
         )
+        answer = self._answer(example, tuple(Image.fromarray(np.asarray(video[index])) for index in chosen))
+        read = self._task.parse(answer, example.inputs, self._model.box_format)
+        scores = LabelScores.read(read.value).scores if isinstance(read, Prediction) else {}
+        if len(scores) < len(labels):
+            log.warning("%d of %d descriptions have a score in: %.200s", len(scores), len(labels), answer)
+        return [scores.get(label, MISSING) for label in labels]
+
+    def _answer(self, example: Example, images: tuple[Image.Image, ...]) -> str:
+        """The answer to the last question that the task asks."""
+        boxes, answers = self._model.box_format, tuple[str, ...]()
+        prompt: Prompt | None = self._task.prompt(example, boxes)
+        while prompt is not None:
+            shown, choices = images if prompt.image_count else (), self._task.choices(example)
+            request = Request(example.example_id, prompt, shown, inputs=example.inputs, choices=choices)
+            ((answer,),) = self._model.generate([request], self._generation)
+            if isinstance(answer, Failure):
+                raise ModelError(f"{self._model.identity.name}: {answer.error}. Remedy: ask again")
+            answers = (*answers, answer.text)
+            prompt = self._task.follow_up(example, answers, boxes)
+        return answers[-1]

@@ -46,7 +46,7 @@ from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.statistics import statistics
 from barista_bench.scene_graph.statistics_files import write_statistics
-from barista_bench.stats import compare_runs
+from barista_bench.stats import answer_agreement, compare_runs
 from barista_bench.stats.tables import analysis_tables, write_tables
 from barista_bench.studio.server import serving
 from barista_bench.studio.workspace import open_workspace
@@ -90,6 +90,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "compact": ([compact], set()),
     "merge": ([merge], set()),
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
+    "agreement": ([load_results, answer_agreement], {"option"}),
     "analyse": ([load_results, analysis_tables, write_tables], {"option"}),
     "judge": ([JudgeConfig], {"config"}),
     "judges": ([load_results], {"out", "human", "family", "option"}),

@@ -1,4 +1,4 @@
-"""Commands on runs: run, evaluate, score, report, diff, compact, merge, compare, analyse, submit."""
+"""Commands on runs: run, evaluate, score, report, diff, compact, merge, compare, agreement, analyse, submit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from barista_bench.runs.score.results import summary_line
 if TYPE_CHECKING:
     from barista_bench.hub.files import Existing
     from barista_bench.runs.ask.asking import Session
-    from barista_bench.stats import Comparison
+    from barista_bench.stats import AnswerAgreement, Comparison
 
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
@@ -266,6 +266,17 @@ def compare(
 
 
 @app.command(rich_help_panel=LOOK)
+def agreement(folders: Folders, data: Data = None, root: Root = None, option: Options = None) -> None:
+    """Say how far answers agree, those of people too: each pair of runs of a task, all people, and all runs."""
+    from barista_bench.stats import answer_agreement
+
+    with explained():
+        rows = answer_agreement(scored_runs(folders, data, root, option))
+    for row in rows:
+        echo(agreement_line(row))
+
+
+@app.command(rich_help_panel=LOOK)
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
@@ -274,7 +285,7 @@ def analyse(
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Write all analyses as CSV: figures, breakdowns, comparisons, rank agreement, propagation, baselines, failures."""
+    """Write all analyses as CSV: figures, breakdowns, comparisons, agreement, propagation, baselines, failures."""
     from barista_bench.files.writing import ANALYSIS, check_target
     from barista_bench.stats.tables import analysis_tables, write_tables
 
@@ -300,6 +311,17 @@ def comparison_line(item: Comparison) -> str:
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
         f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
     )
+
+
+def agreement_line(row: AnswerAgreement) -> str:
+    """Some raters of one task in words."""
+    if row.score is not None:
+        measured = f"score of one answer with another as the truth {row.score:.3f}"
+    else:
+        alpha = "none, since all choices are one" if row.alpha is None else f"{row.alpha:.3f}"
+        measured = f"same choice {row.same:.3f}, Krippendorff's alpha {alpha}"
+    who = " and ".join(row.raters)
+    return f"{row.benchmark}/{row.task}, {who}: {measured}; {row.examples} examples, {row.pairs} pairs"
 
 
 @app.command(rich_help_panel=PUBLISH)

@@ -148,6 +148,10 @@ class Question(ABC):
         """The labels of `choices` that are right; none where there are none, or the truth is hidden."""
         return ()
 
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        """The labels of `choices` that an answer names. Raises ConfigError where the task does not say so."""
+        raise ConfigError(f"{type(self).__name__} does not say which choices an answer names. Remedy: leave its runs out")
+
     def has_answer(self, example: Example) -> bool:
         """Whether the truth is known: questions with hidden answers are asked, and never scored."""
         return True
@@ -229,6 +233,16 @@ class Scoring(ABC):
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
         """The task's figures over all samples of one run, and the tables beside them."""
         return self.statistics(samples).published()
+
+    def as_target(self, example: Example, prediction: Prediction) -> TypedFields | None:
+        """An answer in the place of the truth, so that others can be scored against it; None if it names nothing.
+
+        Choices are compared by `answered_choices` instead. What only explanations read is left empty.
+
+        Raises:
+            ConfigError: the task cannot do so.
+        """
+        raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
 
     def cluster(self, example: Example) -> str:
         """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""

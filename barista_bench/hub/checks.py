@@ -230,6 +230,7 @@ def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as
 DIGITS: Final = 2
 """Of published values, which are `SCALE` times the figure."""
 BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "tiny"})
+HUMAN: Final = "human"
 ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
 FLOOR: Final = "lexical"
 """What starts the name of a figure, or is the name of a judge, that counts shared words: no number to publish."""
@@ -275,6 +276,11 @@ def check_model(results: Results, where: str) -> None:
         name.partition(":")[0] not in ABLATIONS and results.model.settings.get("ablation") is None,
         f"{where}: model.name: {name!r} sees less than the task shows: a diagnosis, no result of the model",
         "submit the run of the model itself",
+    )
+    _require(
+        name.partition(":")[0] != HUMAN,
+        f"{where}: model.name: {name!r} is a person, whom reports show beside models and no leaderboard ranks",
+        "submit the run of a model",
     )
     _require(
         name not in BASELINES,

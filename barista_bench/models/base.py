@@ -190,6 +190,8 @@ class StreamingModel(Model, Protocol):
 
 SCRIPTED = ("oracle", "chance", "prior", "centre_box")
 """Models that answer examples from what tasks say of these."""
+HUMAN = "human"
+"""Before a colon: a person, whose answers the studio logs as a model's."""
 SPECIALISTS = ("dual", "predictions", "sam3")
 """Before a colon: they rank texts, look up answers and find objects, and write no text of their own."""
 ABLATIONS = ("text_only", "first_frame", "shuffled_frames")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import BaristaError
-from barista_bench.models.base import SCRIPTED
+from barista_bench.models.base import HUMAN, SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import (
     BaselineGap,
@@ -112,10 +112,10 @@ class _Pairs:
 def _comparisons(
     groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Pairs, left_out: list[str]
 ) -> Iterator[tuple[Path, Comparison]]:
-    """Each model with the next one: whether an order is sure is asked of neighbours. Baselines have gaps of their own,
-    and are compared only where there is no model beside them."""
+    """Each model with the next one: whether an order is sure is asked of neighbours. Baselines have gaps of their own;
+    they and people are compared only where there is no model beside them."""
     for group in groups:
-        asked = [run for run in best_first(group) if not is_scripted(run)]
+        asked = [run for run in best_first(group) if not is_unranked(run)]
         for first, second in pairwise(asked or best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
@@ -125,8 +125,8 @@ def _comparisons(
 
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Runs of one task in the order of a leaderboard: models by their primary figure, then baselines by theirs."""
-    return sorted(runs, key=lambda run: (is_scripted(run), -_primary(run)))
+    """Runs of one task in the order of a leaderboard: models by their primary figure, then people, then baselines."""
+    return sorted(runs, key=lambda run: (tier(run), -_primary(run)))
 
 
 def _primary(run: ScoredRun) -> float:
@@ -148,8 +148,8 @@ def _gaps(
 def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[tuple[str, RankAgreement]]:
     """Of each benchmark with several tasks, and of all benchmarks together, where models answered all of them.
 
-    Scripted baselines are no models: a scale from chance to oracle would make any two tasks agree. They are taken in
-    only where too few models would be left.
+    Neither scripted baselines nor people are models: a scale from chance to oracle would make any two tasks agree. They
+    are taken in only where too few models would be left.
     """
     by_benchmark: dict[str, list[ScoredRun]] = defaultdict(list)
     for run in runs:
@@ -158,7 +158,7 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
     if len(parts) > 1:
         parts.append(("", list(runs)))
     for benchmark, members in parts:
-        asked = [run for run in members if not is_scripted(run)]
+        asked = [run for run in members if not is_unranked(run)]
         answered = Counter(labels[run.folder] for run in asked)
         tasks = len(comparable(members))
         if tasks < 2:
@@ -171,9 +171,15 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
             left_out.append(f"Rank agreement between tasks{where}: {error}")
 
 
-def is_scripted(run: ScoredRun) -> bool:
-    """Whether the answers come from the examples themselves: baselines."""
-    return run.results.model.name in SCRIPTED
+def tier(run: ScoredRun) -> int:
+    """0 for models, which are ranked; 1 for people; 2 for baselines, which answer from the examples themselves."""
+    name = run.results.model.name
+    return 2 if name in SCRIPTED else int(name.startswith(f"{HUMAN}:"))
+
+
+def is_unranked(run: ScoredRun) -> bool:
+    """Whether a run stands beside the models and is none: a person's, or a scripted baseline's."""
+    return tier(run) > 0
 
 
 def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[PropagationGraph]:
@@ -181,9 +187,9 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
     for run in runs:
         by_model[labels[run.folder], run.task.benchmark].append(run)
     several = {key: members for key, members in by_model.items() if len(members) > 1}
-    asked = {key: members for key, members in several.items() if not is_scripted(members[0])}
+    asked = {key: members for key, members in several.items() if not is_unranked(members[0])}
     drawn = list[PropagationGraph]()
-    for (label, _), members in (asked or several).items():  # as above: baselines are no models
+    for (label, _), members in (asked or several).items():  # as above: these are no models
         try:
             graph = propagation(members, label=label)
         except BaristaError as error:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from barista_bench.core.task import Example, Task
-from barista_bench.reporting.analyses import is_scripted
+from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.tables import (
     FOLDED_ROWS,
     MAX_ROWS,
@@ -66,7 +66,7 @@ def key_groups(
         for key in others.keys() - run.results.breakdowns.keys():
             for row in sorted(others[key], key=lambda row: row.order):
                 by_key.setdefault(key, {}).setdefault(row.value, {})[label] = ModelGroup(row.examples, row.figure)
-    asked = [label for label, run in zip(labels, runs, strict=True) if not is_scripted(run)] or list(labels)
+    asked = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
     seen: set[frozenset[frozenset[str]]] = set()
     kept = []
     for key in sorted(by_key, key=lambda key: (all(key not in run.results.breakdowns for run in runs), key)):

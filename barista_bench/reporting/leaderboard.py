@@ -10,7 +10,7 @@ from statistics import fmean
 
 from barista_bench.core.statistics import LEVEL
 from barista_bench.core.task import Status
-from barista_bench.reporting.analyses import Analyses, is_scripted
+from barista_bench.reporting.analyses import Analyses, tier
 from barista_bench.reporting.breakdowns import KeyGroups
 from barista_bench.reporting.tables import (
     NOTHING,
@@ -35,7 +35,7 @@ MEAN = "mean over tasks"
 
 @dataclass(frozen=True, slots=True)
 class TaskStanding:
-    """The comparable runs of one task by their labels, in the order of the leaderboard: baselines last."""
+    """The comparable runs of one task by their labels, in the order of the leaderboard: people and baselines last."""
 
     heading: str
     runs: Mapping[str, ScoredRun]
@@ -48,7 +48,7 @@ class TaskStanding:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A benchmark's models by its tasks: best model first, and the last `baselines` rows are scripted baselines.
+    """A benchmark's models by its tasks: best model first, and the last `unranked` rows are people, then baselines.
 
     After the model, `table` has the mean over tasks where there are several of them, then a column a task.
     """
@@ -56,18 +56,18 @@ class Leaderboard:
     benchmark: str
     title: str
     table: Table
-    baselines: int
+    unranked: int
 
 
 def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
     """Models ordered by the mean of their primary figures; those without a figure in some task come after them."""
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
     means = {label: _mean(label, tasks) for label in labels}
-    scripted = {label: any(label in t.runs and is_scripted(t.runs[label]) for t in tasks) for label in labels}
+    tiers = {label: max(tier(t.runs[label]) for t in tasks if label in t.runs) for label in labels}
 
-    def rank(label: str) -> tuple[bool, int, float]:
+    def rank(label: str) -> tuple[int, int, float]:
         mean, count = means[label]
-        return scripted[label], -count, -mean
+        return tiers[label], -count, -mean
 
     columns = [Column("model", numeric=False), *([Column(MEAN)] if len(tasks) > 1 else [])]
     columns += [Column(f"{task.name}: {words(_primary(task))}") for task in tasks]
@@ -81,7 +81,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     note = "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over videos."
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table(f"Leaderboard: {title}", tuple(columns), tuple(rows), " ".join([note, *filter(None, by_order)]))
-    return Leaderboard(benchmark, title, table, sum(scripted.values()))
+    return Leaderboard(benchmark, title, table, sum(map(bool, tiers.values())))
 
 
 def _primary(task: TaskStanding) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.core.task import FrameRef, Status
-from barista_bench.reporting.analyses import is_scripted
+from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.leaderboard import Leaderboard
 from barista_bench.reporting.pictures import Album
 from barista_bench.reporting.samples import ModelAnswers, Sample
@@ -50,7 +50,7 @@ class TaskEntry:
     metric: str
     examples: int
     labels: tuple[str, ...]
-    scripted: tuple[bool, ...]
+    unranked: tuple[bool, ...]
     warnings: tuple[str, ...]
     scores: tuple[str, ...]
     papers: tuple[int, ...]
@@ -134,7 +134,7 @@ def _task_entry(report: Report, section: Section, first: int, count: int) -> Tas
         metric=task.primary_note,
         examples=section.runs[0].results.dataset.examples,
         labels=section.labels,
-        scripted=tuple(map(is_scripted, section.runs)),
+        unranked=tuple(map(is_unranked, section.runs)),
         warnings=section.warnings,
         scores=section.scores,
         papers=tuple(n for n, part in enumerate(report.papers) if part.benchmark == section.benchmark),

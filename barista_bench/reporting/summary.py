@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from barista_bench.reporting.analyses import is_scripted
+from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, number, words
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -33,7 +33,7 @@ def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
     """One table a metadata key of the results' breakdowns: the mean sample score by value and model, tasks beside.
 
     The first row of a value is the mean over all models, each weighing the same as in the published tables, without
-    scripted baselines: what chance and the truth itself score says nothing of a value. Samples that were not scored
+    people and baselines: what chance and the truth itself score says nothing of a value. Samples that were not scored
     are left out; keys of one value alone make no table.
     """
     tables = []
@@ -60,8 +60,8 @@ def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
     if len(values) < 2:
         return None
     models = models_of(asked)
-    baselines = {label for _, runs in asked for label, run in runs.items() if is_scripted(run)}
-    judged = [label for label in models if label not in baselines]
+    unranked = {label for _, runs in asked for label, run in runs.items() if is_unranked(run)}
+    judged = [label for label in models if label not in unranked]
     rows = []
     for value in values:
         if len(judged) > 1:
@@ -71,7 +71,7 @@ def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
             rows.append((Cell(value), Cell(label), *cells))
     note = "Mean sample score over runs and examples; how many samples stands below."
     if len(judged) > 1:
-        left = f", without {', '.join(label for label in models if label in baselines)}" if baselines else ""
+        left = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
         note += f" {ALL_MODELS}: the mean of the models' means{left}."
     return Table("", tuple(columns), tuple(rows), note, folded=len(rows) > 24)
 

@@ -12,6 +12,7 @@ other things together than videos (`Task.cluster`); what is called a video here 
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
     rank_agreement(runs)                  -> RankAgreement           several tasks, three models or more
+    answer_agreement(runs)                -> (AnswerAgreement, ...)  each pair of runs of a task, people, all
     propagation(runs)                     -> PropagationGraph        one model, several tasks
     baseline_gaps(runs)                   -> (BaselineGap, ...)
     consistency(run)                      -> Consistency | None      None for a single run
@@ -23,6 +24,8 @@ from barista_bench.core.statistics import Interval as Interval
 from barista_bench.runs.score.samples import interval_of as interval_of
 from barista_bench.stats.agreement import RankAgreement as RankAgreement
 from barista_bench.stats.agreement import rank_agreement as rank_agreement
+from barista_bench.stats.answer_agreement import AnswerAgreement as AnswerAgreement
+from barista_bench.stats.answer_agreement import answer_agreement as answer_agreement
 from barista_bench.stats.baselines import BaselineGap as BaselineGap
 from barista_bench.stats.baselines import BaselineKind as BaselineKind
 from barista_bench.stats.baselines import Consistency as Consistency

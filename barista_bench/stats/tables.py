@@ -16,6 +16,7 @@ from barista_bench.files import text_out
 from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
 from barista_bench.runs.score.results import Figure
 from barista_bench.stats.agreement import RankAgreement, rank_agreement
+from barista_bench.stats.answer_agreement import answer_agreement
 from barista_bench.stats.baselines import baseline_gaps, consistency
 from barista_bench.stats.breakdowns import breakdown_keys, breakdowns, failure_rows
 from barista_bench.stats.comparison import Comparison, compare_runs
@@ -39,7 +40,10 @@ def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[d
     left_out = {}
     several: dict[str, Callable[[], pd.DataFrame]] = {
         "comparisons": lambda: comparison_table(compare_runs(runs, draws=draws)),
-        "agreement": lambda: agreement_table(rank_agreement(runs)),
+        "rank_agreement": lambda: agreement_table(rank_agreement(runs)),
+        "answer_agreement": lambda: pd.DataFrame(
+            {**asdict(row), "raters": ", ".join(row.raters)} for row in answer_agreement(runs)
+        ),
         "propagation": lambda: propagation_table(runs, draws=draws),
         "baselines": lambda: pd.DataFrame(
             {"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in baseline_gaps(runs, draws=draws)

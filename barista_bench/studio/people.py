@@ -27,6 +27,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import Completion, ModelIdentity
+from barista_bench.models.base import HUMAN
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.asking import sample_status
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
@@ -101,7 +102,9 @@ class Answering(View):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = threading.Lock()
-        self._identity = ModelIdentity(f"human:{workspace.person}", settings={"asked": "draw in proportion to strata"})
+        self._identity = ModelIdentity(
+            f"{HUMAN}:{workspace.person}", settings={"asked": "draw in proportion to strata"}
+        )
         self._tasks: list[AskedTask] = []
         self._draws: dict[int, list[DrawnQuestion]] = {}
         self._claimed: set[Path] = set()

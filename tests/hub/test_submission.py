@@ -11,7 +11,7 @@ import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.hub.checks import ABLATIONS, BASELINES
+from barista_bench.hub.checks import ABLATIONS, BASELINES, HUMAN
 from barista_bench.hub.files import all_files
 from barista_bench.hub.submission import Submission, make_submission
 from barista_bench.judging.results import JudgeInfo
@@ -164,9 +164,15 @@ def test_ablations_are_no_models(name: str) -> None:
         made(results(model=full), model_name=full)
 
 
-def test_the_names_of_baselines_and_ablations_are_those_of_the_runner() -> None:
+def test_a_person_is_no_model() -> None:
+    with pytest.raises(DataError, match=r"model.name: 'human:anna' is a person.*Remedy"):
+        made(results(model="human:anna"), model_name="human:anna")
+
+
+def test_the_names_of_people_baselines_and_ablations_are_those_of_the_runner() -> None:
     from barista_bench.models import base
 
+    assert base.HUMAN == HUMAN
     assert {*base.SCRIPTED, "tiny"} == BASELINES
     assert set(base.ABLATIONS) == ABLATIONS
 

@@ -7,15 +7,19 @@ import json
 import logging
 import re
 import runpy
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
+from barista_bench.cli import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Prediction
@@ -279,7 +283,7 @@ def test_the_documented_program_prints_what_the_page_says(
     (block,) = (block for block in documented("json") if "CaRe-Ego" in block)
     (tmp_path / "predictions.jsonl").write_text(block)
     monkeypatch.chdir(tmp_path)
-    (program,) = documented("python")
+    (program,) = (program for program in documented("python") if "PredictionsModel" in program)
     (tmp_path / "program.py").write_text(program)
     runpy.run_path(str(tmp_path / "program.py"))
     first, second = capsys.readouterr().out.splitlines()
@@ -288,3 +292,31 @@ def test_the_documented_program_prints_what_the_page_says(
     assert (name, json.loads(text)) == ("predictions:CaRe-Ego", answer)
     assert second == "no prediction for hand_object:v1:90 in predictions:CaRe-Ego"
     assert second in DOCS.read_text(encoding="utf-8")
+
+
+def test_the_documented_way_from_rows_to_a_report_works_for_every_kind_of_answer(
+    generated: Callable[[str], Path], tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(generated("handyvqa"), tmp_path / "made" / "handyvqa")
+    monkeypatch.chdir(tmp_path)
+    (program,) = (program for program in documented("python") if "load_dataset" in program)
+    (tmp_path / "answers.py").write_text(program)
+    section = DOCS.read_text(encoding="utf-8").partition("## From rows to a report")[2].partition("## The file")[0]
+    commands = [line.split() for line in re.findall(r"^    ((?:barista-bench|python) .*)$", section, re.MULTILINE)]
+    assert [words[1] for words in commands[:2]] == ["mini", "generate"], "what the fixture has made"
+    for words in commands[2:]:
+        if words[0] == "python":
+            runpy.run_path(words[1])
+            continue
+        done = CliRunner().invoke(app, words[1:])
+        assert done.exit_code == 0, done.output
+    action, masks, process = load_results("runs").runs
+    names = [run.results.model.name for run in (process, action, masks)]
+    assert names == [f"predictions:{name}" for name in ("Assistant", "ViCLIP", "Sa2VA")]
+    for run in (process, action, masks):
+        assert run.results.coverage.complete
+        assert run.results.coverage.statuses["ok"] == len(run.samples)
+    for sample in action.samples:
+        texts = dict(zip("ABCDE", sample.example.inputs["options"], strict=True))
+        assert sample.prediction.value["released"][0] == max(texts, key=lambda label: len(texts[label]))
+    assert 0 < masks.results.figures["J"].mean < 1

@@ -32,11 +32,17 @@ def report(*runs: ScoredRun, draws: int = 50) -> Report:
     return build_report(runs, analyses=analyse(runs, draws=draws))
 
 
-def test_models_stand_by_score_and_baselines_below_them() -> None:
+def test_models_stand_by_score_and_people_and_baselines_below_them_unranked() -> None:
     runs = [answering("chance", "plum"), answering("weak", "kiwi"), answering("oracle", "apple, pear")]
-    (board,) = report(*runs, answering("strong", "apple, pear"), answering("middle", "apple")).boards
-    assert [row[0].text for row in board.table.rows] == ["strong", "middle", "weak", "oracle", "chance"]
-    assert board.baselines == 2
+    runs += [answering("human:ben", "plum"), answering("human:anna", "apple, pear")]
+    made = report(*runs, answering("strong", "apple, pear"), answering("middle", "apple"))
+    (board,), (section,) = made.boards, made.sections
+    order = ["strong", "middle", "weak", "human:anna", "human:ben", "oracle", "chance"]
+    assert [row[0].text for row in board.table.rows] == order
+    assert board.unranked == 4
+    assert [row[0].text for row in section.figures[0].rows] == order
+    assert [row[0].text for row in section.figures[1].rows] == ["strong", "middle"], "people are no model's next"
+    assert section.finding.startswith("strong ")
 
 
 def test_a_gap_is_told_with_the_next_model_and_how_sure_it_is() -> None:

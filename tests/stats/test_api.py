@@ -117,11 +117,12 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
     assert done.exit_code == 0, done.output
     names = {path.stem for path in (tmp_path / "out").glob("*.csv")}
     assert names == {
-        "figures", "breakdowns", "failures", "consistency", "comparisons", "agreement", "propagation", "baselines",
+        "figures", "breakdowns", "failures", "consistency", "comparisons", "rank_agreement",
+        "answer_agreement", "propagation", "baselines",
     }  # fmt: skip
     done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--draws", "100"])
     assert "no comparisons: no two runs are of the same task" in done.output
-    assert "no agreement" in done.output
+    assert "no rank_agreement" in done.output
 
 
 def test_results_show_themselves_in_a_few_lines(scored: Runs) -> None:

@@ -28,6 +28,7 @@ from barista_bench.judging.session import judge
 from barista_bench.reporting import write_report
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
+from barista_bench.stats import answer_agreement
 from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, shown
 from barista_bench.studio.rating import RatingAnswers, SentRating
 from barista_bench.studio.workspace import open_workspace
@@ -334,6 +335,10 @@ def test_a_person_stands_in_the_report_beside_models(chromium: Browser, data: Pa
         assert json.loads(boxes)["bboxes"] == [[pytest.approx(side, abs=3) for side in (200, 250, 700, 750)]]
         oracle = evaluate(data, "oracle", task="all", runs=1, out=tmp_path / "oracle")
         assert compare([human, oracle])["examples"].tolist() == [1, 1, 1]
+        agreed = {row.task: row for row in answer_agreement([*human.runs, *oracle.runs])}
+        assert agreed.keys() == set(TASKS)
+        assert all(row.raters == ("human:anna", "oracle") and row.examples == 1 for row in agreed.values())
+        assert agreed["activity"].same in (0, 1)
         report, _ = write_report([*human.runs, *oracle.runs], tmp_path / "report")
         page.goto(report.as_uri())
         page.locator(SHOWN).first.wait_for()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks.vista import BENCHMARK, TASKS, open_release
-from barista_bench.benchmarks.vista.matching import All, VirtualHome
+from barista_bench.benchmarks.vista.matching import All, Minecraft, VirtualHome
 from barista_bench.benchmarks.vista.release import VistaRelease
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import write_scores
@@ -202,6 +202,21 @@ def test_a_single_conversation_asks_for_everything_at_once() -> None:
     assert task.follow_up(asked, ("all of it",), BOXES) is None
 
 
+def test_minecraft_can_be_asked_as_the_paper_did() -> None:
+    task = Minecraft(options={"conversation": "minecraft"})
+    one, several = example(frames=2), example("minecraft/foundation/multilabel", frames=2)
+    prompt, text = task.prompt(one, BOXES), task.prompt(one, BOXES).as_text()
+    assert prompt.image_count == 2
+    for wanted in ("Look at the hands.", "- (b) somebody does b", "from 0 ", "Exactly one summary"):
+        assert wanted in text
+    assert "1. A hand." not in text, "no example of ours: the release's words about a set of Minecraft hold one"
+    assert "More than one summary" in task.prompt(several, BOXES).as_text()
+    assert task.follow_up(one, ("all of it",), BOXES) is None
+    answer = task.parse(task.reference_answer(one, BOXES), one.inputs, BOXES)
+    assert answer.value["strict"] == {"a": 1.0, "b": 0.0, "c": 0.0}
+    assert task.parse("Final Scores\n- (a) 4\n- (b) 0\n- (c) 0", one.inputs, BOXES).value["strict"] is None
+
+
 def test_the_example_is_shown_where_there_is_one_and_it_is_wanted() -> None:
     with_example, without = example(), example()
     without.inputs["example_gpt"] = None
@@ -216,7 +231,7 @@ def test_the_example_is_shown_where_there_is_one_and_it_is_wanted() -> None:
 
 def test_no_place_of_a_prompt_stays_unfilled() -> None:
     asked = example()
-    for task in (TASK, All(options={"conversation": "single"})):
+    for task in (TASK, *(All(options={"conversation": way}) for way in ("single", "minecraft"))):
         shown = [task.prompt(asked, BOXES), task.follow_up(asked, ("described",), BOXES)]
         for prompt in shown:
             assert prompt is None or "{" not in prompt.as_text()

@@ -175,3 +175,25 @@ def test_a_model_that_was_shown_several_numbers_of_frames_has_a_column_for_each(
 def test_nothing_is_told_of_no_samples() -> None:
     assert paper_tables([]) == []
     assert paper_tables([model_samples("m", ())]) == []
+
+
+def test_the_cluttered_table_is_compared_simulated_and_filmed() -> None:
+    samples = []
+    for number, name in enumerate(("recognize_small_object_habitat", "recognize_small_object_real")):
+        for at, label in enumerate("abc"):
+            asked = example(
+                f"real_life/extrapyramidal/object/{name}",
+                f"v{at}",
+                truth=[label],
+                level=1,
+                kind="objects",
+                environment="real_world",
+            )
+            asked.metadata["release_type"] = "object"
+            right = dict(zip("abc", (5.0 * (other == label) for other in "abc"), strict=True))
+            samples.append(scored(asked, right if number else {"a": 5.0, "b": 0.0, "c": at * 1.0}))
+    compared = chart(paper_tables([model_samples("x", tuple(samples))]), "Figure 17")
+    (model,) = compared.series
+    habitat, real = model.points
+    assert (habitat.x, real.x) == ("recognize small object habitat", "recognize small object real")
+    assert (habitat.y, real.y) == (match(samples[:3]).f1, 1.0)

@@ -269,6 +269,9 @@ class Activity(GraphTask):
     def right_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.read(example.target).choice_id,)
 
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        return (ChosenActivity.read(prediction.value).choice_id,)
+
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"ANSWER: {example.target['choice_id']}"
 

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from barista_bench.core.boxes import GRID, BoxFormat, from_grid, read_box, write_box
+from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, from_grid, read_box, to_grid, write_box
 from barista_bench.core.example import TypedFields
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure, Fields
@@ -47,6 +47,11 @@ def read_pixels(numbers: Sequence[float], inputs: Fields, boxes: BoxFormat) -> l
 def grid_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
     """A box on the release's grid of 0..scale as [x0, y0, x1, y1] in pixels."""
     return list(from_grid(grid_box, *frame_size(inputs), scale))
+
+
+def pixels_grid(box: Sequence[float], inputs: Fields) -> list[int]:
+    """[x0, y0, x1, y1] in pixels on the release's usual grid, rounded as true boxes are."""
+    return to_grid(as_xyxy(box), *frame_size(inputs))
 
 
 def truth_scale(target: Fields) -> int:

@@ -32,6 +32,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     box_size,
     grid_pixels,
     on_usual_grid,
+    pixels_grid,
     random_grid_box,
     usual_boxes,
     write_grid,
@@ -218,6 +219,11 @@ class Grounding(GraphTask):
                 for sample, category in zip(samples, categories, strict=True)
             ],
         )
+
+    def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
+        boxes = _boxes(prediction)
+        grid = [pixels_grid(box, example.inputs) for box in boxes]
+        return GroundingTarget(boxes=boxes, ground_truth_boxes=grid) if boxes else None
 
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(box) for box in self._truth(example)})}

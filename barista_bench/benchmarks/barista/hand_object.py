@@ -30,6 +30,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     box_fields,
     box_size,
     in_words,
+    pixels_grid,
     random_grid_box,
     write_grid,
 )
@@ -181,6 +182,15 @@ class HandObject(GraphTask):
                 for target in targets
             ],
         )
+
+    def as_target(self, example: Example, prediction: Prediction) -> InteractionTarget | None:
+        def true(item: BoxedInteraction) -> TrueInteraction:
+            hands = [pixels_grid(box, example.inputs) for box in item.hand_boxes]
+            grid = (hands, pixels_grid(item.object_box, example.inputs))
+            return TrueInteraction("", "", item.hand_type, *grid, item.hand_boxes, item.object_box)
+
+        answered = answered_interactions(prediction)
+        return InteractionTarget(list(map(true, answered))) if answered else None
 
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(item.object_box) for item in self._truth(example)})}

@@ -213,6 +213,10 @@ class Referring(LexicalTask):
         target = ReferringTarget.read(example.target)
         return Compared(target.sentence, context=target.reference)
 
+    def as_target(self, example: Example, prediction: Prediction) -> ReferringTarget:
+        text = self.text_of(prediction)
+        return ReferringTarget(self.category(example), text, text, [], [], [])
+
     def category(self, example: Example) -> str:
         return ReferringTarget.read(example.target).category
 

@@ -204,6 +204,10 @@ class Relations(GraphTask):
     def image_captions(self, example: Example) -> tuple[str, ...]:
         return tuple(f"frame {example.frames[0].frame_index}{what}" for what in ("", ", set of mark"))
 
+    def as_target(self, example: Example, prediction: Prediction) -> RelationSet | None:
+        answered = RelationSet.read(prediction.value)
+        return answered if answered.relations else None
+
     def answer_schema(self, example: Example) -> Fields:
         return relations_schema(example.inputs)
 

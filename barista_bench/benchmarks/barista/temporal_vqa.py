@@ -196,6 +196,10 @@ class TemporalVQA(LexicalTask):
     def facets(self, example: Example) -> Fields:
         return {"category": self.category(example)}
 
+    def as_target(self, example: Example, prediction: Prediction) -> TemporalTarget | None:
+        text = self.text_of(prediction)
+        return TemporalTarget(text, self.category(example)) if text else None
+
     def compared(self, example: Example) -> Compared:
         asked = TemporalInputs.read(example.inputs)
         return Compared(TemporalTarget.read(example.target).answer, asked=asked.question)

@@ -146,6 +146,9 @@ class Cot(ReleaseTask):
         answer = CotTarget.read(example.target).answer
         return () if answer is None else (answer,)
 
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        return (CotAnswer.read(prediction.value).answer,)
+
     def has_answer(self, example: Example) -> bool:
         return CotTarget.read(example.target).answer is not None
 

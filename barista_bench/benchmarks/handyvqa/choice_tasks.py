@@ -156,6 +156,9 @@ class ChoiceTask(HandyvqaTask):
     def right_choices(self, example: Example) -> Sequence[str]:
         return correct_labels(example)
 
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        return self.counted(prediction)
+
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """Both readings, and the scores of models that score."""
         return parse_letters(text, ChoiceInputs.read(inputs).options)

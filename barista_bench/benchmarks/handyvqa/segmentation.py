@@ -188,6 +188,10 @@ class SegmentationTask(HandyvqaTask):
         names = {name: name for name in ("J", "F", "J_and_F")}
         return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
 
+    def as_target(self, example: Example, prediction: Prediction) -> SegmentationTarget:
+        masks, asked = answered_masks(prediction), SegmentationInputs.read(example.inputs)
+        return SegmentationTarget([], [MaskFields.of(at, mask_on(masks, at, asked.size)) for at in asked.frames])
+
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A failure for each annotated frame that is not found."""
         for _, score, has_mask in _scored_frames(example, prediction):

@@ -186,6 +186,22 @@ class TSTVG(BaselineAnswers):
         """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its share."""
         return statistics_of(samples, self.rules)
 
+    def as_target(self, example: Example, prediction: Prediction) -> RequiredObjects | None:
+        """Objects without a box are left out: nobody can find them."""
+        objects = [
+            RequiredObject(
+                category=item.name,
+                kind=item.kind,
+                synonyms=[],
+                intervals=item.intervals,
+                times=[box.timestamp for box in item.boxes],
+                boxes=[box.box for box in item.boxes],
+            )
+            for item in answered_objects(prediction)
+            if item.boxes
+        ]
+        return RequiredObjects(objects) if objects else None
+
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """By the assignment of the score: names first, then time (tIoU) and place (vIoU) of what was recognised.
 

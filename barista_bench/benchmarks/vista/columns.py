@@ -7,7 +7,7 @@ case), and takes the largest number of what is left: of `4/5` that is 5. Numbers
 the first (of `label_12`, 2). A label without a number scores -0.1.
 
 The strict reading wants what the prompt asks for and nothing else: one line `- (label) score` for every label, with a
-score from 0 to 5.
+score from 0 to 5 (to 1 where `conversation=minecraft` asks so).
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class LabelScores(TypedFields):
         return [label for label, score in self.scores.items() if score == highest]
 
 
-def read_answer(text: str, labels: Sequence[str]) -> Prediction | ParseError:
-    """The `LabelScores` of an answer to a question with these labels.
+def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> Prediction | ParseError:
+    """The `LabelScores` of an answer to a question with these labels, scored from 0 to `highest`.
 
     Where no label at all has a score there is no prediction: the released rule would still give all of them -0.1, and
     so do the figures.
@@ -120,7 +120,7 @@ def read_answer(text: str, labels: Sequence[str]) -> Prediction | ParseError:
     scores = released_scores(body, labels)
     if not scores:
         return ParseError("no line with a label and a number")
-    return _prediction(scores, strict_scores(body, labels) if HEADING in text[-MAX_ANSWER:] else None, labels)
+    return _prediction(scores, strict_scores(body, labels, highest) if HEADING in text[-MAX_ANSWER:] else None, labels)
 
 
 def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
@@ -141,7 +141,7 @@ def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
     return scores
 
 
-def strict_scores(body: str, labels: Sequence[str]) -> dict[str, float] | None:
+def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) -> dict[str, float] | None:
     """As asked, or not at all; `body` is what stands after the heading. Fences and blank lines are no fault.
 
     >>> strict_scores(":\\n- (a) 4\\n- (b) 0.5", ["b", "a"]), strict_scores("- (a) 4/5", ["a"])
@@ -152,7 +152,7 @@ def strict_scores(body: str, labels: Sequence[str]) -> dict[str, float] | None:
         return None
     matches = [_STRICT.fullmatch(line) for line in lines]
     scores = {match["label"]: float(match["score"]) for match in matches if match}
-    if set(scores) != set(labels) or not all(LOWEST <= score <= HIGHEST for score in scores.values()):
+    if set(scores) != set(labels) or not all(LOWEST <= score <= highest for score in scores.values()):
         return None
     return {label: scores[label] for label in labels}
 

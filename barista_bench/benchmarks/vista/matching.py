@@ -3,7 +3,8 @@
 A question is one video of one problem set. Evenly spaced frames are shown, and every description of the set is scored:
 by a dual encoder through the cosine of its embeddings (`Task.choices`), by a generative model in two conversations (it
 describes the frames; then, in a new one without the frames, it compares its description with the summaries and scores
-each from 0 to 5), or in one, as the option `conversation` says.
+each from 0 to 5), or in one, as the option `conversation` says; `minecraft` is what the paper asked of that
+environment alone (its figures 10 to 12).
 
 Scores mean nothing alone. Within a problem set they pass a softmax over the descriptions and are standardised for each
 description over the videos; the best one is the prediction. The figure is macro-F1 within a set, averaged over sets
@@ -32,7 +33,7 @@ from barista_bench.benchmarks.vista.columns import (
     read_answer,
     write_answer,
 )
-from barista_bench.benchmarks.vista.release import VistaRelease
+from barista_bench.benchmarks.vista.release import MULTILABEL, VistaRelease
 from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.boxes import BoxFormat
@@ -59,9 +60,8 @@ from barista_bench.media.video import video_facts
 from barista_bench.metrics.sequence_matching.rescaling import STANDARDISE
 
 _PACKAGE = "barista_bench.benchmarks.vista"
-_WORDING = "matching"
-"""All environments are asked in the same words, so that they can be compared."""
-
+_WORDING, _MINECRAFT = "matching", "minecraft"
+"""All environments are asked in the same words, so that they can be compared, unless the paper's for one are wanted."""
 
 _KINDS: dict[str, FailureKind] = {
     "objects": "wrong_object",
@@ -90,7 +90,10 @@ class Matching(ReleaseTask):
     whole_clusters = True
     options: ClassVar[Mapping[str, Option]] = {
         "conversation": Option(
-            "two", "describe and match in two conversations, or in one", "prompt", ("two", "single")
+            "two",
+            "describe and match in two conversations, in one, or in one as the paper did for Minecraft",
+            "prompt",
+            ("two", "single", _MINECRAFT),
         ),
         "standardise": Option(
             "label", "z-scores of a label over the videos, or another way to compare scores", "scores", STANDARDISE
@@ -111,7 +114,8 @@ class Matching(ReleaseTask):
         protocol: ProtocolName = "release",
         options: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(prompts or packaged_prompts(_PACKAGE, _WORDING), protocol=protocol, options=options)
+        wording = _MINECRAFT if (options or {}).get("conversation") == _MINECRAFT else _WORDING
+        super().__init__(prompts or packaged_prompts(_PACKAGE, wording), protocol=protocol, options=options)
 
     def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
         """Every video of every set, by the sets' ids and then as their files list them.
@@ -180,15 +184,23 @@ class Matching(ReleaseTask):
     def choices(self, example: Example) -> Mapping[str, str]:
         return MatchingInputs.read(example.inputs).choices
 
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        """By the sample's own scores."""
+        return LabelScores.read(prediction.value).best
+
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        """Describe the frames, or (`conversation=single`) describe, compare and score."""
+        """Describe the frames, or (unless `conversation=two`) describe, compare and score."""
         asked = MatchingInputs.read(example.inputs)
         shown = asked.example_gpt if self.option("one_shot") else None
         values = {
             "frame_count": str(asked.frame_count),
             "task": asked.prompt_gpt.strip(),
-            "example": self.prompts.text("example", example=shown.strip()) + "\n" if shown else "",
         }
+        if self.option("conversation") == _MINECRAFT:
+            values["truths"] = self.prompts.text("several" if asked.problem_set in MULTILABEL else "one")
+            values["summaries"] = _summaries(asked)
+        else:
+            values["example"] = self.prompts.text("example", example=shown.strip()) + "\n" if shown else ""
         system, user = self.prompts.fill(**values)
         if self.option("conversation") == "single":
             user = self.prompts.text("single", **values, summaries=_summaries(asked))
@@ -200,7 +212,7 @@ class Matching(ReleaseTask):
         A model that scores the descriptions at once, as dual encoders do, has answered already.
         """
         asked = MatchingInputs.read(example.inputs)
-        is_done = self.option("conversation") == "single" or len(answers) > 1
+        is_done = self.option("conversation") != "two" or len(answers) > 1
         if is_done or read_scores(answers[0], asked.labels) is not None:
             return None
         text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(asked))
@@ -208,7 +220,12 @@ class Matching(ReleaseTask):
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The scores of a dual encoder, or those that a generative model wrote: see `columns.read_answer`."""
-        return read_answer(text, MatchingInputs.read(inputs).labels)
+        return read_answer(text, MatchingInputs.read(inputs).labels, self._highest)
+
+    @property
+    def _highest(self) -> int:
+        """The score of what fits best, as the prompt says."""
+        return 1 if self.option("conversation") == _MINECRAFT else HIGHEST
 
     def statistics(self, samples: Sequence[Scored]) -> MatchedSets:
         return MatchedSets.of(samples, str(self.option("standardise")))
@@ -244,10 +261,10 @@ class Matching(ReleaseTask):
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         """All to the true description: to the first of several, since only one may be best."""
-        return _all_to(example, _truth(example)[0])
+        return self._all_to(example, _truth(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        return _all_to(example, rng.choice(MatchingInputs.read(example.inputs).labels))
+        return self._all_to(example, rng.choice(MatchingInputs.read(example.inputs).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The label that fits most of the set's other videos; of several, the first.
@@ -257,7 +274,11 @@ class Matching(ReleaseTask):
         """
         of_set = [other for other in others if self.cluster(other) == self.cluster(example)]
         counts = Counter(label for other in of_set for label in _truth(other))
-        return _all_to(example, max(MatchingInputs.read(example.inputs).labels, key=lambda label: counts[label]))
+        return self._all_to(example, max(MatchingInputs.read(example.inputs).labels, key=lambda label: counts[label]))
+
+    def _all_to(self, example: Example, chosen: str) -> str:
+        labels = MatchingInputs.read(example.inputs).labels
+        return write_answer({label: self._highest if label == chosen else LOWEST for label in labels})
 
 
 class VirtualHome(Matching):
@@ -291,11 +312,6 @@ def _truth(example: Example) -> list[str]:
 
 def _summaries(asked: MatchingInputs) -> str:
     return "\n".join(f"- ({label}) {text}" for label, text in asked.choices.items())
-
-
-def _all_to(example: Example, chosen: str) -> str:
-    labels = MatchingInputs.read(example.inputs).labels
-    return write_answer({label: HIGHEST if label == chosen else LOWEST for label in labels})
 
 
 class _Facts(NamedTuple):

@@ -1,4 +1,4 @@
-"""Counterparts of the paper's figures 3 to 5 and 13 to 16, from any number of models' samples.
+"""Counterparts of the paper's figures 3 to 5 and 13 to 17, from any number of models' samples.
 
 Every value is the unweighted mean of macro-F1 over problem sets with the released 95% interval (mean +- 1.96 standard
 errors over sets); a model's runs are averaged within each set first. The baseline answers every video of a set with the
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -30,6 +30,8 @@ _NOTE = (
     "within each set."
 )
 _BAR_NOTE = f"{_NOTE} Figures 13b, 14b and 15b split the same by the release's own groups."
+_CLUTTERED_TABLE = "object"
+"""The release's type of the two problem sets that figure 17 compares."""
 _SUFFIX = re.compile(r" \([^()]*\)$")
 """What a report puts behind the name of a model that has several runs."""
 
@@ -73,7 +75,12 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChar
     for number, name in zip(("13a", "14a", "15a"), ENVIRONMENTS.values(), strict=True):
         title = f"Figure {number}: longer sequences, {_words(name)}"
         charts.append(_chart(models, title, partial(_is_of, environment=name)))
-    return [_table(models), *(chart for chart in charts if chart is not None), *_frame_charts(means)]
+    return [
+        _table(models),
+        *(chart for chart in charts if chart is not None),
+        *_frame_charts(means),
+        *_table_chart(models),
+    ]
 
 
 def _is_of(mean: SetMean, environment: str) -> bool:
@@ -207,6 +214,21 @@ def _frame_charts(means: Iterable[tuple[str, Sequence[SetMean]]]) -> list[PaperC
         for title, lines in charts
         if lines
     ]
+
+
+def _table_chart(models: Models) -> Iterator[PaperChart]:
+    """Figure 17: the object that is picked up from a cluttered table, in a simulation (habitat) and filmed (real)."""
+    asked = {
+        name: [mean for mean in sets if mean.metadata.release_type == _CLUTTERED_TABLE] for name, sets in models.items()
+    }
+    series = [
+        _series(name, [(_words(mean.set_id.rpartition("/")[2]), mean.f1) for mean in sets])
+        for name, sets in asked.items()
+        if sets
+    ]
+    if series:
+        note = "Macro-F1 within each problem set; runs are averaged."
+        yield PaperChart("Figure 17: objects on a cluttered table", "problem set", _Y, tuple(series), "bar", note)
 
 
 def _words(name: str) -> str:

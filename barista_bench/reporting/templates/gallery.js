@@ -40,7 +40,7 @@ function passing(task, found, query) {
     && (least === null || (mean !== null && mean >= least)) && (most === null || (mean !== null && mean <= most));
   const ahead = (models) => {
     if (better < 0 && worse < 0) return true;
-    const others = (place) => models.filter((_, at) => at !== place && !task.scripted[at]).map(([mean]) => mean).filter((mean) => mean !== null);
+    const others = (place) => models.filter((_, at) => at !== place && !task.unranked[at]).map(([mean]) => mean).filter((mean) => mean !== null);
     const high = better >= 0 ? models[better][0] : Math.max(...others(worse));
     const low = worse >= 0 ? models[worse][0] : Math.min(...others(better));
     return high !== null && low !== null && high > low;

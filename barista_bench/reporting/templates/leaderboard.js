@@ -1,26 +1,26 @@
-// The first screen: a benchmark's models by its tasks, baselines apart and as lines in each bar, a finding a task.
+// The first screen: a benchmark's models by its tasks, people and baselines apart and as lines in each bar, a finding a task.
 const tabOf = (wanted) => index.tabs.find((tab) => tab.address === wanted) ?? index.tabs[0];
 
-function ordered(table, baselines, at, rising) {
-  const models = table.rows.slice(0, table.rows.length - baselines);
+function ordered(table, unranked, at, rising) {
+  const models = table.rows.slice(0, table.rows.length - unranked);
   const value = (row) => (at === null ? 0 : Number.parseFloat(row[at].text.replaceAll(",", "")));
   const sorted = at === null ? models : [...models].sort((a, b) => {
     const [left, right] = [value(a), value(b)];
     if (Number.isNaN(left) || Number.isNaN(right)) return Number.isNaN(left) - Number.isNaN(right);
     return rising ? left - right : right - left;
   });
-  return [sorted, table.rows.slice(table.rows.length - baselines)];
+  return [sorted, table.rows.slice(table.rows.length - unranked)];
 }
 
 function leaderboard(tab) {
-  const { table, baselines } = { baselines: 0, ...tab.board };
+  const { table, unranked } = { unranked: 0, ...tab.board };
   const offset = table.columns.length - tab.tasks.length;
-  const reference = table.rows.slice(table.rows.length - baselines);
+  const reference = table.rows.slice(table.rows.length - unranked);
   const marks = table.columns.map((_, at) => reference.filter((row) => row[at].bar && row[at].bar.value < 1)
     .map((row) => ({ name: row[0].text, value: row[at].bar.value })));
   let [sorting, rising] = [null, false];
   const body = node("tbody");
-  const foot = node("tbody", { class: "baselines" });
+  const foot = node("tbody", { class: "unranked" });
   const head = node("tr", {}, ...table.columns.map((column, at) => {
     if (!at) return text("th", column.name, { scope: "col" });
     const task = at < offset ? null : index.tasks[tab.tasks[at - offset]];
@@ -33,13 +33,13 @@ function leaderboard(tab) {
       task ? node("a", { class: "task", href: address(task.address) }, task.name) : null, node("span", { class: "sorter" }, sort, explained));
   }));
   function paint() {
-    const [models, others] = ordered(table, baselines, sorting, rising);
+    const [models, others] = ordered(table, unranked, sorting, rising);
     [...head.children].forEach((cell, at) => {
       if (at === sorting) cell.setAttribute("aria-sort", rising ? "ascending" : "descending");
       else cell.removeAttribute("aria-sort");
     });
     body.replaceChildren(...models.map((row) => rowOf(table.columns, row, { marks })));
-    const title = node("tr", {}, node("th", { colspan: table.columns.length, scope: "rowgroup" }, "Baselines: the thin lines in the bars"));
+    const title = node("tr", {}, node("th", { colspan: table.columns.length, scope: "rowgroup" }, "Not ranked, people and baselines: the thin lines in the bars"));
     foot.replaceChildren(...(others.length ? [title, ...others.map((row) => rowOf(table.columns, row))] : []));
   }
   paint();

@@ -99,6 +99,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio": ([open_workspace, serving], {"by", "compare", "browser"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
     "submission": ([write_submission_file], {"repetition"}),
+    "lmms-eval-tasks": ([RunConfig], {"config"}),
     "submit": (
         [make_submission, Target, Destination],
         {"runs", "out", "model_folder", "results_repo", "push", "pull_request", "token_env"},

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks import packaged_data
-from barista_bench.benchmarks.sentence_similarity import DECIMALS, DEFAULT_ENCODER, SentenceEncoder
+from barista_bench.benchmarks.sentence_similarity import DECIMALS, DEFAULT_ENCODER, SentenceEncoder, sentence_encoder
 from barista_bench.core.task import Fields
-from barista_bench.errors import ConfigError, DataError, ModelError
 
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -54,24 +53,6 @@ def synonym_groups() -> tuple[tuple[str, ...], ...]:
 @functools.cache
 def _group_of() -> dict[str, int]:
     return {name: number for number, group in enumerate(synonym_groups()) for name in group}
-
-
-@functools.lru_cache(maxsize=2)
-def sentence_encoder(name: str) -> SentenceEncoder:
-    """A sentence encoder (a folder, or a Hub id), loaded once.
-
-    Raises:
-        ConfigError: it cannot be loaded; names what needs no model.
-    """
-    try:
-        return SentenceEncoder.load(name)
-    except (ModelError, DataError) as error:
-        what, _, remedy = str(error).partition(". Remedy: ")
-        raise ConfigError(
-            f"option encoder: {what}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
-            "matcher=synonyms, which need no model; a run that is finished is scored anew, without asking the model, "
-            "by `barista-bench score RUN --option matcher=synonyms`"
-        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
     """
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list with the label of each frame")
-    labels: list[str | None] = list(raw)
+    labels: list[Any] = list(raw)
     for frame, label in enumerate(labels):
         if label is not None and not isinstance(label, str):
             kind = type(label).__name__

@@ -1,10 +1,12 @@
 """Tasks that BARISTA's graphs support beyond the six that are published: a suite of its own over the same videos."""
 
-from barista_bench.benchmarks import Benchmark, TasksOnDemand
+from barista_bench.benchmarks import Benchmark, TasksOnDemand, on_demand
 from barista_bench.scene_graph.release import VIDEO_FILE
 
 TASKS = TasksOnDemand(
     {
+        "open_activity": "barista_bench.benchmarks.extended.open_activity:OpenActivity",
+        "step_segmentation": "barista_bench.benchmarks.extended.step_segmentation:StepSegmentation",
         "anticipation": "barista_bench.benchmarks.extended.anticipation:Anticipation",
     }
 )
@@ -24,6 +26,8 @@ BENCHMARK = Benchmark(
     video_file=lambda video_id: f"{video_id}/{VIDEO_FILE}",
     splits=("train", "test"),
     leaderboards=("all", "test"),
+    paper_tables=on_demand("barista_bench.benchmarks.extended.open_activity:paper_tables"),
+    beside=(("barista", "activity"),),
 )
 
 __all__ = ["BENCHMARK", "TASKS"]

@@ -6,6 +6,7 @@ the set. An answer that is another class's name word for word means that class, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.activity import named_activities
+from barista_bench.benchmarks.barista.common import remembered
 from barista_bench.benchmarks.barista.lexical import content_words
 from barista_bench.benchmarks.sentence_similarity import DEFAULT_ENCODER, sentence_encoder
 from barista_bench.core.deriving import GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import TypedFields
 from barista_bench.core.options import Option
-from barista_bench.core.task import Fields
+from barista_bench.core.task import Example, Fields
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 
@@ -159,3 +161,10 @@ def made_up_names() -> list[str]:
     domain = load_domain()
     verbs: Collection[str] = {verb for group in domain.verbs for verb in group}
     return [f"{verb} {noun}" for verb in sorted(verbs) for noun in sorted(domain.categories)]
+
+
+@remembered
+def usual_activities(examples: Sequence[Example]) -> list[str]:
+    """Names of true activities, the most frequent first; at a tie by name."""
+    counts = Counter(NamedActivity.read(example.target).activity for example in examples)
+    return sorted(counts, key=lambda name: (-counts[name], name))

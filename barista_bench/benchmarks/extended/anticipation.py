@@ -10,14 +10,19 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from barista_bench.benchmarks.barista.activity import named_activities, unnamed_activities
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.extended.activity_names import NamedActivity, NamedActivityTask, made_up_names
+from barista_bench.benchmarks.extended.activity_names import (
+    NamedActivity,
+    NamedActivityTask,
+    made_up_names,
+    usual_activities,
+)
 from barista_bench.benchmarks.parsing import is_text, json_arrays
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
@@ -193,13 +198,6 @@ class Anticipation(NamedActivityTask):
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The five activities that begin most often in other videos; without any, `Grasp cup`."""
         return json.dumps(usual_activities(others)[:GUESSES] or ["Grasp cup"])
-
-
-@remembered
-def usual_activities(examples: Sequence[Example]) -> list[str]:
-    """Names of true activities, the most frequent first; at a tie by name."""
-    counts = Counter(NamedActivity.read(example.target).activity for example in examples)
-    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 def _fps(video: VideoGraph) -> float:

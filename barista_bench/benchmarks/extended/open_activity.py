@@ -1,0 +1,213 @@
+"""Open activity: what is done in a few frames, in the model's own words?
+
+The clips of `activity` (same sampling, same draw), without its choices: BARISTA's limitations say that multiple choice
+overestimates, and the gap beside it says by how much (`paper_tables`). Right as in `activity_names.py`. A judge scores
+the answer too (`judged`, `rubrics/open_activity.yaml`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from statistics import fmean
+
+import numpy as np
+
+from barista_bench.benchmarks.barista.activity import Activity, ActivityEvidence, ActivityMetadata
+from barista_bench.benchmarks.barista.lexical import labelled
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.extended.activity_names import (
+    NamedActivity,
+    NamedActivityTask,
+    made_up_names,
+    name_words,
+    usual_activities,
+)
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.example import TypedFields
+from barista_bench.core.paper_tables import ModelSamples, PaperTable, Ranged
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.statistics import SumStatistics, mean_statistics, ratio_interval
+from barista_bench.core.task import (
+    AnswerFailure,
+    Example,
+    Explanation,
+    Fields,
+    Judged,
+    ParseError,
+    Prediction,
+    Scored,
+    SkippedExample,
+    evidence_objects,
+)
+from barista_bench.scene_graph import VideoGraph
+
+
+class OpenActivityInputs(TypedFields):
+    n_frames: int
+
+
+class OpenAnswer(TypedFields):
+    """A prediction."""
+
+    activity: str
+
+
+class OpenActivity(NamedActivityTask):
+    name = upstream_name = "open_activity"
+    version = 1
+    primary = sample_score = "accuracy"
+    primary_note = "Share of clips whose activity is named in the model's own words, as the option matcher says."
+    sampling = Activity.sampling
+    sampling_uses = Activity.sampling_uses
+    row_note = "frames of one activity, and what it is called"
+    protocol_rules = tuple(rule for rule in Activity.protocol_rules if rule.changes in ("examples", "scores"))
+
+    inputs_type = OpenActivityInputs
+    metadata_type = ActivityMetadata
+    evidence_type = ActivityEvidence
+
+    @cached_property
+    def by_choice(self) -> Activity:
+        """The task that asks about the same clips with choices."""
+        return Activity(protocol=self.protocol)
+
+    @property
+    def counts_provider_errors(self) -> bool:
+        return self.by_choice.counts_provider_errors
+
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        return self.by_choice.candidates(video, sampling)
+
+    def select(
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Candidate | SkippedExample]:
+        return self.by_choice.select(candidates, vocabulary, sampling)
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        for example in self.by_choice.build(video, candidates, vocabulary, sampling):
+            yield replace(
+                example,
+                example_id=f"{self.name}:{_clip(example)}",
+                benchmark=self.benchmark,
+                task=self.name,
+                inputs=OpenActivityInputs(len(example.frames)).write(),
+                target=self.truth(str(example.target["class_id"]), vocabulary).write(),
+            )
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        count = len(example.frames)
+        return self.prompts.prompt(count, frame_count=str(count), last=str(count))
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """The last line labelled `Activity:`, else the whole text; nothing left of it is a parse failure."""
+        activity = labelled(text, "activity")
+        return Prediction(OpenAnswer(activity).write()) if activity else ParseError("the answer is empty")
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Accuracy as the option `matcher` says, and of names word for word; no readable answer is wrong."""
+        truths = [NamedActivity.read(sample.example.target) for sample in samples]
+        answers = [_answers(sample.prediction) for sample in samples]
+        pairs = list(zip(truths, answers, strict=True))
+        self.matcher.prepare(name for truth, given in pairs for name in (*truth.classes, *given))
+        word_for_word = replace(self.matcher, matcher="exact")
+        return mean_statistics(
+            [
+                {
+                    "accuracy": float(any(self.matcher.means(given, truth))),
+                    "exact_accuracy": float(any(word_for_word.means(given, truth))),
+                }
+                for truth, given in pairs
+            ],
+            [sample.prediction is not None for sample in samples],
+            tables=lambda _: {"recognition": self.matcher.description},
+        )
+
+    def judged(self, example: Example, prediction: Prediction) -> Judged:
+        question = self.prompts.text("question")
+        return Judged(question, NamedActivity.read(example.target).activity, OpenAnswer.read(prediction.value).activity)
+
+    def facets(self, example: Example) -> Fields:
+        return {"activity": example.label}
+
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
+        """Of a wrong answer, whether the words of the verb or of the object are others, or both."""
+        truth, answers = NamedActivity.read(example.target), _answers(prediction)
+        if any(self.matcher.means(answers, truth)):
+            return ()
+        given, name, objects = name_words(answers[0]), name_words(truth.activity), evidence_objects(example)
+        verb = (AnswerFailure("wrong_verb", objects),) if given[0] != name[0] else ()
+        return (*verb, *((AnswerFailure("wrong_object", objects),) if given[1:] != name[1:] else ()))
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        truth, answers = NamedActivity.read(example.target), _answers(prediction)
+        if any(self.matcher.means(answers, truth)):
+            return explanation([f"{truth.activity}: {answers[0]!r}"])
+        return explanation(misses=[truth.activity], wrong=map(repr, answers))
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return f"Activity: {NamedActivity.read(example.target).activity}"
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        return f"Activity: {rng.choice(made_up_names())}"
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The activity that is the truth most often in other videos; without any, `Grasp cup`."""
+        return f"Activity: {(usual_activities(others) or ['Grasp cup'])[0]}"
+
+
+def _answers(prediction: Prediction | None) -> list[str]:
+    return [OpenAnswer.read(prediction.value).activity] if prediction else []
+
+
+def _clip(example: Example) -> str:
+    """What an id says of the clip: the same in the ids of both tasks."""
+    return example.example_id.partition(":")[2]
+
+
+def paper_tables(models: Sequence[ModelSamples]) -> list[PaperTable]:
+    """Each model's accuracy with choices and in own words on the clips that it was asked about in both ways."""
+    by_task = {
+        name: [model for model in models if model.task.name == name] for name in (Activity.name, OpenActivity.name)
+    }
+    rows = []
+    for asked_openly in by_task[OpenActivity.name]:
+        for asked_by_choice in by_task[Activity.name]:
+            row = _gap(asked_by_choice, asked_openly) if asked_by_choice.model == asked_openly.model else None
+            rows += [row] if row else []
+    columns = ("model", "clips", "multiple choice", "own words", "gap")
+    note = (
+        "Accuracy on the same clips, mean over runs; the gap is what multiple choice adds. Names are compared as the "
+        "option matcher of open_activity says. 95% intervals: bootstrap over videos."
+    )
+    return [PaperTable("Activities by multiple choice and in own words", columns, tuple(rows), note)] if rows else []
+
+
+def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
+    """A row of the table; None without a clip in common."""
+    scores = [_by_clip(model) for model in (by_choice, openly)]
+    clips = sorted(scores[0].keys() & scores[1].keys())
+    if not clips:
+        return None
+    choice, own = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
+    gap = float((choice - own).mean())
+    videos = [clip.partition(":")[0] for clip in clips]
+    ends = ratio_interval(choice - own, np.ones(len(clips)), runs=[0] * len(clips), clusters=videos)
+    shown = Ranged(gap, ends.low, ends.high) if ends else gap
+    return openly.model, len(clips), float(choice.mean()), float(own.mean()), shown
+
+
+def _by_clip(model: ModelSamples) -> dict[str, float]:
+    """Accuracy of each clip, mean over runs."""
+    scores = defaultdict(list)
+    for samples in model.runs:
+        accuracy = model.task.statistics(samples).scores()["accuracy"].tolist()
+        for sample, score in zip(samples, accuracy, strict=True):
+            scores[_clip(sample.example)].append(score)
+    return {clip: fmean(values) for clip, values in scores.items()}

@@ -15,13 +15,13 @@ import yaml
 
 from barista_bench.benchmarks.extended.activity_names import (
     ActivityMatcher,
-    Matcher,
     NamedActivity,
     NamedActivityTask,
     made_up_names,
 )
 from barista_bench.benchmarks.extended.anticipation import Anticipation
 from barista_bench.benchmarks.extended.open_activity import OpenActivity
+from barista_bench.benchmarks.name_matching import Matcher
 from barista_bench.benchmarks.sentence_similarity import sentence_encoder
 from barista_bench.core.task import Example, FrameRef, Scored
 from barista_bench.errors import ConfigError

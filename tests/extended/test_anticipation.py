@@ -110,5 +110,5 @@ def test_the_oracle_has_the_maximum_and_ranks_are_explained(tmp_path: Path) -> N
     rows = TASK.explain(examples[0], second.prediction).rows
     assert [(row.verdict, row.text) for row in rows] == [
         ("hit", "Open lid: guess 2, 'Open lid'"),
-        ("wrong", "first guess 'Close lid'"),
+        ("wrong", "'Close lid'"),
     ]

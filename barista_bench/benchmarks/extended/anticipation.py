@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from barista_bench.benchmarks.barista.activity import named_activities, unnamed_activities
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.activity_names import (
+    Guesses,
     NamedActivity,
     NamedActivityTask,
     made_up_names,
@@ -28,17 +28,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import SumStatistics, mean_statistics
-from barista_bench.core.task import (
-    Example,
-    Explanation,
-    Fields,
-    FrameRef,
-    ParseError,
-    Prediction,
-    Scored,
-    SkippedExample,
-)
+from barista_bench.core.task import Example, Fields, FrameRef, ParseError, Prediction, SkippedExample
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
 
@@ -55,12 +45,6 @@ class AnticipationInputs(TypedFields):
     ahead: int
     span: float
     n_frames: int
-
-
-class RankedActivities(TypedFields):
-    """A prediction: names, the likeliest first."""
-
-    activities: list[str]
 
 
 class AnticipationMetadata(FrameMetadata):
@@ -84,6 +68,7 @@ class Anticipation(NamedActivityTask):
     primary = "top_1"
     primary_note = "Share of moments whose next activity is the first guess."
     sample_score = "top_1"
+    guesses: ClassVar[dict[str, int]] = {"top_1": 1, "top_5": GUESSES}
     sampling = Sampling(limit=500, seed=42, frames=8, seconds=4.0)
     sampling_uses = frozenset({"frames", "seconds"})
     row_note = "frames before a moment, and the activity that begins 1, 2 or 5 seconds after it"
@@ -158,36 +143,11 @@ class Anticipation(NamedActivityTask):
                     ranked.setdefault(name.casefold(), name)
             if ranked:
                 guesses = list(ranked.values())[:GUESSES]
-                return Prediction(RankedActivities(guesses).write(), dropped=len(entries) - len(guesses))
+                return Prediction(Guesses(guesses).write(), dropped=len(entries) - len(guesses))
         return ParseError("the answer holds no JSON list with the name of an activity")
 
     def answer_schema(self, example: Example) -> Fields:
         return {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": GUESSES}
-
-    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Shares of samples whose first guess, or one of the first five, is right; no readable answer is wrong."""
-        truths = [NamedActivity.read(sample.example.target) for sample in samples]
-        guesses = [_guesses(sample.prediction) for sample in samples]
-        self.matcher.prepare(
-            name for truth, ranked in zip(truths, guesses, strict=True) for name in (*truth.classes, *ranked)
-        )
-        hits = [self.matcher.means(ranked, truth) for truth, ranked in zip(truths, guesses, strict=True)]
-        return mean_statistics(
-            [{"top_1": float(any(right[:1])), "top_5": float(any(right))} for right in hits],
-            [sample.prediction is not None for sample in samples],
-            tables=lambda _: {"recognition": self.matcher.description},
-        )
-
-    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """The guess that is right with its rank, or the truth that is missed; the first guess where it is wrong."""
-        truth, ranked = NamedActivity.read(example.target), _guesses(prediction)
-        right = self.matcher.means(ranked, truth)
-        hits = [f"{truth.activity}: guess {right.index(True) + 1}, {ranked[right.index(True)]!r}"] if any(right) else []
-        wrong = [f"first guess {ranked[0]!r}"] if ranked and not right[0] else []
-        return explanation(hits, [] if hits else [truth.activity], wrong)
-
-    def facets(self, example: Example) -> Fields:
-        return {"activity": example.label}
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return json.dumps([NamedActivity.read(example.target).activity])
@@ -196,8 +156,8 @@ class Anticipation(NamedActivityTask):
         return json.dumps(rng.sample(made_up_names(), GUESSES))
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-        """The five activities that begin most often in other videos; without any, `Grasp cup`."""
-        return json.dumps(usual_activities(others)[:GUESSES] or ["Grasp cup"])
+        """The five activities that begin most often in other videos."""
+        return json.dumps(usual_activities(others)[:GUESSES])
 
 
 def _fps(video: VideoGraph) -> float:
@@ -213,7 +173,3 @@ def _before(video: VideoGraph, start: int, horizon: int, sampling: Sampling) -> 
     first = 0 if sampling.seconds is None else moment - round(sampling.seconds * _fps(video))
     is_filmed = _fps(video) > 0 and first >= 0 and moment - first >= sampling.frames
     return range(first, moment) if is_filmed else None
-
-
-def _guesses(prediction: Prediction | None) -> list[str]:
-    return RankedActivities.read(prediction.value).activities if prediction else []

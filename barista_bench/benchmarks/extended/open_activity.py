@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from statistics import fmean
+from typing import ClassVar
 
 import numpy as np
 
 from barista_bench.benchmarks.barista.activity import Activity, ActivityEvidence, ActivityMetadata
 from barista_bench.benchmarks.barista.lexical import labelled
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.activity_names import (
+    Guesses,
     NamedActivity,
     NamedActivityTask,
     made_up_names,
-    name_words,
     usual_activities,
 )
 from barista_bench.core.boxes import BoxFormat
@@ -31,19 +31,8 @@ from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import TypedFields
 from barista_bench.core.paper_tables import ModelSamples, PaperTable, Ranged
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import SumStatistics, mean_statistics, ratio_interval
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    Judged,
-    ParseError,
-    Prediction,
-    Scored,
-    SkippedExample,
-    evidence_objects,
-)
+from barista_bench.core.statistics import ratio_interval
+from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction, SkippedExample
 from barista_bench.scene_graph import VideoGraph
 
 
@@ -51,16 +40,11 @@ class OpenActivityInputs(TypedFields):
     n_frames: int
 
 
-class OpenAnswer(TypedFields):
-    """A prediction."""
-
-    activity: str
-
-
 class OpenActivity(NamedActivityTask):
     name = upstream_name = "open_activity"
     version = 1
     primary = sample_score = "accuracy"
+    guesses: ClassVar[dict[str, int]] = {"accuracy": 1}
     primary_note = "Share of clips whose activity is named in the model's own words, as the option matcher says."
     sampling = Activity.sampling
     sampling_uses = Activity.sampling_uses
@@ -108,48 +92,13 @@ class OpenActivity(NamedActivityTask):
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Activity:`, else the whole text; nothing left of it is a parse failure."""
         activity = labelled(text, "activity")
-        return Prediction(OpenAnswer(activity).write()) if activity else ParseError("the answer is empty")
-
-    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Accuracy as the option `matcher` says, and of names word for word; no readable answer is wrong."""
-        truths = [NamedActivity.read(sample.example.target) for sample in samples]
-        answers = [_answers(sample.prediction) for sample in samples]
-        pairs = list(zip(truths, answers, strict=True))
-        self.matcher.prepare(name for truth, given in pairs for name in (*truth.classes, *given))
-        word_for_word = replace(self.matcher, matcher="exact")
-        return mean_statistics(
-            [
-                {
-                    "accuracy": float(any(self.matcher.means(given, truth))),
-                    "exact_accuracy": float(any(word_for_word.means(given, truth))),
-                }
-                for truth, given in pairs
-            ],
-            [sample.prediction is not None for sample in samples],
-            tables=lambda _: {"recognition": self.matcher.description},
-        )
+        return Prediction(Guesses([activity]).write()) if activity else ParseError("the answer is empty")
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         question = self.prompts.text("question")
-        return Judged(question, NamedActivity.read(example.target).activity, OpenAnswer.read(prediction.value).activity)
-
-    def facets(self, example: Example) -> Fields:
-        return {"activity": example.label}
-
-    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Of a wrong answer, whether the words of the verb or of the object are others, or both."""
-        truth, answers = NamedActivity.read(example.target), _answers(prediction)
-        if any(self.matcher.means(answers, truth)):
-            return ()
-        given, name, objects = name_words(answers[0]), name_words(truth.activity), evidence_objects(example)
-        verb = (AnswerFailure("wrong_verb", objects),) if given[0] != name[0] else ()
-        return (*verb, *((AnswerFailure("wrong_object", objects),) if given[1:] != name[1:] else ()))
-
-    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, answers = NamedActivity.read(example.target), _answers(prediction)
-        if any(self.matcher.means(answers, truth)):
-            return explanation([f"{truth.activity}: {answers[0]!r}"])
-        return explanation(misses=[truth.activity], wrong=map(repr, answers))
+        return Judged(
+            question, NamedActivity.read(example.target).activity, Guesses.read(prediction.value).activities[0]
+        )
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"Activity: {NamedActivity.read(example.target).activity}"
@@ -158,12 +107,8 @@ class OpenActivity(NamedActivityTask):
         return f"Activity: {rng.choice(made_up_names())}"
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-        """The activity that is the truth most often in other videos; without any, `Grasp cup`."""
-        return f"Activity: {(usual_activities(others) or ['Grasp cup'])[0]}"
-
-
-def _answers(prediction: Prediction | None) -> list[str]:
-    return [OpenAnswer.read(prediction.value).activity] if prediction else []
+        """The activity that is the truth most often in other videos."""
+        return f"Activity: {usual_activities(others)[0]}"
 
 
 def _clip(example: Example) -> str:

@@ -21,7 +21,7 @@ OVERLAPS = (10, 25, 50)
 """Least intersection over union of a matched segment, in percent."""
 
 
-class Segment(NamedTuple):
+class LabelledRun(NamedTuple):
     """A run of frames [start, stop)."""
 
     label: str
@@ -29,7 +29,10 @@ class Segment(NamedTuple):
     stop: int
 
 
-def segments_of(labels: Labels) -> list[Segment]:
+Runs = Sequence[LabelledRun]
+
+
+def segments_of(labels: Labels) -> list[LabelledRun]:
     """The segments of a clip in their order, background left out.
 
     >>> [tuple(segment) for segment in segments_of(["pour", "pour", None, "pour", "stir"])]
@@ -39,12 +42,12 @@ def segments_of(labels: Labels) -> list[Segment]:
     for label, run in groupby(labels):
         stop = start + sum(1 for _ in run)
         if label is not None:
-            segments.append(Segment(label, start, stop))
+            segments.append(LabelledRun(label, start, stop))
         start = stop
     return segments
 
 
-def edit_score(predicted: Sequence[Segment], reference: Sequence[Segment]) -> float:
+def edit_score(predicted: Runs, reference: Runs) -> float:
     """1 - the Levenshtein distance of the two orders of labels over the longer one's length; 1 for two empty ones.
 
     >>> edit_score(segments_of(["a", "b", "a"]), segments_of(["a", "b"]))
@@ -61,7 +64,7 @@ def edit_score(predicted: Sequence[Segment], reference: Sequence[Segment]) -> fl
     return 1 - distances[-1] / longest if longest else 1.0
 
 
-def matched_segments(predicted: Sequence[Segment], reference: Sequence[Segment], percent: int) -> dict[int, int]:
+def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int, int]:
     """The predicted segments that are right, with the reference segment that each matches, by position.
 
     In their order, each takes the reference segment of its label that it overlaps most (at a tie the earlier one), if
@@ -76,7 +79,7 @@ def matched_segments(predicted: Sequence[Segment], reference: Sequence[Segment],
     return matches
 
 
-def _overlap(first: Segment, second: Segment) -> float:
+def _overlap(first: LabelledRun, second: LabelledRun) -> float:
     """Intersection over union of their frames; 0 where labels differ."""
     shared = min(first.stop, second.stop) - max(first.start, second.start)
     if first.label != second.label or shared <= 0:
@@ -144,13 +147,7 @@ def temporal_segmentation(predictions: Sequence[RawLabels | None], references: S
 
 
 def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str | None]:
-    """The labels of a clip, checked. Raises TypeError or ValueError; the message starts with `where`.
-
-    >>> as_labels(["pour", 3], "references[0]")
-    Traceback (most recent call last):
-        ...
-    TypeError: references[0][1]: is 3 (int); give the frame's label as text, None for background
-    """
+    """The labels of a clip, checked. Raises TypeError or ValueError; the message starts with `where`."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list with the label of each frame")
     labels: list[Any] = list(raw)

@@ -18,12 +18,6 @@ accuracy, the edit score of the order of segments, and F1 of segments that overl
 """
 
 _CITATION = """\
-@inproceedings{lea2017temporal,
-  title = {Temporal Convolutional Networks for Action Segmentation and Detection},
-  author = {Lea, Colin and Flynn, Michael D. and Vidal, Rene and Reiter, Austin and Hager, Gregory D.},
-  booktitle = {CVPR},
-  year = {2017}
-}
 @inproceedings{farha2019mstcn,
   title = {{MS-TCN}: Multi-Stage Temporal Convolutional Network for Action Segmentation},
   author = {Abu Farha, Yazan and Gall, Juergen},

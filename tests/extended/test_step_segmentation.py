@@ -36,13 +36,17 @@ def test_a_video_is_one_clip_with_all_its_steps(example: Example) -> None:
 
 
 def test_clips_of_some_seconds_cut_steps_at_their_ends(tmp_path: Path) -> None:
-    examples, skipped = derived(TASK, video(tmp_path, steps=STEPS[:2], frames=903), Sampling(frames=4, seconds=10.0))
-    assert [example.example_id.partition(":frames_")[2] for example in examples] == ["0_300", "300_600"]
+    root = video(tmp_path, steps=[*STEPS[:2], (890, 903, "Froth milk")], frames=903)
+    examples, (skipped,) = derived(TASK, root, Sampling(frames=4, seconds=10.0))
+    assert [example.example_id.partition(":frames_")[2] for example in examples] == ["0_300", "300_600", "600_900"]
     assert examples[1].target["segments"] == [{"step": "Brew coffee", "start": 0, "end": 100}]
-    assert [(item.frame.frame_index, item.reason) for item in skipped] == [
-        (600, "no process step in the clip"),
-        (900, "the clip has 3 frames, and 4 are shown"),
-    ]
+    assert (skipped.frame.frame_index, skipped.reason) == (900, "the clip has 3 frames, and 4 are shown")
+
+
+def test_names_that_differ_in_case_alone_are_two_steps(tmp_path: Path) -> None:
+    root = video(tmp_path, steps=[(0, 300, "Brew coffee"), (300, 900, "Brew Coffee")])
+    (example,), _ = derived(TASK, root, WHOLE)
+    assert TASK.aggregate([answered(TASK, example, TASK.reference_answer(example, BOXES))])["f1_50"] == 1
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import starmap
 from statistics import fmean
 from typing import ClassVar
 
@@ -118,20 +119,16 @@ def _clip(example: Example) -> str:
 
 def paper_tables(models: Sequence[ModelSamples]) -> list[PaperTable]:
     """Each model's accuracy with choices and in own words on the clips that it was asked about in both ways."""
-    by_task = {
-        name: [model for model in models if model.task.name == name] for name in (Activity.name, OpenActivity.name)
-    }
-    rows = []
-    for asked_openly in by_task[OpenActivity.name]:
-        for asked_by_choice in by_task[Activity.name]:
-            row = _gap(asked_by_choice, asked_openly) if asked_by_choice.model == asked_openly.model else None
-            rows += [row] if row else []
+    with_choices = [model for model in models if model.task.name == Activity.name]
+    openly = [model for model in models if model.task.name == OpenActivity.name]
+    pairs = [(first, second) for second in openly for first in with_choices if first.model == second.model]
+    rows = tuple(row for row in starmap(_gap, pairs) if row)
     columns = ("model", "clips", "multiple choice", "own words", "gap")
     note = (
         "Accuracy on the same clips, mean over runs; the gap is what multiple choice adds. Names are compared as the "
         "option matcher of open_activity says. 95% intervals: bootstrap over videos."
     )
-    return [PaperTable("Activities by multiple choice and in own words", columns, tuple(rows), note)] if rows else []
+    return [PaperTable("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
 
 
 def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:

@@ -36,13 +36,13 @@ from barista_bench.core.task import (
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.metrics.temporal_segmentation.scoring import (
     OVERLAPS,
-    Segment,
+    LabelledRun,
     clip_sums,
     figures,
     matched_segments,
     segments_of,
 )
-from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph import Segment, VideoGraph
 
 MOST_STRETCHES = 8
 """Stretches of a made-up answer."""
@@ -74,11 +74,10 @@ class TimedSteps(TypedFields):
 
 
 class StepMetadata(FrameMetadata):
-    """The clip's frames [clip_start, clip_end) of the video, and how many steps it shows."""
+    """The clip's frames [clip_start, clip_end) of the video."""
 
     clip_start: Int64
     clip_end: Int64
-    step_count: int
 
 
 class StepEvidence(TypedFields):
@@ -127,7 +126,7 @@ class StepSegmentation(GraphTask):
         for candidate in candidates:
             clip, fps = clips[candidate.frame], video.video.fps or 0.0
             shown = evenly_spaced(len(clip), sampling.frames)
-            steps = sorted(video.steps((clip.start, clip.stop)), key=lambda step: step.start)
+            steps = _steps(video, clip)
             segments = [
                 TimedStep(_name(step.name), max(step.start - clip.start, 0), min(step.end - clip.start, len(clip)))
                 for step in steps
@@ -140,12 +139,7 @@ class StepSegmentation(GraphTask):
                 frames=tuple(FrameRef(video.video_id, clip[at]) for at in shown),
                 inputs=StepInputs(names, [round(at / fps, 3) for at in shown], len(clip), fps).write(),
                 target=TimedSteps(segments).write(),
-                metadata={
-                    **frame_metadata(video, clip.start),
-                    "clip_start": clip.start,
-                    "clip_end": clip.stop,
-                    "step_count": len(segments),
-                },
+                metadata={**frame_metadata(video, clip.start), "clip_start": clip.start, "clip_end": clip.stop},
                 evidence=StepEvidence([step.row for step in steps]).write(),
             )
 
@@ -156,19 +150,10 @@ class StepSegmentation(GraphTask):
             frame_count=str(len(asked.times)),
             duration=f"{asked.frame_count / asked.fps:.1f}",
         )
-        frames = [
-            part
-            for index, time in enumerate(asked.times)
-            for part in (
-                TextPart(self.prompts.text("frame", number=str(index + 1), time=f"{time:.2f}")),
-                ImagePart(index),
-            )
-        ]
-        return Prompt(system, (*frames, TextPart(f"\n{user}")))
-
-    def image_captions(self, example: Example) -> tuple[str, ...]:
-        times = StepInputs.read(example.inputs).times
-        return tuple(f"frame {number}, {time:.1f} s" for number, time in enumerate(times, start=1))
+        parts: list[TextPart | ImagePart] = []
+        for index, time in enumerate(asked.times):
+            parts += [TextPart(f"Frame {index + 1}, {time:.2f} s:\n"), ImagePart(index)]
+        return Prompt(system, (*parts, TextPart(f"\n{user}")))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last JSON list of lists (or empty list): its entries that name a step and a stretch of the clip.
@@ -247,21 +232,22 @@ def usual_steps(examples: Sequence[Example]) -> list[str | None]:
 
 def _clips(video: VideoGraph, sampling: Sampling) -> list[range]:
     """Frames of clips one after the other; the last one may be shorter. Of a video without fps the whole."""
-    whole = sampling.seconds is None or not video.video.fps
-    length = video.frame_count if whole else max(1, round((sampling.seconds or 0) * (video.video.fps or 0)))
-    starts = range(0, video.frame_count, max(1, length))
-    return [range(start, min(start + length, video.frame_count)) for start in starts]
+    seconds, fps, count = sampling.seconds, video.video.fps, video.frame_count
+    length = max(1, round(seconds * fps)) if seconds and fps else count
+    return [range(start, min(start + length, count)) for start in range(0, count, length)]
+
+
+def _steps(video: VideoGraph, clip: range) -> list[Segment]:
+    return sorted(video.steps((clip.start, clip.stop)), key=lambda step: step.start)
 
 
 def _unusable(video: VideoGraph, clip: range, sampling: Sampling) -> str | None:
     """Why a clip cannot become an example; None where it can."""
-    steps = sorted(video.steps((clip.start, clip.stop)), key=lambda step: step.start)
-    if not video.video.fps:
-        return "the video has no fps"
+    steps = _steps(video, clip)
+    if not video.video.fps or not steps:
+        return "no process step in the clip" if video.video.fps else "the video has no fps"
     if len(clip) < sampling.frames:
         return f"the clip has {len(clip)} frames, and {sampling.frames} are shown"
-    if not steps:
-        return "no process step in the clip"
     for step in steps:
         if not _name(step.name):
             return f"process_steps[{step.row}] has no name"
@@ -279,8 +265,9 @@ def _timed_step(entry: list[object], asked: StepInputs) -> TimedStep | None:
     """An entry [step, start, end] in frames; None where it is none, or lies outside of the clip."""
     if len(entry) != 3 or not isinstance(entry[0], str):
         return None
-    names = {name.casefold(): name for name in asked.steps}
-    name, start, end = names.get(_name(entry[0]).casefold()), read_seconds(entry[1]), read_seconds(entry[2])
+    names = {name.casefold(): name for name in asked.steps} | {name: name for name in asked.steps}
+    text, start, end = _name(entry[0]), read_seconds(entry[1]), read_seconds(entry[2])
+    name = names.get(text, names.get(text.casefold()))
     if name is None or start is None or end is None:
         return None
     first, stop = round(start * asked.fps), min(round(end * asked.fps), asked.frame_count)
@@ -299,5 +286,5 @@ def _written(steps: Sequence[TimedStep], fps: float) -> str:
     return json.dumps([[step.step, round(step.start / fps, 3), round(step.end / fps, 3)] for step in steps])
 
 
-def _sentence(segment: Segment, fps: float) -> str:
+def _sentence(segment: LabelledRun, fps: float) -> str:
     return f"{segment.label}, {segment.start / fps:.1f}-{segment.stop / fps:.1f} s"

@@ -135,6 +135,7 @@ class Benchmark:
         vocabulary: object categories with a description each, for judges.
         formats: by name, what reads the recorded outputs of other harnesses.
         paper_tables: the counterparts of the paper's tables and figures.
+        beside: benchmark and name of tasks of other benchmarks, whose runs `paper_tables` gets too.
         set_tables: of the paper's tables and figures, the counterparts of those that describe a set: from its examples,
             by task. Without any for the tasks that are there, empty.
         compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
@@ -164,6 +165,7 @@ class Benchmark:
     vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
+    beside: tuple[tuple[str, str], ...] = ()
     set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[PaperTable | PaperChart]] | None = None
     compares_sets: bool = False
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
@@ -192,7 +194,7 @@ class BenchmarkRegistry(UserDict[str, Any]):
         return self.data[name]
 
 
-BENCHMARKS = BenchmarkRegistry(dict.fromkeys(("barista", "vista", "handyvqa", "tog_bench", "egocot")))
+BENCHMARKS = BenchmarkRegistry(dict.fromkeys(("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")))
 
 
 def get_benchmark(name: str) -> Benchmark:

@@ -9,13 +9,14 @@ imported when an encoder is loaded, never when this module is.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.errors import DataError, ModelError
+from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.files.checkpoints import device_of, load_pretrained, require_libraries, revision_of
 from barista_bench.files.text_out import first_line
 
@@ -118,3 +119,21 @@ class SentenceEncoder:
         if len(self._embeddings) > MAX_KEPT:
             self._embeddings.clear()
         return embeddings
+
+
+@functools.lru_cache(maxsize=2)
+def sentence_encoder(name: str) -> SentenceEncoder:
+    """A sentence encoder (a folder, or a Hub id), loaded once.
+
+    Raises:
+        ConfigError: it cannot be loaded; names what needs no model.
+    """
+    try:
+        return SentenceEncoder.load(name)
+    except (ModelError, DataError) as error:
+        what, _, remedy = str(error).partition(". Remedy: ")
+        raise ConfigError(
+            f"option encoder: {what}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
+            "matcher=synonyms, which need no model; a run that is finished is scored anew, without asking the model, "
+            "by `barista-bench score RUN --option matcher=synonyms`"
+        ) from error

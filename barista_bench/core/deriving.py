@@ -53,7 +53,8 @@ class Sampling:
         rate: frames a second of one example, evenly.
         max_frames: frames of one example at the most, evenly thinned; None for as many as `rate` gives.
         spacing: frames between two frames of one example.
-        seconds: what a clip lasts, from its first frame to its last, at any frame rate; None keeps to `spacing`.
+        seconds: what a clip lasts, from its first frame to its last, at any frame rate; None keeps to `spacing`,
+            or takes all there is.
         domain: file of a domain's words and values (`default`: coffee making), any two of which that exclude each
             other make a change; None keeps to coffee's words and to the changes that the release names.
         choices: options of a multiple-choice question; None for all classes.

@@ -67,8 +67,13 @@ class Section:
         return tuple(self.standing.runs.values())
 
     @property
+    def of_task(self) -> tuple[str, str]:
+        """Benchmark and name of the task."""
+        return self.runs[0].task.benchmark, self.runs[0].task.name
+
+    @property
     def benchmark(self) -> str:
-        return self.runs[0].task.benchmark
+        return self.of_task[0]
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -212,7 +217,8 @@ def _papers(sections: Sequence[Section], judged: Judged) -> Iterator[PaperPart]:
         title = BENCHMARKS[name].title
         several = (name, 1) in parts
         heading = f"{title} ({', '.join(section.heading for section in members)})" if several else title
-        runs = [(label, run) for section in members for label, run in section.standing.runs.items()]
+        beside = [section for section in sections if section.of_task in BENCHMARKS[name].beside]
+        runs = [(label, run) for section in (*members, *beside) for label, run in section.standing.runs.items()]
         yield paper.paper_part(BENCHMARKS[name], heading, runs, judged)
 
 

@@ -258,6 +258,23 @@ SAMPLES: dict[str, list[Sample]] = {
             in_order=frozenset({"per_set"}),
         )
     ],
+    "temporal_segmentation": [
+        Sample(
+            columns={
+                "predictions": [None, ["pour", "pour", None], ["stir", "pour", "pour"], ["pour", "stir"]],
+                "references": [["pour", None], ["pour", "pour", "stir"], ["stir", "stir", "pour"], ["pour", "pour"]],
+            },
+            headline="f1_50",
+            perfect=[["pour", None], ["pour", "pour", "stir"], ["stir", "stir", "pour"], ["pour", "pour"]],
+            all_wrong=[["stir", None], ["stir", "stir", None], [None, None, "stir"], ["stir", "stir"]],
+            wrong=(
+                ("predictions", ["pour", 3, None], "predictions[1][1]"),
+                ("predictions", ["pour"], "has 1 labels"),
+                ("references", [], "is empty"),
+            ),
+            arrays=False,
+        )
+    ],
     "tracking": [
         Sample(
             columns={

@@ -131,6 +131,15 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
     assert (folder / "report_tables" / "paper_garden_figure_3_the_numbers.tex").is_file()
 
 
+def test_tables_put_a_task_of_another_benchmark_beside_their_own(
+    runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    garden = replace(benchmark("garden", makes), beside=(("meadow", "fruit"),))
+    monkeypatch.setattr(view, "BENCHMARKS", {"garden": garden, "meadow": benchmark("meadow")})
+    page = Page(write_report(runs, tmp_path / "out", compare=False)[0].read_text(encoding="utf-8"))
+    assert [row["model"] for row in page.rows("Table 1: samples")][:-1] == ["two", "one", "one"]
+
+
 def test_breakdowns_over_tasks_keep_benchmarks_apart(written: tuple[Path, Path]) -> None:
     tables = Page(written[0].read_text(encoding="utf-8")).tables()
     assert {"All tasks of garden by preparation", "All tasks of meadow by preparation"} <= set(tables)

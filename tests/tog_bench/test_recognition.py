@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from barista_bench.benchmarks.name_matching import plain_name
+from barista_bench.benchmarks.sentence_similarity import sentence_encoder
 from barista_bench.benchmarks.tog_bench.recognition import (
     Recogniser,
     assign,
-    plain_name,
-    sentence_encoder,
     synonym_groups,
 )
 from barista_bench.errors import ConfigError

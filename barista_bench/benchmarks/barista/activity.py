@@ -116,19 +116,14 @@ class Activity(GraphTask):
         """(class id, name) pairs: the choices come from the classes of all sampled videos."""
         if not sampling.selects(video):
             return ()
-        return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in _named(video)))
+        return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in named_activities(video)))
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
         """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
-        for segment in video.activities():
-            if segment.class_id is None or not _is_named(segment):
-                what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
-                yield SkippedExample(
-                    FrameRef(video.video_id, max(0, segment.start)), f"activities[{segment.row}] {what}"
-                )
-        crowded = frozenset() if self.follows_paper else _crowded(_named(video))
-        for index, segment in enumerate(_named(video)):
+        yield from unnamed_activities(video)
+        crowded = frozenset() if self.follows_paper else _crowded(named_activities(video))
+        for index, segment in enumerate(named_activities(video)):
             frames = _frames(video, segment)
             long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
             if long_enough and index not in crowded:
@@ -152,7 +147,7 @@ class Activity(GraphTask):
     ) -> Iterator[Example]:
         # Of several names of a class the first counts.
         names = dict(reversed(vocabulary))
-        segments = _named(video)
+        segments = named_activities(video)
         for candidate in candidates:
             yield self.stamped(self._example(video, segments[candidate.item], candidate.item, names, sampling))
 
@@ -297,9 +292,17 @@ def _truth_and_chosen(example: Example, prediction: Prediction | None) -> tuple[
     return truth, choices.get(ChosenActivity.read(prediction.value).choice_id) if prediction else None
 
 
-def _named(video: VideoGraph) -> list[Segment]:
+def named_activities(video: VideoGraph) -> list[Segment]:
     """The video's activities that have a class and are called `Verb noun`; their places here are in example ids."""
     return [segment for segment in video.activities() if segment.class_id is not None and _is_named(segment)]
+
+
+def unnamed_activities(video: VideoGraph) -> Iterator[SkippedExample]:
+    """The others, which nobody can be asked about, and why."""
+    for segment in video.activities():
+        if segment.class_id is None or not _is_named(segment):
+            what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
+            yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), f"activities[{segment.row}] {what}")
 
 
 def _is_named(segment: Segment) -> bool:

@@ -9,39 +9,19 @@ two chairs, the pairs that overlap more are taken: a task does not say which cha
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks import packaged_data
-from barista_bench.benchmarks.sentence_similarity import DECIMALS, DEFAULT_ENCODER, SentenceEncoder
-from barista_bench.core.task import Fields
-from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.benchmarks.name_matching import NameMatcher, plain_name
+from barista_bench.benchmarks.sentence_similarity import DECIMALS
 
-Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]
-ENCODER = DEFAULT_ENCODER
-THRESHOLD = 0.6
-"""Our choice: the paper states none. The report's sweep shows what others give."""
-
-_ARTICLE = re.compile(r"\A(?:the|a|an|my|your|his|her)\s+", re.IGNORECASE)
-_NUMBER = re.compile(r"\s+#?\d{1,3}\Z")
-_BETWEEN = re.compile(r"[\s_,;\-]+")
-
-
-def plain_name(name: str) -> str:
-    """A name as it is compared: lower case, without an article, punctuation around it, or the number of its kind.
-
-    >>> plain_name(" The Trash-Can. "), plain_name("chair 2"), plain_name("coffee_cup")
-    ('trash can', 'chair', 'coffee cup')
-    """
-    text = _BETWEEN.sub(" ", name.casefold().strip(" \t\r\n.,;:!?'\"()[]*`"))
-    return _NUMBER.sub("", _ARTICLE.sub("", text.strip())).strip() or text.strip()
 
 
 @functools.cache
@@ -56,75 +36,17 @@ def _group_of() -> dict[str, int]:
     return {name: number for number, group in enumerate(synonym_groups()) for name in group}
 
 
-@functools.lru_cache(maxsize=2)
-def sentence_encoder(name: str) -> SentenceEncoder:
-    """A sentence encoder (a folder, or a Hub id), loaded once.
-
-    Raises:
-        ConfigError: it cannot be loaded; names what needs no model.
-    """
-    try:
-        return SentenceEncoder.load(name)
-    except (ModelError, DataError) as error:
-        what, _, remedy = str(error).partition(". Remedy: ")
-        raise ConfigError(
-            f"option encoder: {what}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
-            "matcher=synonyms, which need no model; a run that is finished is scored anew, without asking the model, "
-            "by `barista-bench score RUN --option matcher=synonyms`"
-        ) from error
-
-
 @dataclass(frozen=True, slots=True)
-class Recogniser:
-    """A way to compare names, and the similarity from which on two of them mean one thing.
-
-    `exact`: 1 where the plain names are equal, else 0. `synonyms`: also where the predicted name is one of the true
-    object's synonyms, or stands in one packaged group with its category. `embeddings`: the cosine of the plain names'
-    embeddings, the best of category and annotated synonyms.
+class Recogniser(NameMatcher):
+    """`synonyms`: also where the predicted name is one of the true object's synonyms, or stands in one packaged group
+    with its category.
     """
 
-    matcher: Matcher = "embeddings"
-    threshold: float = THRESHOLD
-    encoder: str = ENCODER
-
-    def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
-        """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder.
-
-        `true` are all right names of each object, its category first.
-        """
-        names = [plain_name(name) for name in predicted]
-        right = [[plain_name(name) for name in item] for item in true]
-        if self.matcher == "embeddings" and names:
-            return np.stack([self._encoder.similarity(names, item).max(axis=1) for item in right], axis=1)
-        return np.array([[self._same(name, item) for item in right] for name in names]).reshape(-1, len(true))
-
-    def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> None:
-        """Embed the names of many answers together, (predicted, true) each: far faster than one by one."""
-        if self.matcher == "embeddings":
-            names: set[str] = set()
-            for predicted, true in questions:
-                names.update(map(plain_name, predicted), *(map(plain_name, item) for item in true))
-            self._encoder.embed(sorted(names))
-
-    @property
-    def description(self) -> Fields:
-        """How names are compared, for results; `revision` is None where names are not embedded."""
-        return {
-            "matcher": self.matcher,
-            "threshold": self.threshold,
-            "encoder": self.encoder,
-            "revision": self._encoder.revision if self.matcher == "embeddings" else None,
-        }
-
-    @property
-    def _encoder(self) -> SentenceEncoder:
-        return sentence_encoder(self.encoder)
-
-    def _same(self, name: str, right: Sequence[str]) -> float:
+    def _same(self, name: str, right: Sequence[str]) -> bool:
         if self.matcher == "exact":
-            return float(name == right[0])
+            return name == right[0]
         group = _group_of().get(name)
-        return float(name in right or (group is not None and group == _group_of().get(right[0])))
+        return name in right or (group is not None and group == _group_of().get(right[0]))
 
 
 def assign(

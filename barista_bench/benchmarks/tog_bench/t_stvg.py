@@ -21,6 +21,7 @@ from itertools import groupby
 from typing import ClassVar, cast
 
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.name_matching import Matcher, matching_options, plain_name
 from barista_bench.benchmarks.tog_bench.annotations import ObjectRecord, VideoRecord
 from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
 from barista_bench.benchmarks.tog_bench.baselines import BaselineAnswers
@@ -32,7 +33,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
     RequiredObjects,
     snapped,
 )
-from barista_bench.benchmarks.tog_bench.recognition import ENCODER, THRESHOLD, Matcher, Recogniser, plain_name
+from barista_bench.benchmarks.tog_bench.recognition import Recogniser
 from barista_bench.benchmarks.tog_bench.release import BEYOND, FiledTask, TogRelease
 from barista_bench.benchmarks.tog_bench.scores import (
     T_IOU,
@@ -92,20 +93,10 @@ class TSTVG(BaselineAnswers):
     answer_note = "JSON: names, times and boxes"
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "kind", "objects", "duration_bin")
     options: ClassVar[dict[str, Option]] = {
-        "matcher": Option(
+        **matching_options(
             "embeddings",
             "how names of objects are compared: by sentence embeddings (paper), by synonyms, or exactly",
-            changes="scores",
-            choices=("embeddings", "synonyms", "exact"),
         ),
-        "threshold": Option(
-            THRESHOLD,
-            "least similarity of two names for one object; the paper states none",
-            changes="scores",
-            low=0.01,
-            high=1.0,
-        ),
-        "encoder": Option(ENCODER, "sentence encoder of matcher=embeddings: a folder or a Hub id", changes="scores"),
         "viou": Option(
             "gt_frames",
             "time stamps that the overlap of boxes is averaged over: annotated ones (V-STaR), or also predicted ones",

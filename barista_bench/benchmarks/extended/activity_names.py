@@ -1,0 +1,145 @@
+"""What tasks share that ask for an activity in the model's own words: which name means which activity, and the scores.
+
+A name means the true activity if it is at least `threshold` like its name, and no more like that of another class of
+the set. A name that is another class's word for word means that class, however alike the two are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar, cast
+
+from barista_bench.benchmarks.barista.activity import named_activities
+from barista_bench.benchmarks.barista.common import remembered
+from barista_bench.benchmarks.barista.lexical import content_words
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
+from barista_bench.core.deriving import GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import TypedFields, evidence_objects
+from barista_bench.core.statistics import SumStatistics, mean_statistics
+from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.domain import load_domain
+
+
+class NamedActivity(TypedFields):
+    """A true activity: `Verb noun`, its class, and the names of all classes of the set, sorted."""
+
+    activity: str
+    class_id: str
+    classes: list[str]
+
+
+class Guesses(TypedFields):
+    """A prediction: names of activities, the likeliest first."""
+
+    activities: list[str]
+
+
+@lru_cache(maxsize=10_000)
+def name_words(name: str) -> tuple[str, ...]:
+    """The words of a name without case, articles and plural endings; the text itself where it has no other words.
+
+    >>> name_words("Grasp the cups."), name_words("it")
+    (('grasp', 'cup'), ('it',))
+    """
+    return tuple(content_words(name)) or (name.strip().casefold(),)
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityMatcher(NameMatcher):
+    """`synonyms`: also where verb and noun could each be said instead, by the words of the domain."""
+
+    def means(self, names: Sequence[str], truth: NamedActivity) -> list[bool]:
+        """Whether each name means the true activity. Raises ConfigError without the encoder."""
+        classes = [truth.activity, *(name for name in truth.classes if name != truth.activity)]
+        alike = self.similarities(names, [[name] for name in classes])
+        right = ((alike[:, 0] >= self.threshold) & (alike[:, 0] >= alike.max(axis=1))).tolist()
+        for at, name in enumerate(names):
+            namesakes = [other for other in classes if name_words(other) == name_words(name)]
+            right[at] = truth.activity in namesakes if namesakes else right[at]
+        return right
+
+    def _same(self, name: str, right: Sequence[str]) -> bool:
+        (verb, *noun), (true_verb, *true_noun) = name_words(name), name_words(right[0])
+        if self.matcher == "exact" or not noun or not true_noun:
+            return (verb, noun) == (true_verb, true_noun)
+        domain = load_domain()
+        return domain.same_verb(verb, true_verb) and domain.same_noun(" ".join(noun), " ".join(true_noun))
+
+
+class NamedActivityTask(GraphTask):
+    """A task that asks for activities in the model's own words."""
+
+    benchmark = "extended"
+    prompt_package = "barista_bench.benchmarks.extended"
+    options = matching_options("synonyms", "how activities are compared: by sentence embeddings, synonyms, or exactly")
+    target_type = NamedActivity
+    guesses: ClassVar[Mapping[str, int]]
+    """Figure to how many of the first guesses it looks at: the share of samples in which one of them is right."""
+
+    @cached_property
+    def matcher(self) -> ActivityMatcher:
+        """How names are compared, as the options say."""
+        threshold, encoder = cast("float", self.option("threshold")), cast("str", self.option("encoder"))
+        return ActivityMatcher(cast("Matcher", self.option("matcher")), threshold, encoder)
+
+    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+        """(class id, name) pairs of the sampled videos."""
+        segments = named_activities(video) if sampling.selects(video) else []
+        return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in segments))
+
+    @staticmethod
+    def truth(class_id: str, vocabulary: Vocabulary) -> NamedActivity:
+        """The target of a class. Of several names of a class the first counts."""
+        names = dict(reversed(vocabulary))
+        return NamedActivity(names[class_id], class_id, sorted(set(names.values())))
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """The shares that `guesses` names; no readable answer is wrong."""
+        answers = [(_named(sample.prediction), NamedActivity.read(sample.example.target)) for sample in samples]
+        self.matcher.prepare((names, [truth.classes]) for names, truth in answers)
+        right = [self.matcher.means(names, truth) for names, truth in answers]
+        return mean_statistics(
+            [{figure: float(any(hits[:count])) for figure, count in self.guesses.items()} for hits in right],
+            [sample.prediction is not None for sample in samples],
+            tables=lambda _: {"recognition": self.matcher.description},
+        )
+
+    def facets(self, example: Example) -> Fields:
+        return {"activity": example.label}
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """The guess that is right, or the truth that is missed; the first guess where it is wrong."""
+        truth, names = NamedActivity.read(example.target), _named(prediction)
+        right = self.matcher.means(names, truth)
+        hits = [f"{truth.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
+        return explanation(hits, [] if hits else [truth.activity], map(repr, names[:1] if right[:1] == [False] else []))
+
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
+        """Where no guess is right, whether the words of the first one's verb or object are others, or both."""
+        truth, names = NamedActivity.read(example.target), _named(prediction)
+        if not any(self.matcher.means(names, truth)):
+            first, name, objects = name_words(names[0]), name_words(truth.activity), evidence_objects(example)
+            yield from [AnswerFailure("wrong_verb", objects)] if first[0] != name[0] else []
+            yield from [AnswerFailure("wrong_object", objects)] if first[1:] != name[1:] else []
+
+
+def _named(prediction: Prediction | None) -> list[str]:
+    return Guesses.read(prediction.value).activities if prediction else []
+
+
+def made_up_names() -> list[str]:
+    """Every verb of the domain with every object category: what answers without looking are drawn from."""
+    domain = load_domain()
+    return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
+
+
+@remembered
+def usual_activities(examples: Sequence[Example]) -> list[str]:
+    """Names of true activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
+    counts = Counter(NamedActivity.read(example.target).activity for example in examples)
+    return sorted(counts, key=lambda name: (-counts[name], name)) or ["Grasp cup"]

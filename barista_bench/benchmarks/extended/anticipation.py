@@ -1,0 +1,175 @@
+"""Anticipation: which activity begins 1, 2 or 5 seconds after what is shown?
+
+Frames of the seconds before a moment, none at it or after it; the model ranks up to five names of its own. The moment
+lies a whole number of seconds before an activity begins, so that each activity gives up to one question a horizon.
+What goes on between the moment and the activity does not matter. Right as in `activity_names.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from barista_bench.benchmarks.barista.activity import named_activities, unnamed_activities
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
+from barista_bench.benchmarks.extended.activity_names import (
+    Guesses,
+    NamedActivity,
+    NamedActivityTask,
+    made_up_names,
+    usual_activities,
+)
+from barista_bench.benchmarks.parsing import is_text, json_arrays
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.task import Example, Fields, FrameRef, ParseError, Prediction, SkippedExample
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph import VideoGraph
+
+HORIZONS = (1, 2, 5)
+"""Seconds from the moment to the beginning of the activity."""
+GUESSES = 5
+MAX_NAME = 200
+"""Characters of a name."""
+
+
+class AnticipationInputs(TypedFields):
+    """`ahead` and `span`, what the frames shown cover, in seconds."""
+
+    ahead: int
+    span: float
+    n_frames: int
+
+
+class AnticipationMetadata(FrameMetadata):
+    """The last frame shown lies before the frame `moment`; the segment's frames are as the file has them."""
+
+    horizon: int
+    moment: Int64
+    segment_start: Int64
+    segment_end: Int64
+
+
+class AnticipationEvidence(TypedFields):
+    """A row of the annotation file."""
+
+    activity_row: Int64
+
+
+class Anticipation(NamedActivityTask):
+    name = upstream_name = "anticipation"
+    version = 1
+    primary = "top_1"
+    primary_note = "Share of moments whose next activity is the first guess."
+    sample_score = "top_1"
+    guesses: ClassVar[dict[str, int]] = {"top_1": 1, "top_5": GUESSES}
+    sampling = Sampling(limit=500, seed=42, frames=8, seconds=4.0)
+    sampling_uses = frozenset({"frames", "seconds"})
+    row_note = "frames before a moment, and the activity that begins 1, 2 or 5 seconds after it"
+    breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation", "horizon")
+
+    inputs_type = AnticipationInputs
+    metadata_type = AnticipationMetadata
+    evidence_type = AnticipationEvidence
+
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Activities in the order of the file, each at every horizon."""
+        yield from unnamed_activities(video)
+        first, stop = sampling.frame_range or (0, video.frame_count)
+        segments = named_activities(video)
+        beginning = defaultdict(set)
+        for segment in segments:
+            beginning[segment.start].add(segment.class_id)
+        for number, segment in enumerate(segments):
+            if not first <= segment.start < stop:
+                continue
+            for horizon in HORIZONS:
+                shown = _before(video, segment.start, horizon, sampling)
+                if shown is None or len(beginning[segment.start]) > 1:
+                    what = "another one begins with it" if shown else "too little is filmed before that"
+                    reason = f"activities[{segment.row}], {horizon} s ahead: {what}"
+                    yield SkippedExample(FrameRef(video.video_id, segment.start), reason)
+                elif first <= shown[0]:
+                    yield Candidate(video.video_id, shown[0], str(horizon), number, (horizon,))
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        segments = named_activities(video)
+        for candidate in candidates:
+            segment, (horizon,) = segments[candidate.item], candidate.numbers
+            shown = _before(video, segment.start, horizon, sampling) or range(0)
+            frames = [shown[at] for at in evenly_spaced(len(shown), sampling.frames)]
+            truth = self.truth(str(segment.class_id), vocabulary)
+            yield Example(
+                example_id=f"{self.name}:{video.video_id}:segment_{segment.start}_{segment.end}"
+                f":class_{truth.class_id}:idx_{candidate.item}:in_{horizon}_s",
+                benchmark=self.benchmark,
+                task=self.name,
+                label=truth.activity,
+                frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
+                inputs=AnticipationInputs(horizon, round(len(shown) / _fps(video), 3), len(frames)).write(),
+                target=truth.write(),
+                metadata={
+                    **frame_metadata(video, frames[0]),
+                    "horizon": horizon,
+                    "moment": shown.stop,
+                    "segment_start": segment.start,
+                    "segment_end": segment.end,
+                },
+                evidence=AnticipationEvidence(segment.row).write(),
+            )
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked = AnticipationInputs.read(example.inputs)
+        count = str(asked.n_frames)
+        return self.prompts.prompt(
+            asked.n_frames, frame_count=count, last=count, span=f"{asked.span:g}", ahead=str(asked.ahead)
+        )
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """The last JSON list with a name in it: its first five names, each once; other entries are dropped."""
+        for entries in reversed(list(json_arrays(text))):
+            names = (" ".join(entry.split()) for entry in entries if is_text(entry))
+            ranked: dict[str, str] = {}
+            for name in names:
+                if 0 < len(name) <= MAX_NAME:
+                    ranked.setdefault(name.casefold(), name)
+            if ranked:
+                guesses = list(ranked.values())[:GUESSES]
+                return Prediction(Guesses(guesses).write(), dropped=len(entries) - len(guesses))
+        return ParseError("the answer holds no JSON list with the name of an activity")
+
+    def answer_schema(self, example: Example) -> Fields:
+        return {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": GUESSES}
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return json.dumps([NamedActivity.read(example.target).activity])
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        return json.dumps(rng.sample(made_up_names(), GUESSES))
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The five activities that begin most often in other videos."""
+        return json.dumps(usual_activities(others)[:GUESSES])
+
+
+def _fps(video: VideoGraph) -> float:
+    return video.video.fps or 0.0
+
+
+def _before(video: VideoGraph, start: int, horizon: int, sampling: Sampling) -> range | None:
+    """The frames that may be shown: `sampling.seconds` up to the moment, or all before it; None for too few.
+
+    The moment is the last frame that lies `horizon` seconds or more before the frame `start`; it is not shown.
+    """
+    moment = math.floor(start - horizon * _fps(video))
+    first = 0 if sampling.seconds is None else moment - round(sampling.seconds * _fps(video))
+    is_filmed = _fps(video) > 0 and first >= 0 and moment - first >= sampling.frames
+    return range(first, moment) if is_filmed else None

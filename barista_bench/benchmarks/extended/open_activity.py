@@ -1,0 +1,155 @@
+"""Open activity: what is done in a few frames, in the model's own words?
+
+The clips of `activity` (same sampling, same draw), without its choices: BARISTA's limitations say that multiple choice
+overestimates, and the gap beside it says by how much (`paper_tables`). Right as in `activity_names.py`. A judge scores
+the answer too (`judged`, `rubrics/open_activity.yaml`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import starmap
+from statistics import fmean
+from typing import ClassVar
+
+import numpy as np
+
+from barista_bench.benchmarks.barista.activity import Activity, ActivityEvidence, ActivityMetadata
+from barista_bench.benchmarks.barista.lexical import labelled
+from barista_bench.benchmarks.extended.activity_names import (
+    Guesses,
+    NamedActivity,
+    NamedActivityTask,
+    made_up_names,
+    usual_activities,
+)
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.example import TypedFields
+from barista_bench.core.paper_tables import ModelSamples, PaperTable, Ranged
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.statistics import ratio_interval
+from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction, SkippedExample
+from barista_bench.scene_graph import VideoGraph
+
+
+class OpenActivityInputs(TypedFields):
+    n_frames: int
+
+
+class OpenActivity(NamedActivityTask):
+    name = upstream_name = "open_activity"
+    version = 1
+    primary = sample_score = "accuracy"
+    guesses: ClassVar[dict[str, int]] = {"accuracy": 1}
+    primary_note = "Share of clips whose activity is named in the model's own words, as the option matcher says."
+    sampling = Activity.sampling
+    sampling_uses = Activity.sampling_uses
+    row_note = "frames of one activity, and what it is called"
+    protocol_rules = tuple(rule for rule in Activity.protocol_rules if rule.changes in ("examples", "scores"))
+
+    inputs_type = OpenActivityInputs
+    metadata_type = ActivityMetadata
+    evidence_type = ActivityEvidence
+
+    @cached_property
+    def by_choice(self) -> Activity:
+        """The task that asks about the same clips with choices."""
+        return Activity(protocol=self.protocol)
+
+    @property
+    def counts_provider_errors(self) -> bool:
+        return self.by_choice.counts_provider_errors
+
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        return self.by_choice.candidates(video, sampling)
+
+    def select(
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Candidate | SkippedExample]:
+        return self.by_choice.select(candidates, vocabulary, sampling)
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        for example in self.by_choice.build(video, candidates, vocabulary, sampling):
+            yield replace(
+                example,
+                example_id=f"{self.name}:{_clip(example)}",
+                benchmark=self.benchmark,
+                task=self.name,
+                inputs=OpenActivityInputs(len(example.frames)).write(),
+                target=self.truth(str(example.target["class_id"]), vocabulary).write(),
+            )
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        count = len(example.frames)
+        return self.prompts.prompt(count, frame_count=str(count), last=str(count))
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """The last line labelled `Activity:`, else the whole text; nothing left of it is a parse failure."""
+        activity = labelled(text, "activity")
+        return Prediction(Guesses([activity]).write()) if activity else ParseError("the answer is empty")
+
+    def judged(self, example: Example, prediction: Prediction) -> Judged:
+        question = self.prompts.text("question")
+        return Judged(
+            question, NamedActivity.read(example.target).activity, Guesses.read(prediction.value).activities[0]
+        )
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return f"Activity: {NamedActivity.read(example.target).activity}"
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        return f"Activity: {rng.choice(made_up_names())}"
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The activity that is the truth most often in other videos."""
+        return f"Activity: {usual_activities(others)[0]}"
+
+
+def _clip(example: Example) -> str:
+    """What an id says of the clip: the same in the ids of both tasks."""
+    return example.example_id.partition(":")[2]
+
+
+def paper_tables(models: Sequence[ModelSamples]) -> list[PaperTable]:
+    """Each model's accuracy with choices and in own words on the clips that it was asked about in both ways."""
+    with_choices = [model for model in models if model.task.name == Activity.name]
+    openly = [model for model in models if model.task.name == OpenActivity.name]
+    pairs = [(first, second) for second in openly for first in with_choices if first.model == second.model]
+    rows = tuple(row for row in starmap(_gap, pairs) if row)
+    columns = ("model", "clips", "multiple choice", "own words", "gap")
+    note = (
+        "Accuracy on the same clips, mean over runs; the gap is what multiple choice adds. Names are compared as the "
+        "option matcher of open_activity says. 95% intervals: bootstrap over videos."
+    )
+    return [PaperTable("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
+
+
+def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
+    """A row of the table; None without a clip in common."""
+    scores = [_by_clip(model) for model in (by_choice, openly)]
+    clips = sorted(scores[0].keys() & scores[1].keys())
+    if not clips:
+        return None
+    choice, own = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
+    gap = float((choice - own).mean())
+    videos = [clip.partition(":")[0] for clip in clips]
+    ends = ratio_interval(choice - own, np.ones(len(clips)), runs=[0] * len(clips), clusters=videos)
+    shown = Ranged(gap, ends.low, ends.high) if ends else gap
+    return openly.model, len(clips), float(choice.mean()), float(own.mean()), shown
+
+
+def _by_clip(model: ModelSamples) -> dict[str, float]:
+    """Accuracy of each clip, mean over runs."""
+    scores = defaultdict(list)
+    for samples in model.runs:
+        accuracy = model.task.statistics(samples).scores()["accuracy"].tolist()
+        for sample, score in zip(samples, accuracy, strict=True):
+            scores[_clip(sample.example)].append(score)
+    return {clip: fmean(values) for clip, values in scores.items()}

@@ -1,0 +1,290 @@
+"""Step segmentation: which steps of the procedure does a clip show, and from when to when?
+
+Frames at even distances with their times, and the names of all steps of the set; the model lists [step, start, end] in
+seconds. Scored frame by frame over the whole clip (`metrics/temporal_segmentation`), at the video's own rate, of which
+the model sees a few frames. Clips are whole videos, or pieces of `Sampling.seconds` one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered
+from barista_bench.benchmarks.clock_times import read_seconds
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.parsing import json_arrays
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.statistics import SumStatistics
+from barista_bench.core.task import (
+    Example,
+    Explanation,
+    Fields,
+    FrameRef,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+    SkippedExample,
+)
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.metrics.temporal_segmentation.scoring import (
+    OVERLAPS,
+    LabelledRun,
+    clip_sums,
+    figures,
+    matched_segments,
+    segments_of,
+)
+from barista_bench.scene_graph import Segment, VideoGraph
+
+MOST_STRETCHES = 8
+"""Stretches of a made-up answer."""
+PLACES = 100
+"""Places along a clip at which the usual step is counted."""
+
+
+class StepInputs(TypedFields):
+    """`steps` are the names of all steps of the set, `times` those of the frames shown in seconds of the clip."""
+
+    steps: list[str]
+    times: list[float]
+    frame_count: Int64
+    fps: float
+
+
+class TimedStep(TypedFields):
+    """A step on the clip's frames [start, end)."""
+
+    step: str
+    start: Int64
+    end: Int64
+
+
+class TimedSteps(TypedFields):
+    """Both a target and a prediction. Where steps overlap the later one in the list counts; true ones never do."""
+
+    segments: list[TimedStep]
+
+
+class StepMetadata(FrameMetadata):
+    """The clip's frames [clip_start, clip_end) of the video."""
+
+    clip_start: Int64
+    clip_end: Int64
+
+
+class StepEvidence(TypedFields):
+    """Rows of the annotation file."""
+
+    step_rows: list[Int64]
+
+
+class StepSegmentation(GraphTask):
+    benchmark = "extended"
+    name = upstream_name = "step_segmentation"
+    version = 1
+    primary = sample_score = "f1_50"
+    primary_note = "F1 of steps over all clips; right when name and time agree, with an overlap of half or more."
+    sampling = Sampling(limit=300, seed=42, frames=32)
+    sampling_uses = frozenset({"frames", "seconds"})
+    prompt_package = "barista_bench.benchmarks.extended"
+    row_note = "frames of a clip, and which step of the procedure goes on when"
+
+    inputs_type = StepInputs
+    target_type = TimedSteps
+    metadata_type = StepMetadata
+    evidence_type = StepEvidence
+
+    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+        """("step", name) pairs of the sampled videos."""
+        steps = video.steps() if sampling.selects(video) else []
+        return tuple(dict.fromkeys(("step", name) for step in steps if (name := _name(step.name))))
+
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Clips in order that have steps, all named and one after the other."""
+        low, high = sampling.frame_range or (0, video.frame_count)
+        for clip in _clips(video, sampling):
+            if low <= clip.start and clip.stop <= high:
+                reason = _unusable(video, clip, sampling)
+                if reason:
+                    yield SkippedExample(FrameRef(video.video_id, clip.start), reason)
+                else:
+                    yield Candidate(video.video_id, clip.start)
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        names = sorted(name for _, name in vocabulary)
+        clips = {clip.start: clip for clip in _clips(video, sampling)}
+        for candidate in candidates:
+            clip, fps = clips[candidate.frame], video.video.fps or 0.0
+            shown = evenly_spaced(len(clip), sampling.frames)
+            steps = _steps(video, clip)
+            segments = [
+                TimedStep(_name(step.name), max(step.start - clip.start, 0), min(step.end - clip.start, len(clip)))
+                for step in steps
+            ]
+            yield Example(
+                example_id=f"{self.name}:{video.video_id}:frames_{clip.start}_{clip.stop}",
+                benchmark=self.benchmark,
+                task=self.name,
+                label=f"{len(segments)} steps",
+                frames=tuple(FrameRef(video.video_id, clip[at]) for at in shown),
+                inputs=StepInputs(names, [round(at / fps, 3) for at in shown], len(clip), fps).write(),
+                target=TimedSteps(segments).write(),
+                metadata={**frame_metadata(video, clip.start), "clip_start": clip.start, "clip_end": clip.stop},
+                evidence=StepEvidence([step.row for step in steps]).write(),
+            )
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked = StepInputs.read(example.inputs)
+        system, user = self.prompts.fill(
+            steps="\n".join(f"  {name}" for name in asked.steps),
+            frame_count=str(len(asked.times)),
+            duration=f"{asked.frame_count / asked.fps:.1f}",
+        )
+        parts: list[TextPart | ImagePart] = []
+        for index, time in enumerate(asked.times):
+            parts += [TextPart(f"Frame {index + 1}, {time:.2f} s:\n"), ImagePart(index)]
+        return Prompt(system, (*parts, TextPart(f"\n{user}")))
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """The last JSON list of lists (or empty list): its entries that name a step and a stretch of the clip.
+
+        Names are compared without case and further white space. Times are rounded to frames, and cut to the clip.
+        """
+        asked = StepInputs.read(inputs)
+        lists = [entries for entries in json_arrays(text) if all(isinstance(entry, list) for entry in entries)]
+        if not lists:
+            return ParseError("the answer holds no JSON list of [step, start, end] entries")
+        timed = [step for entry in lists[-1] if isinstance(entry, list) and (step := _timed_step(entry, asked))]
+        return Prediction(TimedSteps(timed).write(), dropped=len(lists[-1]) - len(timed))
+
+    def answer_schema(self, example: Example) -> Fields:
+        entry: list[Json] = [{"enum": StepInputs.read(example.inputs).steps}, {"type": "number"}, {"type": "number"}]
+        items: Fields = {"type": "array", "prefixItems": entry, "minItems": len(entry), "maxItems": len(entry)}
+        return {"type": "array", "items": items}
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Frame accuracy, edit score, F1 at overlaps of 10, 25 and 50 percent, and coverage; see the metric."""
+        rows = [
+            clip_sums(
+                _labels(sample.prediction.value, sample.example) if sample.prediction else None,
+                _labels(sample.example.target, sample.example),
+            )
+            for sample in samples
+        ]
+        scores = ("frame_accuracy", "edit", *(f"f1_{percent}" for percent in OVERLAPS))
+        return SumStatistics(rows, figures, sample_scores={name: name for name in scores})
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """True steps that are matched with an overlap of half or more, others, and what else was answered."""
+        fps = StepInputs.read(example.inputs).fps
+        truth = segments_of(_labels(example.target, example))
+        answered = segments_of(_labels(prediction.value, example)) if prediction else []
+        matches = matched_segments(answered, truth, max(OVERLAPS))
+        matched = set(matches.values())
+        return explanation(
+            (_sentence(segment, fps) for at, segment in enumerate(truth) if at in matched),
+            (_sentence(segment, fps) for at, segment in enumerate(truth) if at not in matched),
+            (_sentence(segment, fps) for at, segment in enumerate(answered) if at not in matches),
+        )
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return _written(TimedSteps.read(example.target).segments, StepInputs.read(example.inputs).fps)
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """Up to eight stretches of one length, each of any step: a frame in a step is right by chance 1 / all steps."""
+        asked = StepInputs.read(example.inputs)
+        count = rng.randint(1, MOST_STRETCHES)
+        ends = [asked.frame_count * number // count for number in range(count + 1)]
+        stretches = [TimedStep(rng.choice(asked.steps), start, end) for start, end in pairwise(ends)]
+        return _written(stretches, asked.fps)
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """At each hundredth of the clip the step that other videos show there most often, or none."""
+        asked = StepInputs.read(example.inputs)
+        usual = segments_of(usual_steps(others))
+        count = asked.frame_count
+        return _written(
+            [TimedStep(item.label, item.start * count // PLACES, item.stop * count // PLACES) for item in usual],
+            asked.fps,
+        )
+
+
+@remembered
+def usual_steps(examples: Sequence[Example]) -> list[str | None]:
+    """For each hundredth of a clip the label that is there most often, None for no step; at a tie the first by name."""
+    clips = [_labels(example.target, example) for example in examples]
+    usual = []
+    for place in range(PLACES if clips else 0):
+        counts = Counter(labels[(2 * place + 1) * len(labels) // (2 * PLACES)] for labels in clips)
+        usual.append(min(counts, key=lambda label: (-counts[label], label or "")))
+    return usual
+
+
+def _clips(video: VideoGraph, sampling: Sampling) -> list[range]:
+    """Frames of clips one after the other; the last one may be shorter. Of a video without fps the whole."""
+    seconds, fps, count = sampling.seconds, video.video.fps, video.frame_count
+    length = max(1, round(seconds * fps)) if seconds and fps else count
+    return [range(start, min(start + length, count)) for start in range(0, count, length)]
+
+
+def _steps(video: VideoGraph, clip: range) -> list[Segment]:
+    return sorted(video.steps((clip.start, clip.stop)), key=lambda step: step.start)
+
+
+def _unusable(video: VideoGraph, clip: range, sampling: Sampling) -> str | None:
+    """Why a clip cannot become an example; None where it can."""
+    steps = _steps(video, clip)
+    if not video.video.fps or not steps:
+        return "no process step in the clip" if video.video.fps else "the video has no fps"
+    if len(clip) < sampling.frames:
+        return f"the clip has {len(clip)} frames, and {sampling.frames} are shown"
+    for step in steps:
+        if not _name(step.name):
+            return f"process_steps[{step.row}] has no name"
+    for step, following in pairwise(steps):
+        if following.start < step.end:
+            return f"process_steps[{step.row}] and process_steps[{following.row}] overlap"
+    return None
+
+
+def _name(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _timed_step(entry: list[object], asked: StepInputs) -> TimedStep | None:
+    """An entry [step, start, end] in frames; None where it is none, or lies outside of the clip."""
+    if len(entry) != 3 or not isinstance(entry[0], str):
+        return None
+    names = {name.casefold(): name for name in asked.steps} | {name: name for name in asked.steps}
+    text, start, end = _name(entry[0]), read_seconds(entry[1]), read_seconds(entry[2])
+    name = names.get(text, names.get(text.casefold()))
+    if name is None or start is None or end is None:
+        return None
+    first, stop = round(start * asked.fps), min(round(end * asked.fps), asked.frame_count)
+    return TimedStep(name, first, stop) if first < stop else None
+
+
+def _labels(fields: Fields, example: Example) -> list[str | None]:
+    """The step of each frame of the clip, None where there is none."""
+    labels: list[str | None] = [None] * StepInputs.read(example.inputs).frame_count
+    for segment in TimedSteps.read(fields).segments:
+        labels[segment.start : segment.end] = [segment.step] * (segment.end - segment.start)
+    return labels
+
+
+def _written(steps: Sequence[TimedStep], fps: float) -> str:
+    return json.dumps([[step.step, round(step.start / fps, 3), round(step.end / fps, 3)] for step in steps])
+
+
+def _sentence(segment: LabelledRun, fps: float) -> str:
+    return f"{segment.label}, {segment.start / fps:.1f}-{segment.stop / fps:.1f} s"

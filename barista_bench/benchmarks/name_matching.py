@@ -1,0 +1,103 @@
+"""How alike names are that a model writes and those that are right: word for word, by synonyms, or by embeddings."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.benchmarks.sentence_similarity import DEFAULT_ENCODER, SentenceEncoder, sentence_encoder
+from barista_bench.core.options import Option
+from barista_bench.core.task import Fields
+
+Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
+Floats: TypeAlias = NDArray[np.float64]
+THRESHOLD = 0.6
+"""Our choice: no paper states one. A run is scored by others with `--option threshold`."""
+
+
+def matching_options(matcher: Matcher, help: str) -> dict[str, Option]:
+    """The options of a task that compares names, with its default matcher."""
+    return {
+        "matcher": Option(matcher, help, changes="scores", choices=("embeddings", "synonyms", "exact")),
+        "threshold": Option(
+            THRESHOLD,
+            "least similarity of two names for one thing; no paper states one",
+            changes="scores",
+            low=0.01,
+            high=1.0,
+        ),
+        "encoder": Option(
+            DEFAULT_ENCODER, "sentence encoder of matcher=embeddings: a folder or a Hub id", changes="scores"
+        ),
+    }
+
+
+_ARTICLE = re.compile(r"\A(?:the|a|an|my|your|his|her)\s+", re.IGNORECASE)
+_NUMBER = re.compile(r"\s+#?\d{1,3}\Z")
+_BETWEEN = re.compile(r"[\s_,;\-]+")
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared: lower case, without an article, punctuation around it, or the number of its kind.
+
+    >>> plain_name(" The Trash-Can. "), plain_name("chair 2"), plain_name("coffee_cup")
+    ('trash can', 'chair', 'coffee cup')
+    """
+    text = _BETWEEN.sub(" ", name.casefold().strip(" \t\r\n.,;:!?'\"()[]*`"))
+    return _NUMBER.sub("", _ARTICLE.sub("", text.strip())).strip() or text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatcher(ABC):
+    """A way to compare names, and the similarity from which on two of them mean one thing.
+
+    `exact` and `synonyms`: 1 or 0, as `_same` says. `embeddings`: the cosine of the plain names' embeddings, the best
+    of all right names.
+    """
+
+    matcher: Matcher = "embeddings"
+    threshold: float = THRESHOLD
+    encoder: str = DEFAULT_ENCODER
+
+    def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
+        """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder.
+
+        `true` are all right names of each thing, its usual one first.
+        """
+        names = [plain_name(name) for name in predicted]
+        right = [[plain_name(name) for name in item] for item in true]
+        if self.matcher == "embeddings" and names:
+            return np.stack([self._encoder.similarity(names, item).max(axis=1) for item in right], axis=1)
+        return np.array([[float(self._same(name, item)) for item in right] for name in names]).reshape(-1, len(true))
+
+    def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> None:
+        """Embed the names of many answers together, (predicted, true) each: far faster than one by one."""
+        if self.matcher == "embeddings":
+            names: set[str] = set()
+            for predicted, true in questions:
+                names.update(map(plain_name, predicted), *(map(plain_name, item) for item in true))
+            self._encoder.embed(sorted(names))
+
+    @property
+    def description(self) -> Fields:
+        """How names are compared, for results; `revision` is None where names are not embedded."""
+        return {
+            "matcher": self.matcher,
+            "threshold": self.threshold,
+            "encoder": self.encoder,
+            "revision": self._encoder.revision if self.matcher == "embeddings" else None,
+        }
+
+    @property
+    def _encoder(self) -> SentenceEncoder:
+        return sentence_encoder(self.encoder)
+
+    @abstractmethod
+    def _same(self, name: str, right: Sequence[str]) -> bool:
+        """Whether a plain name is one of a thing's plain names, or a synonym of its usual one."""

@@ -1,0 +1,176 @@
+"""Temporal segmentation of clips: frame accuracy, segmental edit score, F1 at overlaps (Lea et al., arXiv 1611.05267).
+
+A clip is one label a frame, in order; None is background. A segment is a run of frames of one label. All figures run
+from 0 to 1. Needs numpy.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Labels = Sequence[str | None]
+RawLabels = Any  # a list of texts and None, one a frame
+OVERLAPS = (10, 25, 50)
+"""Least intersection over union of a matched segment, in percent."""
+
+
+class LabelledRun(NamedTuple):
+    """A run of frames [start, stop)."""
+
+    label: str
+    start: int
+    stop: int
+
+
+Runs = Sequence[LabelledRun]
+
+
+def segments_of(labels: Labels) -> list[LabelledRun]:
+    """The segments of a clip in their order, background left out.
+
+    >>> [tuple(segment) for segment in segments_of(["pour", "pour", None, "pour", "stir"])]
+    [('pour', 0, 2), ('pour', 3, 4), ('stir', 4, 5)]
+    """
+    segments, start = [], 0
+    for label, run in groupby(labels):
+        stop = start + sum(1 for _ in run)
+        if label is not None:
+            segments.append(LabelledRun(label, start, stop))
+        start = stop
+    return segments
+
+
+def edit_score(predicted: Runs, reference: Runs) -> float:
+    """1 - the Levenshtein distance of the two orders of labels over the longer one's length; 1 for two empty ones.
+
+    >>> edit_score(segments_of(["a", "b", "a"]), segments_of(["a", "b"]))
+    0.6666666666666667
+    """
+    longest = max(len(predicted), len(reference))
+    distances = list(range(len(reference) + 1))
+    for row, segment in enumerate(predicted, start=1):
+        diagonal, distances[0] = distances[0], row
+        for column, other in enumerate(reference, start=1):
+            substituted = diagonal + (segment.label != other.label)
+            diagonal = distances[column]
+            distances[column] = min(substituted, diagonal + 1, distances[column - 1] + 1)
+    return 1 - distances[-1] / longest if longest else 1.0
+
+
+def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int, int]:
+    """The predicted segments that are right, with the reference segment that each matches, by position.
+
+    In their order, each takes the reference segment of its label that it overlaps most (at a tie the earlier one), if
+    their intersection over union reaches `percent`. It is wrong where that one is taken: it looks for no other.
+    """
+    matches: dict[int, int] = {}
+    for position, segment in enumerate(predicted):
+        overlaps = [_overlap(segment, other) for other in reference]
+        best = max(range(len(reference)), key=overlaps.__getitem__, default=None)
+        if best is not None and 100 * overlaps[best] >= percent and best not in matches.values():
+            matches[position] = best
+    return matches
+
+
+def _overlap(first: LabelledRun, second: LabelledRun) -> float:
+    """Intersection over union of their frames; 0 where labels differ."""
+    shared = min(first.stop, second.stop) - max(first.start, second.start)
+    if first.label != second.label or shared <= 0:
+        return 0.0
+    return shared / (max(first.stop, second.stop) - min(first.start, second.start))
+
+
+def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, float]:
+    """What a clip adds to the sums that `figures` takes. A prediction of None has no right frame and no segment."""
+    predicted, true = segments_of(prediction or ()), segments_of(reference)
+    return {
+        "n": 1,
+        "failed": prediction is None,
+        "frames": len(reference),
+        "right": sum(given == label for given, label in zip(prediction or (), reference, strict=False)),
+        "edit": edit_score(predicted, true) if prediction is not None else 0.0,
+        "predicted": len(predicted),
+        "reference": len(true),
+        **{f"matched_{percent}": len(matched_segments(predicted, true, percent)) for percent in OVERLAPS},
+    }
+
+
+def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
+    """(D,) the figures of `temporal_segmentation` from the (D,) sums of D selections of clips."""
+    segments = sums["predicted"] + sums["reference"]
+    return {
+        "frame_accuracy": _share(sums["right"], sums["frames"]),
+        "edit": _share(sums["edit"], sums["n"]),
+        # Of no segments at all, none is wrong.
+        **{f"f1_{percent}": _share(2 * sums[f"matched_{percent}"], segments, 1.0) for percent in OVERLAPS},
+        "coverage": 1 - _share(sums["failed"], sums["n"]),
+    }
+
+
+def _share(part: Floats, whole: Floats, nothing: float = np.nan) -> Floats:
+    return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
+
+
+def temporal_segmentation(predictions: Sequence[RawLabels | None], references: Sequence[RawLabels]) -> dict[str, Any]:
+    """Score clips: `predictions[i]` answers `references[i]`; None says that there is no usable answer.
+
+    A clip is a list with the label of each frame, None for background; a prediction has as many as its reference.
+
+    Returned: `frame_accuracy` over the frames of all clips, background included; `edit`, the mean over clips; `f1_10`,
+    `f1_25`, `f1_50` over the segments of all clips; `n`, `n_failed`, `coverage`.
+
+    Raises ValueError for no clips or unequal lengths, TypeError for wrong types; the message names the clip.
+
+    >>> result = temporal_segmentation([["pour", "pour", "pour", None], None], [["pour", "pour", None, None], ["stir"]])
+    >>> result["frame_accuracy"], result["edit"], result["f1_50"], result["coverage"]
+    (0.6, 0.5, 0.6666666666666666, 0.5)
+    """
+    check_columns(predictions, references)
+    if not len(references):
+        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 clip")
+    totals: defaultdict[Hashable, float] = defaultdict(float)
+    for index, (answer, truth) in enumerate(zip(predictions, references, strict=True)):
+        reference = as_labels(truth, f"references[{index}]")
+        prediction = None if answer is None else as_labels(answer, f"predictions[{index}]", len(reference))
+        for name, value in clip_sums(prediction, reference).items():
+            totals[name] += value
+    values = figures({name: np.array([total]) for name, total in totals.items()})
+    counts = {"n": int(totals["n"]), "n_failed": int(totals["failed"])}
+    return {**{name: float(value[0]) for name, value in values.items()}, **counts}
+
+
+def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str | None]:
+    """The labels of a clip, checked. Raises TypeError or ValueError; the message starts with `where`."""
+    if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list with the label of each frame")
+    labels: list[Any] = list(raw)
+    for frame, label in enumerate(labels):
+        if label is not None and not isinstance(label, str):
+            kind = type(label).__name__
+            raise TypeError(
+                f"{where}[{frame}]: is {label!r} ({kind}); give the frame's label as text, None for background"
+            )
+    if not labels:
+        raise ValueError(f"{where}: is empty; give a clip of >= 1 frame")
+    if length is not None and len(labels) != length:
+        raise ValueError(f"{where}: has {len(labels)} labels, its reference {length}; give one label per frame")
+    return labels
+
+
+def check_columns(predictions: Any, references: Any) -> None:  # noqa: ANN401
+    """Raises TypeError unless both columns are lists of clips, ValueError unless equally long."""
+    for name, column in (("predictions", predictions), ("references", references)):
+        if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
+            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per clip")
+    if len(predictions) != len(references):
+        raise ValueError(
+            f"there are {len(predictions)} predictions for {len(references)} references; "
+            "give one prediction per reference, None where there is no usable answer"
+        )

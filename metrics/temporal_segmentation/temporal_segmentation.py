@@ -1,0 +1,63 @@
+"""The `evaluate` metric TemporalSegmentation: see scoring.py for the rules. Needs `datasets`, `evaluate` and numpy.
+
+`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from .scoring import as_labels, check_columns, temporal_segmentation
+
+_DESCRIPTION = """\
+Temporal segmentation compares the label that a model gives to each frame of a clip with the annotated one: frame
+accuracy, the edit score of the order of segments, and F1 of segments that overlap by 10, 25 and 50 percent.
+"""
+
+_CITATION = """\
+@inproceedings{farha2019mstcn,
+  title = {{MS-TCN}: Multi-Stage Temporal Convolutional Network for Action Segmentation},
+  author = {Abu Farha, Yazan and Gall, Juergen},
+  booktitle = {CVPR},
+  year = {2019}
+}
+"""
+
+
+class TemporalSegmentation(evaluate.Metric):
+    """Frame accuracy, edit score and F1 of segments."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        # One JSON text per clip: evaluate refuses a bare null as the first prediction of a batch.
+        clip = datasets.Value("large_string")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=temporal_segmentation.__doc__,
+            features=datasets.Features({"predictions": clip, "references": clip}),
+            reference_urls=["https://arxiv.org/abs/1611.05267", "https://arxiv.org/abs/1903.01945"],
+        )
+
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
+        """Add one clip. A prediction of None says that there is no usable answer."""
+        # evaluate.combine calls add() with the plural names.
+        row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
+        self.add_batch(**{name: [value] for name, value in row.items()})
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: object) -> None:  # noqa: ANN401
+        """Add clips. Raises TypeError or ValueError naming the clip and the frame that is wrong."""
+        check_columns(predictions, references)
+        truths = [as_labels(raw, f"references[{index}]") for index, raw in enumerate(references)]
+        answers = [
+            None if raw is None else as_labels(raw, f"predictions[{index}]", len(truth))
+            for index, (raw, truth) in enumerate(zip(predictions, truths, strict=True))
+        ]
+        super().add_batch(
+            predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, truths)), **kwargs
+        )
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+        return temporal_segmentation(list(map(json.loads, predictions)), list(map(json.loads, references)))

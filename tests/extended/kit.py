@@ -1,0 +1,61 @@
+"""Long hand-made videos without pictures, with the activities or steps that a test names."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.deriving import GraphTask, Sampling
+from barista_bench.core.task import Example, ParseError, Scored, SkippedExample
+from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
+from tests.releases import document, span, write_release
+
+BOXES = BoxFormat()
+Named = tuple[int, int, str]
+"""Frames [start, end) and name."""
+
+
+def video(
+    root: Path,
+    *,
+    activities: Sequence[Named] = (),
+    steps: Sequence[Named] = (),
+    frames: int = 900,
+    fps: float | None = 30.0,
+    video_id: str = "v1",
+) -> Path:
+    content = document()
+    content["video_metadata"][0] |= {"frame_count": frames, "fps": fps}
+    for part, segments in (("activities", activities), ("process_steps", steps)):
+        content[part] = [
+            {
+                "image_range": span(start, end),
+                "activity_class_id": name.lower().replace(" ", "-") or None,
+                "display_name": name,
+            }
+            for start, end, name in segments
+        ]
+    return write_release(root, video_id, content, video=False)
+
+
+def derived(task: GraphTask, root: Path, sampling: Sampling) -> tuple[list[Example], list[SkippedExample]]:
+    items = list(graph_examples(task, SceneGraph(root), sampling))
+    return [item for item in items if isinstance(item, Example)], [
+        item for item in items if isinstance(item, SkippedExample)
+    ]
+
+
+def answered(task: GraphTask, example: Example, text: str) -> Scored:
+    """The sample of an answer; None where it cannot be read."""
+    prediction = task.parse(text, example.inputs, BOXES)
+    return Scored(example, None if isinstance(prediction, ParseError) else prediction)
+
+
+def chance_scores(task: GraphTask, example: Example, figure: str, draws: int) -> float:
+    """The mean score of answers by chance to one example."""
+    rng = random.Random(0)
+    samples = [answered(task, example, task.random_answer(example, rng, BOXES)) for _ in range(draws)]
+    return float(task.statistics(samples).scores()[figure].mean())

@@ -1,0 +1,152 @@
+"""Activities in own words: which names count as the true one, with and without weights."""
+
+from __future__ import annotations
+
+import json
+import random
+from importlib import resources
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from barista_bench.benchmarks.extended.activity_names import (
+    ActivityMatcher,
+    NamedActivity,
+    NamedActivityTask,
+    made_up_names,
+)
+from barista_bench.benchmarks.extended.anticipation import Anticipation
+from barista_bench.benchmarks.extended.open_activity import OpenActivity
+from barista_bench.benchmarks.name_matching import Matcher
+from barista_bench.benchmarks.sentence_similarity import sentence_encoder
+from barista_bench.core.task import Example, FrameRef, Scored
+from barista_bench.errors import ConfigError
+from tests.extended.kit import BOXES, answered, chance_scores
+
+DOMAIN = yaml.safe_load(resources.files("barista_bench.scene_graph").joinpath("domain.yaml").read_text())
+CLASSES = ["Close drawer", "Grasp cup", "Lift cup", "Open drawer", "Place cup", "Pour milk", "Press espresso button"]
+NAMED = {"open_activity": "Activity: {}", "anticipation": '["{}"]'}
+
+
+def example(task: NamedActivityTask, truth: str) -> Example:
+    asked = {"n_frames": 2} if isinstance(task, OpenActivity) else {"ahead": 2, "span": 4.0, "n_frames": 2}
+    target = NamedActivity(truth, truth.lower(), CLASSES).write()
+    return Example(f"{task.name}:v:1", "extended", task.name, truth, (FrameRef("v", 0),), asked, target)
+
+
+def by_hand(answer: str, truth: str, *, synonyms: bool) -> bool:
+    """The rule for answers of the form `verb noun` in the singular, read from the domain file."""
+
+    def alike(name: str) -> bool:
+        (verb, noun), (other_verb, other_noun) = answer.lower().split(" ", 1), name.lower().split(" ", 1)
+        verbs = verb == other_verb or any({verb, other_verb} <= set(group) for group in DOMAIN["verbs"])
+        verbs = verbs and {verb, other_verb} not in [set(pair) for pair in DOMAIN["opposites"]]
+        nouns = noun == other_noun or f" {noun}".endswith(f" {other_noun}") or f" {other_noun}".endswith(f" {noun}")
+        for group in DOMAIN["nouns"]:
+            ends = [any(f" {item}".endswith(f" {word}") for word in group) for item in (noun, other_noun)]
+            nouns = nouns or all(ends)
+        return verbs and nouns
+
+    if answer.lower() in map(str.lower, CLASSES):
+        return answer.lower() == truth.lower()
+    return synonyms and alike(truth)
+
+
+@pytest.mark.parametrize("matcher", ["exact", "synonyms"])
+@pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
+def test_scores_equal_those_worked_out_by_hand_on_500_random_answers(
+    kind: type[NamedActivityTask], matcher: Matcher
+) -> None:
+    task, rng, names = kind(options={"matcher": matcher}), random.Random(0), made_up_names()
+    near = {truth: [name for name in names if by_hand(name, truth, synonyms=True)][:12] for truth in CLASSES}
+    samples, wanted = [], []
+    for _ in range(500):
+        truth = rng.choice(CLASSES)
+        drawn = [truth, truth.upper(), *near[truth], *rng.sample(CLASSES, 2), *rng.sample(names, 2)]
+        ranked = rng.sample(drawn, rng.randint(1, 5))
+        ranked = list({name.lower(): name for name in ranked}.values())
+        if kind is OpenActivity:
+            ranked = ranked[:1]
+        text = json.dumps(ranked) if kind is Anticipation else f"I see it.\nActivity: {ranked[0]}"
+        right = [by_hand(name, truth, synonyms=matcher == "synonyms") for name in ranked]
+        is_lost = rng.random() < 0.05
+        samples.append(answered(task, example(task, truth), "" if is_lost else text))
+        wanted.append([not is_lost and right[0], not is_lost and any(right)])
+    first, ever = np.mean(wanted, axis=0)
+    figures = task.statistics(samples).published()
+    got = [figures[name] for name in (("accuracy", "accuracy") if kind is OpenActivity else ("top_1", "top_5"))]
+    assert got == pytest.approx([first, first if kind is OpenActivity else ever])
+    assert 0.1 < first < 0.9
+    assert figures["coverage"] == sum(sample.prediction is not None for sample in samples) / 500 < 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("Grasp cup", True),
+        ("grasps the cups.", True),
+        ("take mug", True),  # no class is called so
+        ("Lift cup", False),  # another class, word for word
+        ("put down the cup", False),
+        ("cup", False),
+        ("", False),
+    ],
+)
+def test_synonyms_count_unless_they_name_another_class(answer: str, is_right: bool) -> None:
+    truth = NamedActivity("Grasp cup", "c", CLASSES)
+    assert ActivityMatcher("synonyms", 0.6, "").means([answer], truth) == [is_right]
+
+
+@pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
+def test_chance_is_at_its_computed_value(kind: type[NamedActivityTask]) -> None:
+    task = kind()
+    asked, names = example(task, "Grasp cup"), made_up_names()
+    right = sum(by_hand(name, "Grasp cup", synonyms=True) for name in names)
+    assert right
+    one = right / len(names)
+    five = 1 - comb(len(names) - right, 5) / comb(len(names), 5)
+    figures = {"accuracy": one} if kind is OpenActivity else {"top_1": one, "top_5": five}
+    for figure, expected in figures.items():
+        draws = 3000
+        spread = (expected * (1 - expected) / draws) ** 0.5
+        assert chance_scores(task, asked, figure, draws) == pytest.approx(expected, abs=4 * spread)
+
+
+@pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
+def test_the_prior_says_what_is_usual_in_other_videos(kind: type[NamedActivityTask]) -> None:
+    task = kind()
+    others = tuple(example(task, truth) for truth in ("Pour milk", "Grasp cup", "Pour milk"))
+    text = task.prior_answer(example(task, "Open drawer"), others, BOXES)
+    assert text == ("Activity: Pour milk" if kind is OpenActivity else '["Pour milk", "Grasp cup"]')
+    assert "Grasp cup" in task.prior_answer(example(task, "Open drawer"), (), BOXES)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pytest.importorskip("torch")
+    from tests.tiny_families import make_tiny_sentence_encoder
+
+    return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.9, 1.0])
+def test_with_embeddings_the_nearest_class_counts_from_the_threshold_on(encoder: str, threshold: float) -> None:
+    options: dict[str, Any] = {"matcher": "embeddings", "encoder": encoder, "threshold": threshold}
+    task, answers = OpenActivity(options=options), ["take mug", "pull drawer open", "milk", "Place cup", "pour it out"]
+    pairs = [(answer, truth) for answer in answers for truth in CLASSES]
+    samples = [answered(task, example(task, truth), answer) for answer, truth in pairs]
+    cosines = sentence_encoder(encoder).similarity([answer.lower() for answer in answers], [n.lower() for n in CLASSES])
+    nearest = (cosines >= threshold) & (cosines == cosines.max(axis=1, keepdims=True))
+    assert task.statistics(samples).scores()["accuracy"].tolist() == nearest.astype(float).ravel().tolist()
+    assert task.aggregate(samples)["recognition"] == {**options, "revision": sentence_encoder(encoder).revision}
+
+
+def test_a_missing_encoder_is_named_with_what_needs_none(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    task = OpenActivity(options={"matcher": "embeddings", "encoder": str(tmp_path / "none")})
+    with pytest.raises(ConfigError, match=r"option encoder: .*matcher=exact"):
+        task.statistics([Scored(example(task, "Grasp cup"), None)])

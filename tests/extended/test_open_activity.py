@@ -1,0 +1,112 @@
+"""Activities in own words beside multiple choice: the same clips, how answers are read, and the gap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.extended.open_activity import OpenActivity, paper_tables
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.paper_tables import ModelSamples, Ranged
+from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName
+from barista_bench.judging.rubric import load_rubric
+from tests.extended.kit import BOXES, Named, answered, derived, video
+
+TASK, BY_CHOICE = OpenActivity(), Activity()
+ALL = Sampling(seed=42, frames=4, choices=4, per_class=2, same_verb=2)
+ACTIVITIES: list[Named] = [
+    (0, 100, "Open lid"), (100, 200, "Close lid"), (200, 300, "Grasp cup"), (280, 400, "Place cup"),
+    (400, 402, "Pour milk"), (500, 600, "Open lid"), (600, 700, "Press button"), (700, 800, "Pour"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("videos")
+    for number in range(4):
+        video(root, activities=ACTIVITIES[number % 2 :], video_id=f"v{number}")
+    return root
+
+
+@pytest.mark.parametrize("protocol", ["release", "paper"])
+def test_the_clips_are_those_of_the_question_with_choices(videos: Path, protocol: ProtocolName) -> None:
+    openly, skipped = derived(OpenActivity(protocol=protocol), videos, ALL)
+    by_choice, skipped_there = derived(Activity(protocol=protocol), videos, ALL)
+    assert len(openly) > 5
+    assert [example.frames for example in openly] == [example.frames for example in by_choice]
+    assert [example.metadata for example in openly] == [example.metadata for example in by_choice]
+    assert skipped == skipped_there
+    assert any("is called 'Pour'" in item.reason for item in skipped)
+
+
+def test_the_question_names_no_activity(videos: Path) -> None:
+    example = derived(TASK, videos, ALL)[0][0]
+    text = TASK.prompt(example, BOXES).as_text()
+    assert not any(name in text for name in example.target["classes"])  # type: ignore[operator,union-attr]
+    assert example.inputs == {"n_frames": 4}
+    assert TASK.choices(example) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "activity"),
+    [("I see a hand.\nActivity: Open lid", "Open lid"), (" open lid ", "open lid"), ("", None), (" \n", None)],
+)
+def test_the_last_labelled_line_is_the_answer(text: str, activity: str | None) -> None:
+    prediction = TASK.parse(text, {}, BOXES)
+    assert (
+        isinstance(prediction, ParseError) if activity is None else prediction == Prediction({"activities": [activity]})
+    )
+
+
+def test_the_oracle_has_the_maximum_and_failures_say_which_part_is_wrong(videos: Path) -> None:
+    examples, _ = derived(TASK, videos, ALL)
+    figures = TASK.aggregate([answered(TASK, item, TASK.reference_answer(item, BOXES)) for item in examples])
+    assert (figures["accuracy"], figures["coverage"]) == (1, 1)
+    example = next(item for item in examples if item.label == "Open lid")
+    kinds = {
+        answer: [failure.kind for failure in TASK.failures(example, answered(TASK, example, answer).prediction)]
+        for answer in ("Open lid", "Unlock lid", "Close lid", "Open door", "Pour milk", "")
+    }
+    assert list(kinds.values()) == [
+        [], [], ["wrong_verb"], ["wrong_object"], ["wrong_verb", "wrong_object"], ["format"]
+    ]  # fmt: skip
+    exactly = OpenActivity(options={"matcher": "exact"})
+    assert [
+        task.score(example, Prediction({"activities": ["Unlock lid"]}))["accuracy"] for task in (TASK, exactly)
+    ] == [1, 0]
+
+
+def test_a_judge_sees_the_name_and_the_answer_by_a_rubric_of_the_task(videos: Path) -> None:
+    example = derived(TASK, videos, ALL)[0][0]
+    shown = TASK.judged(example, Prediction({"activities": ["take it"]}))
+    assert (shown.reference, shown.answer) == (example.label, "take it")
+    assert load_rubric(TASK).names == ("correctness",)
+
+
+def samples_of(model: str, task: Activity | OpenActivity, examples: list[Example], right: list[bool]) -> ModelSamples:
+    answers = [task.reference_answer(item, BOXES) if hit else "none" for item, hit in zip(examples, right, strict=True)]
+    run = tuple(answered(task, item, text) for item, text in zip(examples, answers, strict=True))
+    return ModelSamples(model, task, (run, run))
+
+
+def test_the_gap_is_taken_on_the_clips_that_were_asked_in_both_ways(videos: Path) -> None:
+    openly, by_choice = derived(TASK, videos, ALL)[0], derived(BY_CHOICE, videos, ALL)[0]
+    rng = np.random.default_rng(0)
+    own, choice = (rng.random(len(openly)) < share for share in (0.3, 0.8))
+    models = [
+        samples_of("m", TASK, openly[1:], own[1:].tolist()),
+        samples_of("m", BY_CHOICE, by_choice[:-1], choice[:-1].tolist()),
+        samples_of("other", BY_CHOICE, by_choice, choice.tolist()),
+    ]
+    (table,) = paper_tables(models)
+    ((name, clips, with_choices, in_own_words, gap),) = table.rows
+    assert (name, clips) == ("m", len(openly) - 2)
+    assert with_choices == pytest.approx(choice[1:-1].mean())
+    assert in_own_words == pytest.approx(own[1:-1].mean())
+    assert isinstance(gap, Ranged)
+    assert gap.value == pytest.approx(choice[1:-1].mean() - own[1:-1].mean())
+    assert gap.low <= gap.value <= gap.high
+    assert paper_tables(models[1:]) == []

@@ -1,0 +1,146 @@
+"""Steps of a clip and their times: what is asked, how answers become frames, and how they are scored."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmarks.extended.step_segmentation import StepSegmentation
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example, ParseError
+from barista_bench.metrics.temporal_segmentation import temporal_segmentation
+from tests.extended.kit import BOXES, Named, answered, chance_scores, derived, video
+
+TASK = StepSegmentation()
+WHOLE = Sampling(frames=4)
+STEPS = [(30, 150, "Prepare cup"), (150, 400, "Brew coffee"), (450, 900, "Froth milk")]
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
+    (only,), skipped = derived(TASK, video(tmp_path, steps=STEPS), WHOLE)
+    assert not skipped
+    return only
+
+
+def test_a_video_is_one_clip_with_all_its_steps(example: Example) -> None:
+    assert [frame.frame_index for frame in example.frames] == [0, 299, 599, 899]
+    assert example.target["segments"] == [{"step": name, "start": a, "end": b} for a, b, name in STEPS]
+    text = TASK.prompt(example, BOXES).as_text()
+    assert "Frame 2, 9.97 s:\n<image 1>" in text
+    assert "  Brew coffee\n  Froth milk\n  Prepare cup\n" in text
+    assert "one clip of 30.0 s" in text
+
+
+def test_clips_of_some_seconds_cut_steps_at_their_ends(tmp_path: Path) -> None:
+    root = video(tmp_path, steps=[*STEPS[:2], (890, 903, "Froth milk")], frames=903)
+    examples, (skipped,) = derived(TASK, root, Sampling(frames=4, seconds=10.0))
+    assert [example.example_id.partition(":frames_")[2] for example in examples] == ["0_300", "300_600", "600_900"]
+    assert examples[1].target["segments"] == [{"step": "Brew coffee", "start": 0, "end": 100}]
+    assert (skipped.frame.frame_index, skipped.reason) == (900, "the clip has 3 frames, and 4 are shown")
+
+
+def test_names_that_differ_in_case_alone_are_two_steps(tmp_path: Path) -> None:
+    root = video(tmp_path, steps=[(0, 300, "Brew coffee"), (300, 900, "Brew Coffee")])
+    (example,), _ = derived(TASK, root, WHOLE)
+    assert TASK.aggregate([answered(TASK, example, TASK.reference_answer(example, BOXES))])["f1_50"] == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "frames", "fps", "reason"),
+    [
+        (
+            [(0, 200, "Brew coffee"), (100, 300, "Froth milk")],
+            900,
+            30.0,
+            "process_steps[0] and process_steps[1] overlap",
+        ),
+        ([(0, 200, "Brew coffee"), (200, 300, "  ")], 900, 30.0, "process_steps[1] has no name"),
+        ([], 900, 30.0, "no process step in the clip"),
+        ([(0, 40, "Brew coffee")], 900, None, "the video has no fps"),
+    ],
+)
+def test_what_cannot_become_an_example_is_counted_with_its_reason(
+    tmp_path: Path, steps: list[Named], frames: int, fps: float | None, reason: str
+) -> None:
+    examples, (skipped,) = derived(TASK, video(tmp_path, steps=steps, frames=frames, fps=fps), WHOLE)
+    assert (examples, skipped.reason) == ([], reason)
+
+
+def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example: Example) -> None:
+    rng, names = random.Random(0), ["Prepare cup", "BREW  coffee", "Froth milk"]
+    truth = [next((name for a, b, name in STEPS if a <= frame < b), None) for frame in range(900)]
+    samples, labels = [], []
+    for _ in range(500):
+        cuts = [[rng.choice(names), *sorted(rng.sample(range(320), 2))] for _ in range(rng.randint(0, 5))]
+        # Tenths of a second are three frames each.
+        text = json.dumps([[name, start / 10, end / 10] for name, start, end in cuts])
+        is_lost = rng.random() < 0.05
+        samples.append(answered(TASK, example, "I cannot tell." if is_lost else text))
+        answer: list[str | None] = [None] * 900
+        for name, start, end in cuts:
+            for frame in range(start * 3, min(end * 3, 900)):
+                answer[frame] = {"BREW  coffee": "Brew coffee"}.get(name, name)
+        labels.append(None if is_lost else answer)
+    wanted = temporal_segmentation(labels, [truth] * 500)
+    figures = TASK.aggregate(samples)
+    assert figures == pytest.approx({name: wanted[name] for name in figures})
+    alone = TASK.score(example, samples[0].prediction)
+    assert alone == pytest.approx({name: temporal_segmentation(labels[:1], [truth])[name] for name in alone})
+
+
+@pytest.mark.parametrize(
+    ("text", "segments", "dropped"),
+    [
+        ('So: [["brew coffee", 1, "2.5 s"]]', [("Brew coffee", 30, 75)], 0),
+        ('[["Brew coffee", "0:01", 99], ["Rinse", 1, 2], ["Brew coffee", 3], "x"]', None, 0),
+        ('[["Brew coffee", 1, 99], ["Rinse", 1, 2], ["Brew coffee", 3], ["Brew coffee", 5, 4]]',
+         [("Brew coffee", 30, 900)], 3),
+        ("[]", [], 0),
+        ("[1, 2]", None, 0),
+        ("Brew coffee, 1-2 s", None, 0),
+    ],
+)  # fmt: skip
+def test_the_last_list_of_entries_is_read(
+    example: Example, text: str, segments: list[tuple[str, int, int]] | None, dropped: int
+) -> None:
+    prediction = TASK.parse(text, example.inputs, BOXES)
+    if segments is None:
+        assert isinstance(prediction, ParseError)
+        return
+    assert not isinstance(prediction, ParseError)
+    assert prediction.value["segments"] == [{"step": name, "start": a, "end": b} for name, a, b in segments]
+    assert prediction.dropped == dropped
+
+
+@pytest.mark.parametrize("fps", [23.976, 29.97, 120.0])
+def test_the_oracle_has_the_maximum_at_any_rate(tmp_path: Path, fps: float) -> None:
+    (example,), _ = derived(TASK, video(tmp_path, steps=STEPS, fps=fps), WHOLE)
+    figures = TASK.aggregate([answered(TASK, example, TASK.reference_answer(example, BOXES))])
+    assert set(figures.values()) == {1.0}
+    assert {row.verdict for row in TASK.explain(example, None).rows} == {"miss"}
+
+
+def test_chance_is_right_on_a_step_s_frames_as_often_as_there_are_steps(example: Example) -> None:
+    in_steps = sum(end - start for start, end, _ in STEPS) / 900
+    assert chance_scores(TASK, example, "frame_accuracy", 3000) == pytest.approx(in_steps / len(STEPS), abs=0.02)
+
+
+def test_the_prior_has_at_each_place_what_other_videos_mostly_show_there(tmp_path: Path) -> None:
+    for number, border in enumerate((270, 270, 630)):
+        steps = [(0, border, "Brew coffee"), (border, 900, "Froth milk")]
+        video(tmp_path, steps=steps, video_id=f"v{number}")
+    asked, *others = derived(TASK, tmp_path, WHOLE)[0]
+    assert json.loads(TASK.prior_answer(asked, tuple(others[:1]), BOXES)) == [
+        ["Brew coffee", 0, 9],
+        ["Froth milk", 9, 30],
+    ]
+    # One for each from 9 s to 21 s: the first by name.
+    assert json.loads(TASK.prior_answer(asked, tuple(others), BOXES)) == [
+        ["Brew coffee", 0, 21],
+        ["Froth milk", 21, 30],
+    ]
+    assert TASK.prior_answer(asked, (), BOXES) == "[]"

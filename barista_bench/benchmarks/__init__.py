@@ -192,7 +192,7 @@ class BenchmarkRegistry(UserDict[str, Any]):
         return self.data[name]
 
 
-BENCHMARKS = BenchmarkRegistry(dict.fromkeys(("barista", "vista", "handyvqa", "tog_bench", "egocot")))
+BENCHMARKS = BenchmarkRegistry(dict.fromkeys(("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")))
 
 
 def get_benchmark(name: str) -> Benchmark:

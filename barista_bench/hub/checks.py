@@ -217,7 +217,7 @@ def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as
 SCALE: Final = 100
 """Published values are 0 to 100, to `DIGITS` decimals; figures of results.json and of the paper are 0 to 1."""
 DIGITS: Final = 2
-BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "tiny"})
+BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "copy_first_mask", "tiny"})
 ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
 FLOOR: Final = "lexical"
 """What starts the name of a figure, or is the name of a judge, that counts shared words: no number to publish."""

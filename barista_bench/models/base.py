@@ -188,7 +188,7 @@ class StreamingModel(Model, Protocol):
         handed back first, so that it can be logged."""
 
 
-SCRIPTED = ("oracle", "chance", "prior", "centre_box")
+SCRIPTED = ("oracle", "chance", "prior", "centre_box", "copy_first_mask")
 """Models that answer examples from what tasks say of these."""
 SPECIALISTS = ("dual", "predictions", "sam3")
 """Before a colon: they rank texts, look up answers and find objects, and write no text of their own."""

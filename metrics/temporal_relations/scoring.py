@@ -42,11 +42,7 @@ RawRelation = Mapping[str, Any] | Sequence[Any]
 
 
 def normalise(text: str) -> str:
-    """The form in which texts are compared.
-
-    >>> normalise(" Left Hand ")
-    'left hand'
-    """
+    """The form in which texts are compared."""
     return text.strip().casefold()
 
 
@@ -71,12 +67,11 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
         values = list(raw)
     else:
         raise ValueError(f"{where}: is {raw!r:.80}; give {', '.join(names)}, as a dict or in this order")
-    for name, value in zip(names[:3], values, strict=False):
-        if not isinstance(value, str):
-            raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}), not a string; give its name")
-    for name, value in zip(names[3:], values[3:], strict=True):
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-            raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}); give a finite number")
+    for at, (name, value) in enumerate(zip(names, values, strict=True)):
+        is_number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+        if not (isinstance(value, str) if at < 3 else is_number):
+            wanted = "a text" if at < 3 else "a finite number"
+            raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}); give {wanted}")
     if values[3] >= values[4]:
         raise ValueError(f"{where}: start is {values[3]}, end {values[4]}; give an end after the start")
     subject, relation, target = map(normalise, values[:3])
@@ -90,16 +85,13 @@ def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelati
     >>> matches([again, held, again], [held, again])
     [1, 0, None]
     """
-    free = dict(enumerate(reference))
+    free: dict[int | None, TimedRelation] = dict(enumerate(reference))
     taken: list[int | None] = []
     for relation in prediction:
         ious = {at: _iou(relation, true) for at, true in free.items() if true.triplet == relation.triplet}
-        best = max(ious, key=ious.__getitem__, default=None)
-        if best is not None and ious[best] < MIN_IOU:
-            best = None
-        if best is not None:
-            del free[best]
-        taken.append(best)
+        near = [at for at, iou in ious.items() if iou >= MIN_IOU]
+        taken.append(max(near, key=ious.__getitem__, default=None))
+        free.pop(taken[-1], None)
     return taken
 
 
@@ -112,13 +104,17 @@ def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence
     """What one example adds to the sums that `figures` takes; a prediction of None is no usable answer."""
     answered = prediction or ()
     taken = matches(answered, reference)
-    sums: dict[str, float] = {"n": 1, "failed": prediction is None, "predicted": len(answered)}
-    sums["references"] = len(reference)
-    for rank in RANKS:
-        sums[f"hits@{rank}"] = sum(at is not None for at in taken[:rank])
-        sums[f"references@{rank}"] = min(rank, len(reference))
     either = _covered([*answered, *reference])
-    return {**sums, "either": either, "both": _covered(answered) + _covered(reference) - either}
+    return {
+        "n": 1,
+        "failed": prediction is None,
+        "predicted": len(answered),
+        "references": len(reference),
+        **{f"hits@{rank}": sum(at is not None for at in taken[:rank]) for rank in RANKS},
+        **{f"references@{rank}": min(rank, len(reference)) for rank in RANKS},
+        "either": either,
+        "both": _covered(answered) + _covered(reference) - either,
+    }
 
 
 def _covered(relations: Sequence[TimedRelation]) -> float:

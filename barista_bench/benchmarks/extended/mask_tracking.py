@@ -269,6 +269,7 @@ def _written(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
 
 
 def _text(masks: Mapping[ObjectFrame, Rle]) -> str:
+    """An answer."""
     return json.dumps(_written(masks).write())
 
 

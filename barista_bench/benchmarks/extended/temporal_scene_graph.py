@@ -13,7 +13,6 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement, product
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import astuple
@@ -85,14 +84,6 @@ class ClipGraph(TypedFields):
     relations: list[RelationSegment]
 
 
-class _HeldRange(NamedTuple):
-    """A relation range by its position in the graph's table, and on which keyframes it holds."""
-
-    triplet: Triplet
-    position: int
-    frames: Bools
-
-
 class ClipEvidence(TypedFields):
     """Rows of the annotation file."""
 
@@ -117,23 +108,20 @@ class TemporalSceneGraph(ClipTask):
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: Sampling
     ) -> ClipColumns:
-        held = _held(index, keyframes)
-        if not held:
+        positions, graph = _clip_graph(index, keyframes)
+        if not graph.relations:
             what = f"frames {keyframes[0]} to {keyframes[-1]}: no relation between things with a name on those shown"
             raise DataError(f"{what}. Remedy: annotate one")
-        objects = sorted({name for relation in held for name in (relation.triplet[0], relation.triplet[2])})
-        values = sorted({normalise(value) for _, value in vocabulary})
-        graph, table = _graph(held), index.video.relations_table
-        positions = [relation.position for relation in held]
+        video, table = index.video, index.video.relations_table
         ends = sorted({int(end[position]) for position in positions for end in (table.source, table.target)})
+        rows = sorted({int(table.row[position]) for position in positions})
+        objects = sorted({name for item in graph.relations for name in (item.subject, item.object)})
+        values = sorted({normalise(value) for _, value in vocabulary})
         return ClipColumns(
             f"{len(graph.relations)} relations",
             ClipInputs(len(keyframes), objects, values),
             graph,
-            ClipEvidence(
-                [index.video.objects[end].id for end in ends],
-                sorted({int(table.row[position]) for position in positions}),
-            ),
+            ClipEvidence([video.objects[end].id for end in ends], rows),
         )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
@@ -213,32 +201,27 @@ def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     return {triplet: count / clips_with[triplet[0], triplet[2]] for triplet, count in holding.items()}
 
 
-def _held(index: FrameArrays, keyframes: Keyframes) -> list[_HeldRange]:
-    """What holds on some keyframe between things with a name, in the order of the file."""
+def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], ClipGraph]:
+    """Positions of the ranges that hold on some keyframe between things with a name, and the relations that they make,
+    by first frame, last frame and names."""
     table, frames = index.video.relations_table, np.array(keyframes)
     active = (table.start[:, None] <= frames) & (frames < table.end[:, None])
     active &= index.seen[table.source][:, frames] & index.seen[table.target][:, frames]
     names = [normalise(item.category) for item in index.video.objects]
-    held = []
-    for position in np.flatnonzero(active.any(axis=1)).tolist():
-        subject, target = names[table.source[position]], names[table.target[position]]
-        if UNNAMED not in (subject, target):
-            triplet = subject, normalise(table.entry(position)[1]), target
-            held.append(_HeldRange(triplet, position, active[position]))
-    return held
-
-
-def _graph(held: Sequence[_HeldRange]) -> ClipGraph:
-    """The relations of a clip by first frame, last frame and names."""
+    is_named = np.array([name != UNNAMED for name in names], dtype=bool)
+    active &= (is_named[table.source] & is_named[table.target])[:, None]
+    positions = np.flatnonzero(active.any(axis=1)).tolist()
     holds: dict[Triplet, Bools] = {}
-    for relation in held:
-        holds[relation.triplet] = relation.frames | holds.get(relation.triplet, False)
+    for position in positions:
+        triplet = names[table.source[position]], normalise(table.entry(position)[1]), names[table.target[position]]
+        holds[triplet] = active[position] | holds.get(triplet, False)
     segments = []
-    for triplet, frames in holds.items():
-        borders = np.flatnonzero(np.diff(frames, prepend=False, append=False)).tolist()
+    for triplet, on_frames in holds.items():
+        borders = np.flatnonzero(np.diff(on_frames, prepend=False, append=False)).tolist()
         stretches = zip(borders[::2], borders[1::2], strict=True)
         segments += [RelationSegment(*triplet, start + 1, end) for start, end in stretches]
-    return ClipGraph(sorted(segments, key=lambda segment: (segment.start, segment.end, astuple(segment))))
+    segments.sort(key=lambda segment: (segment.start, segment.end, astuple(segment)))
+    return positions, ClipGraph(segments)
 
 
 def _segment(entry: object, n_frames: int) -> RelationSegment | None:

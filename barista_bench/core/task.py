@@ -114,6 +114,8 @@ class Question(ABC):
     """What the columns of an example hold."""
     answer_note: ClassVar[str]
     """The form of an answer, in a few words, for lists of tasks."""
+    answered_by_text: ClassVar[bool] = True
+    """Whether models that write text can answer; else baselines and answers in a file alone."""
 
     def features(self) -> Features:
         """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""
@@ -205,6 +207,14 @@ class Question(ABC):
             ConfigError: the task asks for no boxes.
         """
         raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use chance or prior")
+
+    def copied_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """What the question gives of the first frame, on every frame: the `copy_first_mask` model.
+
+        Raises:
+            ConfigError: the question gives no masks.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} gives no masks to copy. Remedy: use chance or prior")
 
 
 class Scoring(ABC):

@@ -229,7 +229,7 @@ def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as
 
 DIGITS: Final = 2
 """Of published values, which are `SCALE` times the figure."""
-BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "tiny"})
+BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "copy_first_mask", "tiny"})
 HUMAN: Final = "human"
 ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
 FLOOR: Final = "lexical"

@@ -188,7 +188,7 @@ class StreamingModel(Model, Protocol):
         handed back first, so that it can be logged."""
 
 
-SCRIPTED = ("oracle", "chance", "prior", "centre_box")
+SCRIPTED = ("oracle", "chance", "prior", "centre_box", "copy_first_mask")
 """Models that answer examples from what tasks say of these."""
 HUMAN = "human"
 """Before a colon: a person, whose answers the studio logs as a model's."""

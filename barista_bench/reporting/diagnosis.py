@@ -119,6 +119,7 @@ _KINDS = {
     "chance": "anything (chance)",
     "prior": "anything but priors",
     "centre_box": "anything (central box)",
+    "copy_first_mask": "motion (first masks)",
 }
 
 

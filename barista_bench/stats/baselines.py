@@ -1,7 +1,7 @@
 """What a score owes to the images, to their order and to more than guessing; and whether a model says the same twice.
 
-A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior` and
-`centre_box` (`models.base`): the pairs are found by these names.
+A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior`,
+`centre_box` and `copy_first_mask` (`models.base`): the pairs are found by these names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample
     from barista_bench.runs.score.scoring import ScoredRun
 
-BaselineKind = Literal["text_only", "first_frame", "shuffled_frames", "chance", "prior", "centre_box"]
+BaselineKind = Literal[
+    "text_only", "first_frame", "shuffled_frames", "chance", "prior", "centre_box", "copy_first_mask"
+]
 KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
 
 
@@ -32,7 +34,7 @@ class BaselineGap:
     """How far a model is from a baseline; `comparison.first` is the model, `.second` the baseline.
 
     `text_only`: what the score owes to the images; `shuffled_frames`: to their order; `first_frame`: to more than
-    one image; `chance`, `prior`, `centre_box`: to anything but guessing.
+    one image; `chance`, `prior`, `centre_box`: to anything but guessing; `copy_first_mask`: to what moves.
     """
 
     model: str

@@ -1,8 +1,27 @@
-"""The Hugging Face Space: a form that computes the metric. Needs gradio 3, see README.md."""
+"""The Hugging Face Space of a metric: a form that computes it. README.md beside it says which, and has the example."""
 
+import json
+import re
 from pathlib import Path
 
 import evaluate
-from evaluate.utils import launch_gradio_widget
+import gradio as gr
 
-launch_gradio_widget(evaluate.load(str(Path(__file__).with_name("temporal_segmentation.py"))))
+README = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+TITLE = re.findall(r"^title: (.+)$", README, re.MULTILINE)[0]
+EXAMPLE = json.loads(re.findall(r"```json\n(.+?)```", README, re.DOTALL)[0])
+METRIC = evaluate.load(str(Path(__file__).with_name(re.sub(r"\W", "_", TITLE.lower()) + ".py")))
+
+
+def compute(predictions: str, references: str) -> object:
+    """Figures of two JSON lists. Raises gradio.Error, which says what is wrong with them."""
+    try:  # with a new metric: one that refused an input keeps parts of it
+        return type(METRIC)().compute(predictions=json.loads(predictions), references=json.loads(references))
+    except (TypeError, ValueError) as error:
+        message = f"{str(error)[:400]}. Remedy: give two JSON lists, as README.md describes them"
+        raise gr.Error(message, print_exception=False) from error
+
+
+fields = [gr.Code(json.dumps(column), language="json", label=name) for name, column in EXAMPLE.items()]
+page = {"title": TITLE, "description": METRIC.description, "flagging_mode": "never", "api_name": "compute"}
+gr.Interface(compute, fields, gr.JSON(label="figures"), **page).launch()

@@ -6,7 +6,7 @@ weighs how many masks are found (DetA) and how well identities are kept (AssA). 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,12 +44,8 @@ def tracking(predictions: Sequence[RawSequence | None], references: Sequence[Raw
     check_columns(predictions, references)
     if not len(references):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 sequence")
-    counts = []
-    for index, (prediction, reference) in enumerate(zip(predictions, references, strict=True)):
-        true = as_sequence(reference, f"references[{index}]")
-        missing: list[Frame] = [{}] * len(true)
-        answer = missing if prediction is None else as_prediction(prediction, true, f"predictions[{index}]")
-        counts.append(_count(answer, true))
+    sequences = enumerate(zip(predictions, references, strict=True))
+    counts = [sequence_counts(prediction, reference, index) for index, (prediction, reference) in sequences]
     n_failed = sum(prediction is None for prediction in predictions)
     return {
         **_figures(counts),
@@ -61,12 +57,12 @@ def tracking(predictions: Sequence[RawSequence | None], references: Sequence[Raw
 
 
 @dataclass(frozen=True)
-class _Counts:
+class SequenceCounts:
     """What the figures of a sequence are made of; arrays are (19,), one number a threshold."""
 
     matched: Ints
-    missed: Ints
-    spurious: Ints
+    others: Ints
+    """Masks on either side that match none."""
     similarity: Floats
     """Sum of the intersections over union of matched masks."""
     association: Floats
@@ -74,21 +70,33 @@ class _Counts:
     switches: int
 
 
-def _figures(counts: Sequence[_Counts]) -> dict[str, Any]:
-    matched = np.sum([count.matched for count in counts], axis=0)
-    others = np.sum([count.missed + count.spurious for count in counts], axis=0)
-    similarity = np.sum([count.similarity for count in counts], axis=0)
+SUMMED = ("matched", "others", "similarity", "association")
+"""The fields of `SequenceCounts` whose sums over sequences `figures` takes."""
+
+
+def sequence_counts(prediction: RawSequence | None, reference: RawSequence, index: int = 0) -> SequenceCounts:
+    """What one sequence adds. Raises TypeError or ValueError; messages call it number `index`."""
+    true = as_sequence(reference, f"references[{index}]")
+    missing: list[Frame] = [{}] * len(true)
+    answer = missing if prediction is None else as_prediction(prediction, true, f"predictions[{index}]")
+    return _count(answer, true)
+
+
+def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
+    """`HOTA`, `DetA`, `AssA` and `LocA`, each (...), of (..., 19) sums of what `SUMMED` names."""
+    matched, others, similarity, association = (sums[name] for name in SUMMED)
     detection = matched / np.maximum(1, matched + others)
-    association = np.sum([count.association for count in counts], axis=0) / np.maximum(1, matched)
+    assigned = association / np.maximum(1, matched)
     # Where nothing matches, what matches lies exactly (as TrackEval has it).
     location = np.where(matched > 0, similarity / np.maximum(1, matched), 1.0)
-    return {
-        "HOTA": float(np.sqrt(detection * association).mean()),
-        "DetA": float(detection.mean()),
-        "AssA": float(association.mean()),
-        "LocA": float(location.mean()),
-        "IDSW": sum(count.switches for count in counts),
-    }
+    by_threshold = {"HOTA": np.sqrt(detection * assigned), "DetA": detection, "AssA": assigned, "LocA": location}
+    return {name: values.mean(axis=-1) for name, values in by_threshold.items()}
+
+
+def _figures(counts: Sequence[SequenceCounts]) -> dict[str, Any]:
+    sums = {name: np.sum([getattr(count, name) for count in counts], axis=0) for name in SUMMED}
+    values = {name: float(value) for name, value in figures(sums).items()}
+    return {**values, "IDSW": sum(count.switches for count in counts)}
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ class _FrameOverlaps:
     iou: Floats
 
 
-def _count(prediction: Sequence[Frame], reference: Sequence[Frame]) -> _Counts:
+def _count(prediction: Sequence[Frame], reference: Sequence[Frame]) -> SequenceCounts:
     true_index, predicted_index = (
         {track: index for index, track in enumerate(dict.fromkeys(track for frame in frames for track in frame))}
         for frames in (reference, prediction)
@@ -127,10 +135,9 @@ def _count(prediction: Sequence[Frame], reference: Sequence[Frame]) -> _Counts:
         similarity += (is_match * iou).sum(axis=1)
     matched = together.sum(axis=(1, 2))
     covered = together / np.maximum(1, n_true[:, None] + n_predicted - together)
-    return _Counts(
+    return SequenceCounts(
         matched=matched,
-        missed=n_true.sum() - matched,
-        spurious=n_predicted.sum() - matched,
+        others=n_true.sum() + n_predicted.sum() - 2 * matched,
         similarity=similarity,
         association=(together * covered).sum(axis=(1, 2)),
         switches=_switches(frames, len(true_index)),

@@ -75,6 +75,13 @@ FETCH_BOTH = task("implicit", ("cup", [2, 6], TWO_BOXES), ("lid", [1, 3], ONE_BO
 GOT_CUP, GOT_BOTH = [answered(0, [2, 6], TWO_BOXES)], [answered(0, [2, 6], TWO_BOXES), answered(1, [1, 3], ONE_BOX)]
 
 
+def timed(subject: str, relation: str, item: str, start: Any, end: Any) -> dict[str, Any]:
+    return {"subject": subject, "relation": relation, "object": item, "start": start, "end": end}
+
+
+HELD, LAID = timed("hand", "holds", "cup", 0, 4), timed("cup", "on", "table", 2, 8)
+
+
 SAMPLES: dict[str, list[Sample]] = {
     "tuple_f1": [
         Sample(
@@ -290,6 +297,23 @@ SAMPLES: dict[str, list[Sample]] = {
                 ("predictions", [{}, {"1": {"size": [1, 8], "counts": "8"}}, {}], "has 3 frames"),
             ),
             in_order=frozenset({"per_sequence"}),
+        )
+    ],
+    "temporal_relations": [
+        Sample(
+            columns={
+                "predictions": [None, [HELD, LAID | {"end": 4}], [], [LAID, LAID]],
+                "references": [[HELD], [HELD, LAID], [LAID], [LAID]],
+            },
+            headline="segment_iou",
+            perfect=[[HELD], [LAID, HELD], [LAID], [LAID]],
+            all_wrong=[[LAID], [], [HELD], [HELD | {"start": 8, "end": 9}]],
+            wrong=(
+                ("predictions", [HELD | {"start": 4}], "end after the start"),
+                ("references", [HELD | {"start": "0"}], "start is '0'"),
+                ("predictions", [{"subject": "hand"}], "give subject, relation, object, start, end"),
+            ),
+            arrays=False,
         )
     ],
     "spatio_temporal_grounding": [

@@ -8,6 +8,8 @@ TASKS = TasksOnDemand(
         "open_activity": "barista_bench.benchmarks.extended.open_activity:OpenActivity",
         "step_segmentation": "barista_bench.benchmarks.extended.step_segmentation:StepSegmentation",
         "anticipation": "barista_bench.benchmarks.extended.anticipation:Anticipation",
+        "mask_tracking": "barista_bench.benchmarks.extended.mask_tracking:MaskTracking",
+        "temporal_scene_graph": "barista_bench.benchmarks.extended.temporal_scene_graph:TemporalSceneGraph",
     }
 )
 

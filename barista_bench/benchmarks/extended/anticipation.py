@@ -72,6 +72,7 @@ class Anticipation(NamedActivityTask):
     sampling = Sampling(limit=500, seed=42, frames=8, seconds=4.0)
     sampling_uses = frozenset({"frames", "seconds"})
     row_note = "frames before a moment, and the activity that begins 1, 2 or 5 seconds after it"
+    answer_note = "JSON: up to five activities in own words, the likeliest first"
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation", "horizon")
 
     inputs_type = AnticipationInputs

@@ -50,6 +50,7 @@ class OpenActivity(NamedActivityTask):
     sampling = Activity.sampling
     sampling_uses = Activity.sampling_uses
     row_note = "frames of one activity, and what it is called"
+    answer_note = "the activity in own words"
     protocol_rules = tuple(rule for rule in Activity.protocol_rules if rule.changes in ("examples", "scores"))
 
     inputs_type = OpenActivityInputs

@@ -96,6 +96,7 @@ class StepSegmentation(GraphTask):
     sampling_uses = frozenset({"frames", "seconds"})
     prompt_package = "barista_bench.benchmarks.extended"
     row_note = "frames of a clip, and which step of the procedure goes on when"
+    answer_note = "JSON: steps with their start and end"
 
     inputs_type = StepInputs
     target_type = TimedSteps

@@ -118,6 +118,14 @@ class RunLengthFields(TypedFields):
     size: list[int]
     counts: str
 
+    @classmethod
+    def of(cls, mask: Rle) -> RunLengthFields:
+        return cls(list(mask.size), mask.counts)
+
+    @property
+    def mask(self) -> Rle:
+        return Rle(counts=self.counts, size=(self.size[0], self.size[1]))
+
 
 class MaskFields(TypedFields):
     """A `FrameMask` as answers and targets hold it."""
@@ -127,7 +135,7 @@ class MaskFields(TypedFields):
 
     @classmethod
     def of(cls, frame: int, mask: Rle) -> MaskFields:
-        return cls(frame, RunLengthFields(list(mask.size), mask.counts))
+        return cls(frame, RunLengthFields.of(mask))
 
 
 class MaskAnswer(TypedFields):
@@ -146,18 +154,14 @@ def parse_masks(
         annotated: indices of the annotated frames; other masks are passed over.
         sizes: that masks may have; they are brought to the first.
     """
-    entries = None
-    for array in json_arrays(unfenced(text)):
-        is_masks = all(isinstance(entry, dict) and "rle" in entry for entry in array)
-        if is_masks and (array or entries is None):  # an empty list is an answer, but no other list's end
-            entries = cast("list[dict[str, object]]", array)
+    entries = mask_entries(text)
     if entries is None:
-        return ParseError('no list "masks" of frames and run lengths')
+        return NO_MASKS
     masks: dict[int, list[Rle]] = defaultdict(list)
     dropped = max(0, len(entries) - MAX_MASKS)
     for entry in entries[:MAX_MASKS]:
         image = integer(entry.get("frame"))
-        mask = _mask(entry["rle"], sizes)
+        mask = sound_mask(entry["rle"], sizes)
         if image is None or not 0 <= image < len(shown) or mask is None:
             dropped += 1
         elif shown[image] in annotated:
@@ -168,7 +172,20 @@ def parse_masks(
     return Prediction(answer.write(), dropped)
 
 
-def _mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
+NO_MASKS = ParseError('no list "masks" of frames and run lengths')
+
+
+def mask_entries(text: str) -> list[dict[str, object]] | None:
+    """The last list of objects with an `rle` in an answer; None where there is none."""
+    entries = None
+    for array in json_arrays(unfenced(text)):
+        is_masks = all(isinstance(entry, dict) and "rle" in entry for entry in array)
+        if is_masks and (array or entries is None):  # an empty list is an answer, but no other list's end
+            entries = cast("list[dict[str, object]]", array)
+    return entries
+
+
+def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
     """A sound mask of one of the sizes; None for anything else."""
     if not isinstance(rle, dict) or not isinstance(rle.get("size"), list) or len(rle["size"]) != 2:
         return None
@@ -187,10 +204,7 @@ def write_masks(masks: Sequence[FrameMask]) -> str:
 
 def frame_masks(fields: Sequence[MaskFields]) -> list[FrameMask]:
     """The masks of a target, or of a parsed answer."""
-    return [
-        FrameMask(entry.frame, Rle(counts=entry.rle.counts, size=(entry.rle.size[0], entry.rle.size[1])))
-        for entry in fields
-    ]
+    return [FrameMask(entry.frame, entry.rle.mask) for entry in fields]
 
 
 def answered_masks(prediction: Prediction | None) -> list[FrameMask]:

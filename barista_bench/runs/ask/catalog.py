@@ -102,6 +102,7 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
         "chance": lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
         "prior": lambda task, example, _: task.prior_answer(example, others.of(task, example), boxes),
         "centre_box": lambda task, example, _: task.centre_answer(example, boxes),
+        "copy_first_mask": lambda task, example, _: task.copied_answer(example, boxes),
     }
     answer = answers[name]
     known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
@@ -113,7 +114,7 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
                     f"oracle: the answer of {hidden.example_id} is hidden (split {hidden.metadata.get('split')}). "
                     "Remedy: run a split whose answers are known"
                 )
-    if name in ("prior", "centre_box"):
+    if name in ("prior", "centre_box", "copy_first_mask"):
         for task, examples in tasks:  # a task without this baseline says so before anything is asked
             if len(examples):
                 answer(task, examples.examples[0], 0)
@@ -124,7 +125,7 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     """Say before anything is asked whether a task can be asked of a model, as far as names tell.
 
     Raises:
-        ConfigError: the task has no such baseline, or gives a model that scores texts none to score.
+        ConfigError: the task has no such baseline, cannot be answered by text, or gives a model that scores texts none.
     """
     kind, _, rest = name.partition(":")
     if kind in ABLATIONS and rest:
@@ -133,6 +134,11 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
         check_fit(rest, task, examples)
         return
     _scripted(name, [(task, examples)])
+    if not task.answered_by_text and kind not in (*SCRIPTED, "predictions"):
+        raise ConfigError(
+            f"{task.benchmark}/{task.name} follows given masks, which {name} does not read. "
+            "Remedy: leave the task out, or write the model's masks to a file (docs/predictions.md): predictions:FILE"
+        )
     if name.startswith(DUAL) and len(examples) and not task.choices(examples.examples[0]):
         raise ConfigError(
             f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "

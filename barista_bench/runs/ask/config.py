@@ -61,8 +61,9 @@ class AskingSettings(SettingsTable):
 
     model: str = Field(
         "oracle",
-        description="oracle, chance, prior, centre_box, tiny, a local checkpoint folder, a Hub id, served:NAME, "
-        "sam3:NAME, dual:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: before any of them.",
+        description="oracle, chance, prior, centre_box, copy_first_mask, tiny, a local checkpoint folder, a Hub id, "
+        "served:NAME, sam3:NAME, dual:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: "
+        "before any of them.",
     )
     temperature: float = Field(0.7, description="0 for greedy decoding.")
     max_new_tokens: int = Field(4096, description="The most tokens an answer may take, reasoning included.")

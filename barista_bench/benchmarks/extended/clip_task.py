@@ -1,0 +1,64 @@
+"""Tasks about clips: a video's clips follow each other, and an example shows frames drawn evenly from one of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from barista_bench.benchmarks.barista.clips import Keyframes, clips
+from barista_bench.benchmarks.barista.common import FrameArrays, FrameMetadata, frame_metadata
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import TypedFields
+from barista_bench.core.task import Example, FrameRef, SkippedExample
+from barista_bench.errors import DataError
+from barista_bench.scene_graph import VideoGraph
+
+
+class ClipColumns(NamedTuple):
+    label: str
+    inputs: TypedFields
+    target: TypedFields
+    evidence: TypedFields
+
+
+class ClipTask(GraphTask):
+    benchmark = "extended"
+    prompt_package = "barista_bench.benchmarks.extended"
+    metadata_type = FrameMetadata
+
+    @abstractmethod
+    def columns(
+        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: Sampling
+    ) -> ClipColumns:
+        """What the example of a clip holds. Raises DataError, saying why, where the clip gives none."""
+
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Clips in their order; those that give no example are counted."""
+        index = FrameArrays(video)
+        for keyframes in clips(video, sampling):
+            try:
+                self.columns(index, keyframes, (), sampling)
+            except DataError as error:
+                yield SkippedExample(FrameRef(video.video_id, keyframes[0]), str(error))
+            else:
+                yield Candidate(video.video_id, keyframes[0])
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        index, by_first = FrameArrays(video), {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
+        for candidate in candidates:
+            keyframes = by_first[candidate.frame]
+            columns = self.columns(index, keyframes, vocabulary, sampling)
+            yield Example(
+                example_id=f"{self.name}:{video.video_id}:{keyframes[0]}_{keyframes[-1]}",
+                benchmark=self.benchmark,
+                task=self.name,
+                label=columns.label,
+                frames=tuple(FrameRef(video.video_id, frame) for frame in keyframes),
+                inputs=columns.inputs.write(),
+                target=columns.target.write(),
+                metadata=frame_metadata(video, keyframes[0]),
+                evidence=columns.evidence.write(),
+            )

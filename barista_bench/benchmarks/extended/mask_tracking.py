@@ -1,0 +1,330 @@
+"""Mask tracking: objects are followed through a clip from their masks on its first frame.
+
+Frames are drawn evenly from clips that follow each other. Up to `per_frame` objects with a mask on the first frame are
+asked for, drawn by a seed of the clip. Where an object has no annotation, it cannot be seen: the empty mask is true. An
+asked mask that cannot be used costs the clip. Scored on all frames but the first: J and F of DAVIS, mean over an
+object's frames, then over objects, and HOTA. A mask left out of a readable answer is an empty one; without a readable
+answer J and F are 0 and every mask is missed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barista_bench.benchmarks.barista.clips import Keyframes
+from barista_bench.benchmarks.barista.common import FrameArrays, remembered
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
+from barista_bench.benchmarks.handyvqa.masks import (
+    MAX_MASKS,
+    NO_MASKS,
+    MaskFields,
+    MaskScore,
+    RunLengthFields,
+    Size,
+    bounds,
+    box_mask,
+    empty_mask,
+    mask_entries,
+    score_frame,
+    sound_mask,
+    union,
+)
+from barista_bench.benchmarks.handyvqa.segmentation import FOUND_ABOVE
+from barista_bench.benchmarks.parsing import integer
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.deriving import Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields, content_seed
+from barista_bench.core.failures import FailureKind
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.task import (
+    Example,
+    Explanation,
+    Fields,
+    Overlay,
+    OverlayKind,
+    ParseError,
+    Prediction,
+    Scored,
+    Verdict,
+)
+from barista_bench.errors import DataError
+from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, sequence_counts
+from barista_bench.metrics.tracking.scoring import figures as tracking_figures
+from barista_bench.scene_graph import Rle
+from barista_bench.scene_graph.masks import mask_boxes
+
+_CENTRE = [0.25, 0.25, 0.75, 0.75]
+"""[x0, y0, x1, y1] in shares of the frame."""
+
+
+class GivenMask(TypedFields):
+    """An object to follow, and its mask on the first frame; objects are numbered from 1."""
+
+    number: int
+    category: str
+    rle: RunLengthFields
+
+
+class TrackingInputs(TypedFields):
+    """Sizes in pixels."""
+
+    objects: list[GivenMask]
+    n_frames: int
+    width: int
+    height: int
+
+    @property
+    def size(self) -> Size:
+        return self.height, self.width
+
+
+class TrackMask(MaskFields):
+    """The mask of the object with this number on a frame, which counts those shown, from 0."""
+
+    object: int
+
+
+class TrackMasks(TypedFields):
+    """Masks on all frames but the first, by object and frame; of a target none is empty."""
+
+    masks: list[TrackMask]
+
+
+class TrackingEvidence(TypedFields):
+    """In the order of the objects' numbers; rows of the annotation file."""
+
+    object_ids: list[str]
+    instance_rows: list[Int64]
+
+
+ObjectFrame = tuple[int, int]
+"""An object's number, and a frame among those shown."""
+
+
+class MaskTracking(ClipTask):
+    name = upstream_name = "mask_tracking"
+    version = 1
+    primary = sample_score = "J_and_F"
+    primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours, over the objects followed."
+    sampling = Sampling(limit=200, seed=42, frames=8, spacing=12, per_frame=8)
+    sampling_uses = frozenset({"frames", "spacing", "seconds", "per_frame"})
+    row_note = "frames of a clip, masks of objects on the first, and the masks of these objects on the others"
+    answer_note = "JSON: run-length masks by object and frame"
+    answered_by_text = False
+    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
+    inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
+
+    def columns(
+        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: Sampling
+    ) -> ClipColumns:
+        video, items = index.video, _asked_objects(index, keyframes, sampling)
+        placed = [
+            ((number, frame), video.instance(position))
+            for number, item in enumerate(items, start=1)
+            for frame, position in enumerate(index.position[item, keyframes].tolist())
+            if position >= 0
+        ]
+        masks = dict[ObjectFrame, Rle]()
+        for (key, _), mask in zip(placed, video.rles([instance for _, instance in placed]), strict=True):
+            if isinstance(mask, DataError):
+                raise mask
+            if bounds(mask):
+                masks[key] = mask
+        given = [
+            GivenMask(number, video.objects[item].category, RunLengthFields.of(masks[number, 0]))
+            for number, item in enumerate(items, start=1)
+        ]
+        return ClipColumns(
+            f"{len(items)} objects",
+            TrackingInputs(given, len(keyframes), video.video.width, video.video.height),
+            _written(masks),
+            TrackingEvidence([video.objects[item].id for item in items], [instance.row for _, instance in placed]),
+        )
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked = TrackingInputs.read(example.inputs)
+        objects = "\n".join(f"- {item.number}: {item.category}" for item in asked.objects)
+        sides = {"width": str(asked.width), "height": str(asked.height)}
+        count, last = str(asked.n_frames), str(asked.n_frames - 1)
+        return self.prompts.prompt(asked.n_frames, count=count, last=last, objects=objects, **sides)
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """Masks of one object on one frame are united; those of the first frame are passed over."""
+        asked, entries = TrackingInputs.read(inputs), mask_entries(text)
+        if entries is None:
+            return NO_MASKS
+        numbers, counts = {item.number for item in asked.objects}, defaultdict[ObjectFrame, list[str]](list)
+        dropped = max(0, len(entries) - MAX_MASKS)
+        for entry in entries[:MAX_MASKS]:
+            number, frame = integer(entry.get("object")), integer(entry.get("frame"))
+            mask = sound_mask(entry["rle"], [asked.size])
+            if mask is None or number not in numbers or frame is None or not 0 <= frame < asked.n_frames:
+                dropped += 1
+            else:
+                counts[number, frame].append(mask.counts)
+        return Prediction(_written({key: union(parts, asked.size) for key, parts in counts.items()}).write(), dropped)
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return json.dumps(example.target)
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """A rectangle anywhere for each object on each frame."""
+        asked = TrackingInputs.read(example.inputs)
+        masks = {}
+        for key in _asked_for(asked):
+            xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in (asked.width, asked.height))
+            masks[key] = box_mask((xs[0], ys[0], xs[1], ys[1]), asked.size)
+        return _text(masks)
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """On every frame the median box of the masks in other videos; the middle without any."""
+        asked = TrackingInputs.read(example.inputs)
+        box = box_mask((np.array(usual_box(others)) * ([asked.width, asked.height] * 2)).tolist(), asked.size)
+        return _text(dict.fromkeys(_asked_for(asked), box))
+
+    def copied_answer(self, example: Example, boxes: BoxFormat) -> str:
+        asked = TrackingInputs.read(example.inputs)
+        given = {item.number: item.rle.mask for item in asked.objects}
+        return _text({(number, frame): given[number] for number, frame in _asked_for(asked)})
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        return SumStatistics(list(map(_sample_sums, samples)), _figures, tables=_counts)
+
+    def facets(self, example: Example) -> Fields:
+        return {"category": sorted({item.category for item in TrackingInputs.read(example.inputs).objects})}
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """An object is hit if its mean J is above 0.5."""
+        answered = {number for (number, _), mask in _answered(prediction).items() if bounds(mask)}
+        rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
+        scores = object_scores(example, prediction)
+        for item in TrackingInputs.read(example.inputs).objects:
+            score = scores[item.number]
+            verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if item.number in answered else "miss"
+            note = " (no mask)" if verdict == "miss" else ""
+            rows[verdict].append(f"{item.number} {item.category}: J {score.j:.2f}, F {score.f:.2f}{note}")
+        return explanation(*rows.values())
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """The masks given, true and answered, in their tight boxes."""
+        objects = TrackingInputs.read(example.inputs).objects
+        kinds: tuple[tuple[OverlayKind, dict[ObjectFrame, Rle]], ...] = (
+            ("given", {(item.number, 0): item.rle.mask for item in objects}),
+            ("truth", _masks(example.target)),
+            ("predicted", _answered(prediction)),
+        )
+        names = {item.number: f"{item.number} {item.category}" for item in objects}
+        return tuple(
+            Overlay(frame, box, kind, names[number], mask)
+            for kind, masks in kinds
+            for (number, frame), mask in masks.items()
+            if (box := bounds(mask))
+        )
+
+
+def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: Sampling) -> list[int]:
+    """Indices of `VideoGraph.objects`, ascending. Raises DataError where no object has a mask on the first frame."""
+    video, places = index.video, index.position[:, keyframes[0]]
+    seen = np.flatnonzero(places >= 0).tolist()
+    first = video.rles([video.instance(int(places[item])) for item in seen])
+    marked = [item for item, mask in zip(seen, first, strict=True) if isinstance(mask, Rle) and bounds(mask)]
+    if not marked:
+        raise DataError(f"frame {keyframes[0]}: no object has a mask. Remedy: annotate one")
+    if sampling.per_frame is None or len(marked) <= sampling.per_frame:
+        return marked
+    seed = content_seed(MaskTracking.name, video.video_id, keyframes[0], str(sampling.seed))
+    return sorted(random.Random(seed).sample(marked, sampling.per_frame))  # noqa: S311  (no secret)
+
+
+@remembered
+def usual_box(examples: Sequence[Example]) -> list[float]:
+    """The median box of all true masks, [x0, y0, x1, y1] in shares of the frame; the middle without any."""
+    shares = [np.empty((0, 4))]
+    for example in examples:
+        asked, masks = TrackingInputs.read(example.inputs), _masks(example.target).values()
+        tight = mask_boxes([mask.counts for mask in masks], *asked.size)
+        tight[:, 2:] += tight[:, :2]
+        shares.append(tight / ([asked.width, asked.height] * 2))
+    boxes = np.concatenate(shares)
+    return np.median(boxes, axis=0).tolist() if len(boxes) else _CENTRE
+
+
+def _asked_for(asked: TrackingInputs) -> list[ObjectFrame]:
+    return [(item.number, frame) for item in asked.objects for frame in range(1, asked.n_frames)]
+
+
+def _written(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
+    """Without those of the first frame, which is given."""
+    return TrackMasks(
+        [TrackMask(frame, RunLengthFields.of(mask), number) for (number, frame), mask in sorted(masks.items()) if frame]
+    )
+
+
+def _text(masks: Mapping[ObjectFrame, Rle]) -> str:
+    """An answer."""
+    return json.dumps(_written(masks).write())
+
+
+def _masks(fields: Fields) -> dict[ObjectFrame, Rle]:
+    return {(entry.object, entry.frame): entry.rle.mask for entry in TrackMasks.read(fields).masks}
+
+
+def _answered(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
+    return {} if prediction is None else _masks(prediction.value)
+
+
+def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
+    """By object, J and F, mean over all frames but the first."""
+    asked, truth, answered = TrackingInputs.read(example.inputs), _masks(example.target), _answered(prediction)
+    nothing = empty_mask(asked.size)
+    frames = defaultdict[int, list[MaskScore]](list)
+    for key in _asked_for(asked):
+        mask, true = answered.get(key, nothing), truth.get(key, nothing)
+        score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, asked.size)
+        frames[key[0]].append(score)
+    return {number: MaskScore(*map(fmean, zip(*scores, strict=True))) for number, scores in frames.items()}
+
+
+def _sample_sums(sample: Scored) -> Row:
+    scores = object_scores(sample.example, sample.prediction).values()
+    n_frames = TrackingInputs.read(sample.example.inputs).n_frames
+    answered = None if sample.prediction is None else _sequence(_answered(sample.prediction), n_frames)
+    tracked = sequence_counts(answered, _sequence(_masks(sample.example.target), n_frames))
+    return {
+        "J": sum(score.j for score in scores),
+        "F": sum(score.f for score in scores),
+        "objects": float(len(scores)),
+        "switches": float(tracked.switches),
+        "answered": float(sample.prediction is not None),
+        **{(name, at): value for name in SUMMED for at, value in enumerate(getattr(tracked, name).tolist())},
+    }
+
+
+def _sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict[str, dict[str, object]]]:
+    """As the tracking metric has masks: by object, for each frame but the first."""
+    frames: list[dict[str, dict[str, object]]] = [{} for _ in range(1, n_frames)]
+    for (number, frame), mask in masks.items():
+        frames[frame - 1][str(number)] = {"size": list(mask.size), "counts": mask.counts}
+    return frames
+
+
+def _figures(sums: Sums) -> Figures:
+    j, f = (share(sums[name], sums["objects"]) for name in "JF")
+    by_threshold = {name: np.stack([sums[name, at] for at in range(len(ALPHAS))], axis=-1) for name in SUMMED}
+    coverage = share(sums["answered"], sums["n"])
+    return {"J": j, "F": f, "J_and_F": (j + f) / 2, **tracking_figures(by_threshold), "coverage": coverage}
+
+
+def _counts(sums: Row) -> dict[str, Any]:
+    n = int(sums["n"])
+    counts = {"n_objects": int(sums["objects"]), "n_identity_switches": int(sums["switches"])}
+    return {"n": n, "n_failed": n - int(sums["answered"]), **counts}

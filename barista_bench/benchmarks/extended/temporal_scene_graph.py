@@ -1,0 +1,264 @@
+"""Temporal scene graphs: which relations hold in a clip, and on which of its frames?
+
+Frames are drawn evenly from clips that follow each other. A relation is a triplet (subject, relation, object) of
+category names and a relation's value, with a run of frames shown, one after the other, on which it holds. It holds on a
+frame if a range of the annotations says so and both ends have a box there. Things of one category are one: their
+relations are united. Relations of things without a name are left out. Scored by `metrics/temporal_relations`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+from msgspec.structs import astuple
+
+from barista_bench.benchmarks.barista.clips import Keyframes
+from barista_bench.benchmarks.barista.common import Bools, FrameArrays, remembered
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
+from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.deriving import Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.statistics import SumStatistics
+from barista_bench.core.task import (
+    AnswerFailure,
+    Example,
+    Explanation,
+    Fields,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+)
+from barista_bench.errors import DataError
+from barista_bench.metrics.temporal_relations.scoring import (
+    TimedRelation,
+    as_relations,
+    counts,
+    example_sums,
+    figures,
+    matches,
+    normalise,
+)
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
+
+BASELINE_ENTRIES = 20
+"""How many relations the baselines name: as many as the primary figure looks at."""
+MAX_ENTRIES = 1000
+"""Entries of one answer that are read."""
+
+Triplet = tuple[str, str, str]
+"""Subject, relation, object."""
+
+
+class ClipInputs(TypedFields):
+    """Categories that relations of the clip have, and values that relations of the whole set have; sorted."""
+
+    n_frames: int
+    objects: list[str]
+    relations: list[str]
+
+
+class RelationSegment(TypedFields):
+    """A relation from the frame `start` to the frame `end`, both included, of those shown, from 1."""
+
+    subject: str
+    relation: str
+    object: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.subject} → {self.relation} → {self.object}, frames {self.start} to {self.end}"
+
+
+class ClipGraph(TypedFields):
+    relations: list[RelationSegment]
+
+
+class ClipEvidence(TypedFields):
+    """Rows of the annotation file."""
+
+    object_ids: list[str]
+    relation_rows: list[Int64]
+
+
+class TemporalSceneGraph(ClipTask):
+    name = upstream_name = "temporal_scene_graph"
+    version = 1
+    primary = sample_score = "recall_at_20"
+    primary_note = "Share of relations that the first 20 entries hit: the triplet, and half of the time in common."
+    sampling = Sampling(limit=300, seed=42, frames=8, spacing=24)
+    sampling_uses = frozenset({"frames", "spacing", "seconds"})
+    row_note = "frames of a clip, and the relations in it, each with the frames on which it holds"
+    answer_note = "JSON: relations with their first and last frame"
+    inputs_type, target_type, evidence_type = ClipInputs, ClipGraph, ClipEvidence
+
+    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+        """(relation type, value) pairs that hold on some frame: a question offers the values of all videos."""
+        return video.held_labels()
+
+    def columns(
+        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: Sampling
+    ) -> ClipColumns:
+        positions, graph = _clip_graph(index, keyframes)
+        if not graph.relations:
+            what = f"frames {keyframes[0]} to {keyframes[-1]}: no relation between things with a name on those shown"
+            raise DataError(f"{what}. Remedy: annotate one")
+        video, table = index.video, index.video.relations_table
+        ends = sorted({int(end[position]) for position in positions for end in (table.source, table.target)})
+        rows = sorted({int(table.row[position]) for position in positions})
+        objects = sorted({name for item in graph.relations for name in (item.subject, item.object)})
+        values = sorted({normalise(value) for _, value in vocabulary})
+        return ClipColumns(
+            f"{len(graph.relations)} relations",
+            ClipInputs(len(keyframes), objects, values),
+            graph,
+            ClipEvidence([video.objects[end].id for end in ends], rows),
+        )
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked = ClipInputs.read(example.inputs)
+        objects, relations = ("\n".join(f"  - {name}" for name in names) for names in (asked.objects, asked.relations))
+        return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), objects=objects, relations=relations)
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """The first list that is empty or has an entry as asked for; others of its entries are dropped."""
+        n_frames = ClipInputs.read(inputs).n_frames
+        for entries in json_arrays(unfenced(text)):
+            read = [item for entry in entries[:MAX_ENTRIES] if (item := _segment(entry, n_frames)) is not None]
+            if read or not entries:
+                return Prediction(ClipGraph(read).write(), dropped=len(entries) - len(read))
+        return ParseError("the answer holds no JSON array of [subject, relation, object, first frame, last frame]")
+
+    def answer_schema(self, example: Example) -> Fields:
+        asked = ClipInputs.read(example.inputs)
+        thing: Fields = {"type": "string", "enum": asked.objects}
+        frame: Fields = {"type": "integer", "minimum": 1, "maximum": asked.n_frames}
+        entry: list[Json] = [thing, {"type": "string", "enum": asked.relations}, thing, frame, frame]
+        return {"type": "array", "items": {"type": "array", "prefixItems": entry, "minItems": 5, "maxItems": 5}}
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return _written(_truth(example))
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """As many entries as the primary figure looks at; triplets and stretches are each as likely as all others."""
+        asked = ClipInputs.read(example.inputs)
+        stretches = list(combinations_with_replacement(range(1, asked.n_frames + 1), 2))
+        names = list(product(asked.objects, asked.relations, asked.objects))
+        return _written(RelationSegment(*rng.choice(names), *rng.choice(stretches)) for _ in range(BASELINE_ENTRIES))
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
+        asked, shares = ClipInputs.read(example.inputs), usual_triplets(others)
+        possible = (triplet for triplet in shares if {triplet[0], triplet[2]} <= set(asked.objects))
+        ranked = sorted((-shares[triplet], triplet) for triplet in possible)
+        return _written(RelationSegment(*triplet, 1, asked.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        rows = [
+            example_sums(None if s.prediction is None else _timed(_answered(s.prediction)), _timed(_truth(s.example)))
+            for s in samples
+        ]
+        return SumStatistics([dict(row) for row in rows], figures, tables=counts)
+
+    def facets(self, example: Example) -> Fields:
+        return {"relation_value": sorted({item.relation for item in _truth(example)})}
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        hits, misses, wrong = _compared(example, prediction)
+        return explanation(*(map(str, group) for group in (hits, misses, wrong)))
+
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
+        """A wrong entry whose triplet is missed at another time is that one's; then what is left over on each side."""
+        hits, misses, wrong = _compared(example, prediction)
+        missed, right = (Counter(item.triplet for item in _timed(group)) for group in (misses, hits))
+        for item in _timed(wrong):
+            if missed[item.triplet]:
+                missed[item.triplet] -= 1
+                yield AnswerFailure("wrong_time")
+            else:
+                yield AnswerFailure("duplicate" if item.triplet in right else "hallucinated")
+        yield from (AnswerFailure("missed") for _ in missed.elements())
+
+
+@remembered
+def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
+    """The share of the clips naming subject and object in which each triplet holds."""
+    clips_with: Counter[tuple[str, str]] = Counter()
+    holding: Counter[Triplet] = Counter()
+    for example in examples:
+        objects = ClipInputs.read(example.inputs).objects
+        clips_with.update(product(objects, objects))
+        holding.update({item.triplet for item in _timed(_truth(example))})
+    return {triplet: count / clips_with[triplet[0], triplet[2]] for triplet, count in holding.items()}
+
+
+def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], ClipGraph]:
+    """Positions of the ranges that hold on some keyframe between things with a name, and the relations that they make,
+    by first frame, last frame and names."""
+    table, frames = index.video.relations_table, np.array(keyframes)
+    active = (table.start[:, None] <= frames) & (frames < table.end[:, None])
+    active &= index.seen[table.source][:, frames] & index.seen[table.target][:, frames]
+    names = [normalise(item.category) for item in index.video.objects]
+    is_named = np.array([name != UNNAMED for name in names], dtype=bool)
+    active &= (is_named[table.source] & is_named[table.target])[:, None]
+    positions = np.flatnonzero(active.any(axis=1)).tolist()
+    holds: dict[Triplet, Bools] = {}
+    for position in positions:
+        triplet = names[table.source[position]], normalise(table.entry(position)[1]), names[table.target[position]]
+        holds[triplet] = active[position] | holds.get(triplet, False)
+    segments = []
+    for triplet, on_frames in holds.items():
+        borders = np.flatnonzero(np.diff(on_frames, prepend=False, append=False)).tolist()
+        stretches = zip(borders[::2], borders[1::2], strict=True)
+        segments += [RelationSegment(*triplet, start + 1, end) for start, end in stretches]
+    segments.sort(key=lambda segment: (segment.start, segment.end, astuple(segment)))
+    return positions, ClipGraph(segments)
+
+
+def _segment(entry: object, n_frames: int) -> RelationSegment | None:
+    """An entry as the prompt asks for it, frames within the clip; None for anything else."""
+    if not isinstance(entry, list) or len(entry) != len(RelationSegment.__struct_fields__):
+        return None
+    names, (start, end) = list(filter(is_text, entry[:3])), map(integer, entry[3:])
+    if len(names) < len(entry[:3]) or start is None or end is None or not 1 <= start <= end <= n_frames:
+        return None
+    return RelationSegment(names[0], names[1], names[2], start, end)
+
+
+def _truth(example: Example) -> list[RelationSegment]:
+    return ClipGraph.read(example.target).relations
+
+
+def _answered(prediction: Prediction) -> list[RelationSegment]:
+    return ClipGraph.read(prediction.value).relations
+
+
+def _timed(segments: Iterable[RelationSegment]) -> list[TimedRelation]:
+    """As the metric has them: the frame i is the time from i - 1 to i."""
+    return as_relations([(item.subject, item.relation, item.object, item.start - 1, item.end) for item in segments])
+
+
+def _compared(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
+    """Relations that are hit, those that are missed, and entries that hit none."""
+    truth, answered = _truth(example), [] if prediction is None else _answered(prediction)
+    taken = matches(_timed(answered), _timed(truth))
+    hit = set(taken)
+    return (
+        [item for at, item in enumerate(truth) if at in hit],
+        [item for at, item in enumerate(truth) if at not in hit],
+        [item for at, item in zip(taken, answered, strict=True) if at is None],
+    )
+
+
+def _written(segments: Iterable[RelationSegment]) -> str:
+    return json.dumps(list(map(astuple, segments)), ensure_ascii=False)

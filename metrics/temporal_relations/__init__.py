@@ -1,0 +1,5 @@
+"""Relations with the stretch of time in which they hold: recall@K and segment IoU."""
+
+from .scoring import TimedRelation, temporal_relations
+
+__all__ = ["TimedRelation", "temporal_relations"]

@@ -1,0 +1,198 @@
+"""Relations over time: (subject, relation, object) triplets, each with the stretch of time in which it holds.
+
+A predicted relation hits a reference relation of the same triplet if the intersection of their times is at least half
+of the union (a temporal IoU of 0.5, as in video relation detection: Shang et al., ACM MM 2017,
+doi:10.1145/3123266.3123380, with time in place of box tracks). Predictions choose in their order, the surest first:
+each takes the reference with the highest IoU that no earlier one has taken, the first of equals; each reference is
+taken once. Texts are compared without surrounding white space and without case. Figures run from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+RANKS = (10, 20, 50)
+"""How many predictions of an example count for recall."""
+MIN_IOU = 0.5
+
+Floats = NDArray[np.float64]
+
+
+class TimedRelation(NamedTuple):
+    """Holds from `start` to `end` (after it), in any unit of time that all relations of an example share."""
+
+    subject: str
+    relation: str
+    object: str
+    start: float
+    end: float
+
+    @property
+    def triplet(self) -> tuple[str, str, str]:
+        return self[:3]
+
+
+RawRelation = Mapping[str, Any] | Sequence[Any]
+
+
+def normalise(text: str) -> str:
+    """The form in which texts are compared."""
+    return text.strip().casefold()
+
+
+def as_relations(raw: Sequence[RawRelation], where: str = "example") -> list[TimedRelation]:
+    """The relations of one example, normalised, from mappings with the five fields or 5-sequences.
+
+    Raises TypeError or ValueError; the message starts with `where` and names the relation and the field.
+
+    >>> as_relations([["Hand", "holds", "cup", 0, 2.5]])
+    [TimedRelation(subject='hand', relation='holds', object='cup', start=0.0, end=2.5)]
+    """
+    if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of relations, [] for none")
+    return [_as_relation(relation, f"{where}[{index}]") for index, relation in enumerate(raw)]
+
+
+def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
+    names = TimedRelation._fields
+    if isinstance(raw, Mapping) and set(names) <= raw.keys():
+        values = [raw[name] for name in names]
+    elif isinstance(raw, Sequence) and not isinstance(raw, str | bytes) and len(raw) == len(names):
+        values = list(raw)
+    else:
+        raise ValueError(f"{where}: is {raw!r:.80}; give {', '.join(names)}, as a dict or in this order")
+    for at, (name, value) in enumerate(zip(names, values, strict=True)):
+        is_number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+        if not (isinstance(value, str) if at < 3 else is_number):
+            wanted = "a text" if at < 3 else "a finite number"
+            raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}); give {wanted}")
+    if values[3] >= values[4]:
+        raise ValueError(f"{where}: start is {values[3]}, end {values[4]}; give an end after the start")
+    subject, relation, target = map(normalise, values[:3])
+    return TimedRelation(subject, relation, target, float(values[3]), float(values[4]))
+
+
+def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelation]) -> list[int | None]:
+    """For each predicted relation the index of the reference that it hits, by the rule above; None for none.
+
+    >>> held, again = (TimedRelation("hand", "holds", "cup", start, start + 4) for start in (0, 6))
+    >>> matches([again, held, again], [held, again])
+    [1, 0, None]
+    """
+    free: dict[int | None, TimedRelation] = dict(enumerate(reference))
+    taken: list[int | None] = []
+    for relation in prediction:
+        ious = {at: _iou(relation, true) for at, true in free.items() if true.triplet == relation.triplet}
+        near = [at for at, iou in ious.items() if iou >= MIN_IOU]
+        taken.append(max(near, key=ious.__getitem__, default=None))
+        free.pop(taken[-1], None)
+    return taken
+
+
+def _iou(first: TimedRelation, second: TimedRelation) -> float:
+    both = min(first.end, second.end) - max(first.start, second.start)
+    return max(0.0, both) / (first.end - first.start + second.end - second.start - max(0.0, both))
+
+
+def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence[TimedRelation]) -> dict[str, float]:
+    """What one example adds to the sums that `figures` takes; a prediction of None is no usable answer."""
+    answered = prediction or ()
+    taken = matches(answered, reference)
+    either = _covered([*answered, *reference])
+    return {
+        "n": 1,
+        "failed": prediction is None,
+        "predicted": len(answered),
+        "references": len(reference),
+        **{f"hits@{rank}": sum(at is not None for at in taken[:rank]) for rank in RANKS},
+        **{f"references@{rank}": min(rank, len(reference)) for rank in RANKS},
+        "either": either,
+        "both": _covered(answered) + _covered(reference) - either,
+    }
+
+
+def _covered(relations: Sequence[TimedRelation]) -> float:
+    """The time in which each triplet holds, whatever relations say so, summed over triplets."""
+    covered, ends = 0.0, dict[tuple[str, str, str], float]()
+    for relation in sorted(relations, key=lambda each: each.start):
+        start = max(relation.start, ends.get(relation.triplet, relation.start))
+        covered += max(0.0, relation.end - start)
+        ends[relation.triplet] = max(relation.end, start)
+    return covered
+
+
+def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
+    """(D,) a figure: those of `temporal_relations` that are no counts, of (D,) sums over examples; NaN of none."""
+    examples = np.where(sums["n"] > 0, sums["n"], np.nan)
+    # Nothing to find and nothing found is perfect only if somebody looked.
+    looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
+    pairs = {f"recall_at_{rank}": (sums[f"hits@{rank}"], sums[f"references@{rank}"]) for rank in RANKS}
+    pairs["segment_iou"] = sums["both"], sums["either"]
+    shares = {
+        name: np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), looked)
+        for name, (part, whole) in pairs.items()
+    }
+    return {**shares, "coverage": 1 - sums["failed"] / examples}
+
+
+def counts(sums: Mapping[str, float]) -> dict[str, int]:
+    """`n`, `n_failed`, `n_predicted`, `n_reference` of the sums over all examples."""
+    parts = {"n": "n", "n_failed": "failed", "n_predicted": "predicted", "n_reference": "references"}
+    return {name: int(sums[part]) for name, part in parts.items()}
+
+
+def temporal_relations(
+    predictions: Sequence[Sequence[RawRelation] | None], references: Sequence[Sequence[RawRelation]]
+) -> dict[str, Any]:
+    """Score all examples; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+
+    Each example is a list of relations, predicted ones the surest first: dicts with subject, relation, object, start
+    and end, or 5-sequences in this order.
+
+    Returned:
+    * `recall_at_10`, `recall_at_20`, `recall_at_50`: the references that the first K predictions of their example hit,
+      over the references, of an example K at the most (no more could be hit), pooled over all examples.
+    * `segment_iou`: the time in which a triplet is both predicted and true over the time in which it is either, pooled
+      over the triplets of all examples.
+    * `n`, `n_failed`, `coverage`: examples, those without an answer, the share of the others. `n_predicted`,
+      `n_reference`: relations.
+
+    The references of a failed example count as missed.
+
+    Raises ValueError for no examples, unequal lengths, missing fields or an empty stretch of time, TypeError for wrong
+    types.
+
+    >>> held, on = ("hand", "holds", "cup", 0, 4), ("cup", "on", "table", 0, 8)
+    >>> result = temporal_relations([[held, ("cup", "on", "table", 0, 2)], None], [[held, on], [on]])
+    >>> round(result["recall_at_10"], 3), result["segment_iou"], result["coverage"]
+    (0.333, 0.3, 0.5)
+    """
+    check_columns(predictions, references)
+    if not len(references):
+        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
+    totals: dict[str, float] = {}
+    for index, (raw, raw_reference) in enumerate(zip(predictions, references, strict=True)):
+        prediction = None if raw is None else as_relations(raw, f"predictions[{index}]")
+        for name, value in example_sums(prediction, as_relations(raw_reference, f"references[{index}]")).items():
+            totals[name] = totals.get(name, 0.0) + value
+    values = figures({name: np.array([total]) for name, total in totals.items()})
+    return {**{name: float(value[0]) for name, value in values.items()}, **counts(totals)}
+
+
+def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
+    """Both columns. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
+    for name, column in (("predictions", predictions), ("references", references)):
+        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
+            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per example")
+    if len(predictions) != len(references):
+        raise ValueError(
+            f"there are {len(predictions)} predictions for {len(references)} references; "
+            "give one prediction per reference, None where there is no usable answer"
+        )
+    return predictions, references

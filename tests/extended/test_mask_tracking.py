@@ -1,0 +1,327 @@
+"""Mask tracking: which objects a clip asks for, how answers are read and scored, and what the baselines are worth."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from barista_bench.benchmarks.extended.mask_tracking import MaskTracking
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, SkippedExample
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.errors import ConfigError
+from barista_bench.runs.ask.catalog import check_fit
+from barista_bench.scene_graph import Rle, SceneGraph, decode_mask, encode_mask
+from tests.graph_examples import graph_examples
+from tests.metrics.test_region_boundary import davis_f, davis_j
+from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, write_release
+from tests.stats.made import drawn_out
+
+TASK, BOXES = MaskTracking(), BoxFormat()
+EVERY_TEN = replace(TASK.sampling, frames=4, spacing=10)
+"""Clips of the frames 0, 10, 20 and 30."""
+HEIGHT, WIDTH = 12, 16
+
+Mask = NDArray[np.bool_]
+Masks = dict[tuple[int, int], Mask]
+"""By object and frame."""
+
+
+def derived(root: Path, content: dict[str, Any], **sampling: Any) -> list[Example | SkippedExample]:
+    write_release(root, "v0", content)
+    return list(graph_examples(TASK, SceneGraph(root), replace(EVERY_TEN, **sampling)))
+
+
+def rle(mask: Mask) -> dict[str, Any]:
+    encoded = encode_mask(mask)
+    return {"size": list(encoded.size), "counts": encoded.counts}
+
+
+def entries(masks: Masks) -> dict[str, Any]:
+    return {"masks": [{"frame": frame, "rle": rle(mask), "object": item} for (item, frame), mask in masks.items()]}
+
+
+def example_of(first: dict[int, Mask], true: Masks, frames: int, name: str = "e") -> Example:
+    """Objects by number with their first masks, and the true masks on later frames, none of which is empty."""
+    height, width = next(iter(first.values())).shape
+    given = [{"number": number, "category": "cup", "rle": rle(mask)} for number, mask in first.items()]
+    return Example(
+        example_id=name,
+        benchmark="extended",
+        task="mask_tracking",
+        label="objects",
+        frames=tuple(FrameRef(name, frame) for frame in range(frames)),
+        inputs={"objects": given, "n_frames": frames, "width": width, "height": height},
+        target=entries({key: mask for key, mask in true.items() if mask.any()}),
+    )
+
+
+def read(text: str, example: Example) -> Prediction:
+    parsed = TASK.parse(text, example.inputs, BOXES)
+    assert isinstance(parsed, Prediction), parsed
+    return parsed
+
+
+def pixels(prediction: Prediction) -> Masks:
+    masks = cast("list[dict[str, Any]]", prediction.value["masks"])
+    return {
+        (m["object"], m["frame"]): decode_mask(Rle(counts=m["rle"]["counts"], size=tuple(m["rle"]["size"])))
+        for m in masks
+    }
+
+
+def block(y: int, x: int, side: int = 4) -> Mask:
+    mask = np.zeros((HEIGHT, WIDTH), dtype=bool)
+    mask[y : y + side, x : x + side] = True
+    return mask
+
+
+# ---------------------------------------------------------------- what is asked
+
+
+def test_a_clip_asks_for_the_objects_of_its_first_frame_and_absent_ones_have_no_mask(tmp_path: Path) -> None:
+    (example,) = derived(tmp_path, document())
+    assert isinstance(example, Example)
+    assert example.evidence["object_ids"] == [MACHINE, CUP, LEFT, BUTTON]  # the right hand comes later
+    frames: dict[int, list[int]] = {}
+    for entry in cast("list[dict[str, Any]]", example.target["masks"]):
+        frames.setdefault(entry["object"], []).append(entry["frame"])
+    assert frames == {1: [1, 2, 3], 2: [1, 2, 3], 3: [1], 4: [1, 2, 3]}  # the left hand leaves after 20 frames
+    assert TASK.prompt(example, BOXES).image_count == 4
+
+
+def test_objects_are_drawn_by_a_seed_of_the_clip(tmp_path: Path) -> None:
+    drawn = [derived(tmp_path, document(), per_frame=2, seed=seed)[0] for seed in (1, 1, 2, 3, 4)]
+    asked = [tuple(cast("list[str]", cast("Example", example).evidence["object_ids"])) for example in drawn]
+    assert asked[0] == asked[1]
+    assert {len(ids) for ids in asked} == {2}
+    assert len(set(asked)) > 1
+
+
+def broken(frame: int, name: str | None) -> dict[str, Any]:
+    content = document()
+    for row in content["annotations"]:
+        if row["image_id"] == frame and name in (None, row["object_id"]):
+            row["segmentation"] = {"size": [64, 96], "counts": "1"}
+    return content
+
+
+def test_an_asked_mask_that_cannot_be_used_costs_the_clip_and_is_counted(tmp_path: Path) -> None:
+    (skipped,) = derived(tmp_path / "later", broken(20, CUP))
+    assert isinstance(skipped, SkippedExample)
+    assert "segmentation" in skipped.reason
+    (skipped,) = derived(tmp_path / "first", broken(0, None))
+    assert isinstance(skipped, SkippedExample)
+    assert "frame 0: no object has a mask" in skipped.reason
+    (example,) = derived(tmp_path / "one", broken(0, CUP))
+    assert isinstance(example, Example)
+    assert example.evidence["object_ids"] == [MACHINE, LEFT, BUTTON]
+
+
+@pytest.mark.parametrize("model", ["tiny", "served:gpt", "dual:tiny", "sam3:facebook/sam3", "text_only:tiny"])
+def test_models_that_do_not_read_masks_are_refused_before_anything_is_asked(model: str) -> None:
+    examples = cast("ExampleSet", SimpleNamespace(examples=()))
+    with pytest.raises(ConfigError, match=r"mask_tracking follows given masks.*predictions:FILE"):
+        check_fit(model, TASK, examples)
+
+
+# ---------------------------------------------------------------- answers
+
+
+def test_masks_of_one_object_are_united_and_what_cannot_be_used_is_dropped() -> None:
+    example = example_of({1: block(0, 0), 2: block(6, 6)}, {}, 3)
+    answer = entries({(1, 0): block(0, 0), (1, 1): block(0, 1), (2, 2): block(5, 5)})
+    answer["masks"] += entries({(1, 1): block(4, 8)})["masks"]
+    wrong = [{"object": 3}, {"object": None}, {"frame": 3}, {"frame": -1}, {"rle": {"size": [2, 2], "counts": "4"}}]
+    answer["masks"] += [{**answer["masks"][1], **change} for change in [*wrong, {"rle": {"counts": "~"}}]]
+    prediction = read(f"So:\n```json\n{json.dumps(answer)}\n```", example)
+    assert prediction.dropped == 6
+    masks = pixels(prediction)
+    assert masks.keys() == {(1, 1), (2, 2)}  # that of the first frame is given
+    assert (masks[1, 1] == (block(0, 1) | block(4, 8))).all()
+    assert read('{"masks": []}', example).value == {"masks": []}
+    assert isinstance(TASK.parse("I see a cup.", example.inputs, BOXES), ParseError)
+
+
+def test_a_frame_left_out_is_an_empty_mask_and_an_unreadable_answer_scores_0() -> None:
+    example = example_of({1: block(0, 0)}, {(1, 1): block(0, 0)}, 3)  # gone on the last frame
+    half_right = TASK.score(example, read('{"masks": []}', example))
+    assert (half_right["J"], half_right["F"], half_right["HOTA"]) == (0.5, 0.5, 0)
+    unread = TASK.score(example, None)
+    assert (unread["J"], unread["F"], unread["HOTA"], unread["coverage"]) == (0, 0, 0, 0)
+
+
+def test_explanations_and_overlays_show_each_object() -> None:
+    moved = {(1, 1): block(0, 1), (2, 1): block(6, 6), (3, 1): block(0, 10)}
+    example = example_of({1: block(0, 0), 2: block(6, 6), 3: block(0, 10)}, moved, 2)
+    prediction = read(json.dumps(entries({(1, 1): block(0, 3), (2, 1): block(6, 6)})), example)
+    rows = [(row.verdict, row.text) for row in TASK.explain(example, prediction).rows]
+    assert [(verdict, text[:5]) for verdict, text in rows] == [("hit", "2 cup"), ("miss", "3 cup"), ("wrong", "1 cup")]
+    kinds = [(overlay.kind, overlay.image, overlay.label) for overlay in TASK.overlays(example, prediction)]
+    assert kinds.count(("given", 0, "1 cup")) == kinds.count(("truth", 1, "1 cup")) == 1
+    assert ("predicted", 1, "3 cup") not in kinds
+    assert [failure.kind for failure in TASK.failures(example, prediction)] == ["missed", "loose_mask"]
+
+
+# ---------------------------------------------------------------- figures, again from pixels
+
+
+def overlap(first: Mask, second: Mask) -> float:
+    return float((first & second).sum() / (first | second).sum())
+
+
+def best_pairs(scores: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """The pairs of the assignment with the highest sum, by trying all of them."""
+    rows, columns = scores.shape
+    if rows > columns:
+        return [(row, column) for column, row in best_pairs(scores.T)]
+    best = max(permutations(range(columns), rows), key=lambda chosen: sum(scores[r, c] for r, c in enumerate(chosen)))
+    return list(enumerate(best))
+
+
+def plain_hota(sequences: list[tuple[Masks, Masks, int]]) -> float:
+    """HOTA (Luiten et al. 2021, equations 4 to 10) of (truth, answer, frames), all sequences together."""
+    values = []
+    for alpha in np.arange(1, 20) / 20:
+        tp = lost = 0
+        association = 0.0
+        for true, answer, frames in sequences:
+            objects, tracks = ({item for item, _ in masks} for masks in (true, answer))
+            seen = {item: sum((item, f) in true for f in range(frames)) for item in objects}
+            said = {item: sum((item, f) in answer for f in range(frames)) for item in tracks}
+            alike = dict.fromkeys([(o, t) for o in objects for t in tracks], 0.0)
+            tables = []
+            for f in range(1, frames):
+                here, there = (
+                    [o for o in sorted(objects) if (o, f) in true],
+                    [t for t in sorted(tracks) if (t, f) in answer],
+                )
+                iou = np.array([[overlap(true[o, f], answer[t, f]) for t in there] for o in here]).reshape(
+                    len(here), len(there)
+                )
+                for i, o in enumerate(here):
+                    for j, t in enumerate(there):
+                        rest = iou[i].sum() + iou[:, j].sum() - iou[i, j]
+                        alike[o, t] += iou[i, j] / rest if rest else 0
+                tables.append((here, there, iou))
+            pairs: dict[tuple[int, int], int] = {}
+            for here, there, iou in tables:
+                if here and there:
+                    fit = np.array([[alike[o, t] / (seen[o] + said[t] - alike[o, t]) for t in there] for o in here])
+                    for i, j in best_pairs(fit * iou):
+                        if iou[i, j] >= alpha - 1e-12:
+                            pairs[here[i], there[j]] = pairs.get((here[i], there[j]), 0) + 1
+            tp += (matched := sum(pairs.values()))
+            lost += sum(seen.values()) + sum(said.values()) - 2 * matched
+            association += sum(n * n / (seen[o] + said[t] - n) for (o, t), n in pairs.items())
+        values.append(math.sqrt(tp / max(1, tp + lost) * association / max(1, tp)))
+    return float(np.mean(values))
+
+
+def random_case(rng: np.random.Generator) -> tuple[Example, Masks, Masks, int]:
+    """An example, its truth, an answer near to it, and the number of frames."""
+
+    def blob() -> Mask:
+        return block(*rng.integers(0, 8, 2).tolist(), int(rng.integers(2, 8)))
+
+    objects, frames = range(1, int(rng.integers(1, 4)) + 1), int(rng.integers(2, 5))
+    keys = [(item, frame) for item in objects for frame in range(1, frames)]
+    true = {key: blob() for key in keys if rng.random() < 0.85}
+    answer = {}
+    for item, frame in keys:
+        near = true.get((int(rng.choice(objects)) if rng.random() < 0.2 else item, frame))
+        if near is not None and rng.random() < 0.8:
+            answer[item, frame] = np.roll(near, tuple(rng.integers(-1, 2, 2)), axis=(0, 1))
+        elif rng.random() < 0.3:
+            answer[item, frame] = blob()
+    return example_of({item: blob() for item in objects}, true, frames), true, answer, frames
+
+
+def test_figures_equal_those_made_from_pixels_on_500_random_cases() -> None:
+    rng, nothing = np.random.default_rng(23), np.zeros((HEIGHT, WIDTH), dtype=bool)
+    for _ in range(500):
+        cases = [random_case(rng) for _ in range(int(rng.integers(1, 3)))]
+        result = TASK.aggregate([Scored(e, read(json.dumps(entries(answer)), e)) for e, _, answer, _ in cases])
+        means = []
+        for example, true, answer, frames in cases:
+            for item in range(1, len(cast("list[Any]", example.inputs["objects"])) + 1):
+                pairs = [(answer.get((item, f), nothing), true.get((item, f), nothing)) for f in range(1, frames)]
+                means.append([np.mean([measure(*pair) for pair in pairs]) for measure in (davis_j, davis_f)])
+        j, f = np.mean(means, axis=0)
+        assert [result["J"], result["F"], result["J_and_F"]] == pytest.approx([j, f, (j + f) / 2], abs=1e-12)
+        assert result["HOTA"] == pytest.approx(plain_hota([(true, said, n) for _, true, said, n in cases]), abs=1e-9)
+
+
+def test_draws_weigh_samples_as_often_as_they_take_them() -> None:
+    rng = np.random.default_rng(3)
+    cases = [random_case(rng) for _ in range(3)]
+    samples = [Scored(e, read(json.dumps(entries(answer)), e)) for e, _, answer, _ in cases]
+    weights = [[1, 1, 1], [0, 2, 1], [3, 0, 1]]
+    figures = TASK.statistics(samples).figures(np.array(weights, dtype=float))
+    for name, values in drawn_out(TASK, samples, weights).items():
+        assert figures[name].tolist() == pytest.approx(values)
+
+
+# ---------------------------------------------------------------- baselines
+
+
+def test_chance_scores_as_computed_over_all_rectangles() -> None:
+    """Ends are two even draws of a side, sorted and rounded: each pair of whole ends has a known probability."""
+    true = block(2, 3, 6)
+    example = example_of({1: true}, {(1, 1): true}, 2)
+
+    def ends(side: int) -> list[tuple[int, int, float]]:
+        chance = [0.5 / side if end in (0, side) else 1 / side for end in range(side + 1)]
+        return [(a, b, chance[a] * chance[b] * (2 - (a == b))) for b in range(side + 1) for a in range(b + 1)]
+
+    expected = {"J": 0.0, "J_and_F": 0.0}
+    for x0, x1, p in ends(WIDTH):
+        for y0, y1, q in ends(HEIGHT):
+            mask = np.zeros((HEIGHT, WIDTH), dtype=bool)
+            mask[y0:y1, x0:x1] = True
+            j, f = davis_j(mask, true), davis_f(mask, true)
+            expected["J"] += p * q * j
+            expected["J_and_F"] += p * q * (j + f) / 2
+    rng = random.Random(0)
+    samples = [Scored(example, read(TASK.random_answer(example, rng, BOXES), example)) for _ in range(3000)]
+    result = TASK.aggregate(samples)
+    for name, value in expected.items():
+        spread = float(TASK.statistics(samples).scores()[name].std()) / math.sqrt(len(samples))
+        assert result[name] == pytest.approx(value, abs=4 * spread)
+
+
+def test_the_prior_is_the_median_box_of_other_videos() -> None:
+    others = [example_of({1: block(0, 0)}, {(1, 1): block(y, x, 4)}, 2) for y, x in ((0, 0), (2, 8), (8, 12))]
+    example = example_of({1: block(0, 0), 2: block(6, 6)}, {}, 2)
+    masks = pixels(read(TASK.prior_answer(example, others, BOXES), example))
+    assert masks.keys() == {(1, 1), (2, 1)}
+    assert (masks[1, 1] == block(2, 8, 4)).all()
+    middle = np.zeros((HEIGHT, WIDTH), dtype=bool)
+    middle[3:9, 4:12] = True
+    assert (pixels(read(TASK.prior_answer(example, (), BOXES), example))[2, 1] == middle).all()
+
+
+def test_the_truth_scores_1_and_first_masks_score_between_chance_and_truth(small_kitchen: Path) -> None:
+    items = graph_examples(TASK, SceneGraph(small_kitchen), TASK.sampling)
+    examples = [example for example in items if isinstance(example, Example)]
+    assert len(examples) >= 3
+
+    def figures(answer: Any) -> list[Any]:
+        result = TASK.aggregate([Scored(e, read(answer(e), e)) for e in examples])
+        return [result["J_and_F"], result["HOTA"]]
+
+    assert figures(lambda e: TASK.reference_answer(e, BOXES)) == [1, 1]
+    copied = figures(lambda e: TASK.copied_answer(e, BOXES))
+    chance = figures(lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES))
+    assert chance[0] < copied[0] < 1
+    assert chance[1] < copied[1] < 1

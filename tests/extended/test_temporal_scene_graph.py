@@ -1,0 +1,165 @@
+"""Temporal scene graphs: the relations of a clip, how answers are read, what baselines and failures say."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks.extended.temporal_scene_graph import BASELINE_ENTRIES, TemporalSceneGraph
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, SkippedExample
+from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
+from tests.releases import CUP, LEFT, RIGHT, document, relation, write_release
+from tests.stats.made import drawn_out
+
+TASK, BOXES = TemporalSceneGraph(), BoxFormat()
+EVERY_TEN = replace(TASK.sampling, frames=4, spacing=10)
+"""Clips of the frames 0, 10, 20 and 30."""
+HANDS_HOLD = ["right hand", "holds", "coffee cup", 2, 2], ["right hand", "holds", "coffee cup", 4, 4]
+
+
+def derived(root: Path, content: dict[str, Any]) -> list[Example | SkippedExample]:
+    write_release(root, "v0", content)
+    return list(graph_examples(TASK, SceneGraph(root), EVERY_TEN))
+
+
+def only(root: Path, content: dict[str, Any]) -> Example:
+    (example,) = derived(root, content)
+    assert isinstance(example, Example)
+    return example
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
+    return only(tmp_path, document())
+
+
+def truth(example: Example) -> list[list[Any]]:
+    return json.loads(TASK.reference_answer(example, BOXES))
+
+
+def read(text: str, example: Example) -> Prediction:
+    parsed = TASK.parse(text, example.inputs, BOXES)
+    assert isinstance(parsed, Prediction), parsed
+    return parsed
+
+
+def test_a_relation_has_the_runs_of_frames_on_which_it_holds_and_both_ends_are_seen(example: Example) -> None:
+    assert truth(example) == [
+        ["left hand", "holds", "coffee cup", 1, 2],  # said of all frames, the hand seen on the first two
+        ["button", "part of", "coffee machine", 1, 4],
+        ["coffee cup", "under", "coffee machine", 1, 4],
+        *HANDS_HOLD,
+    ]
+    assert example.inputs["objects"] == ["button", "coffee cup", "coffee machine", "left hand", "right hand"]
+    assert example.inputs["relations"] == ["holds", "part of", "under"]
+    assert example.evidence["relation_rows"] == [0, 1, 2, 3]
+
+
+def test_things_of_one_category_are_one(tmp_path: Path) -> None:
+    content = document()
+    content["object_id_to_category_id"][RIGHT] = content["object_id_to_category_id"][LEFT]
+    assert ["left hand", "holds", "coffee cup", 1, 2] in truth(only(tmp_path, content))
+    assert ["left hand", "holds", "coffee cup", 4, 4] in truth(only(tmp_path, content))
+
+
+def test_a_clip_without_a_relation_between_things_with_a_name_is_counted_with_the_reason(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] = [relation(LEFT, CUP, "human_actions", "holds", (0, 40))]
+    for category in content["categories"]:
+        category["name"] = "unknown" if category["name"] == "coffee cup" else category["name"]
+    (skipped,) = derived(tmp_path, content)
+    assert isinstance(skipped, SkippedExample)
+    assert skipped.frame == FrameRef("v0", 0)
+    assert "no relation between things with a name" in skipped.reason
+
+
+def test_answers_are_read_out_of_prose_and_wrong_entries_are_dropped(example: Example) -> None:
+    entries = [
+        ["Left hand", "holds", "coffee cup", 1, "2"],
+        ["left hand", "holds", "coffee cup", 0, 2],
+        ["left hand", "holds", "coffee cup", 3, 5],
+        ["left hand", "holds", "coffee cup", 3, 2],
+        ["left hand", "holds", 7, 1, 2],
+        ["left hand", "holds", "coffee cup"],
+        {"subject": "left hand"},
+    ]
+    parsed = read(f"Here:\n```json\n{json.dumps(entries)}\n```", example)
+    assert parsed.value == {
+        "relations": [{"subject": "Left hand", "relation": "holds", "object": "coffee cup", "start": 1, "end": 2}]
+    }
+    assert parsed.dropped == 6
+    assert read("Nothing: []", example).value == {"relations": []}
+    for text in ("", "the left hand holds a cup", '[["left hand", "holds"]]', '{"relations": 3}'):
+        assert isinstance(TASK.parse(text, example.inputs, BOXES), ParseError)
+
+
+def test_the_truth_itself_scores_1_and_an_unreadable_answer_0(small_kitchen: Path) -> None:
+    examples = list(graph_examples(TASK, SceneGraph(small_kitchen), TASK.sampling))
+    samples = [Scored(e, read(TASK.reference_answer(e, BOXES), e)) for e in examples if isinstance(e, Example)]
+    assert len(samples) >= 3
+    names = ("recall_at_10", "recall_at_20", "recall_at_50", "segment_iou")
+    assert [TASK.aggregate(samples)[name] for name in names] == [1, 1, 1, 1]
+    unread = [Scored(sample.example, None) for sample in samples]
+    assert [TASK.aggregate(unread)[name] for name in (*names, "coverage")] == [0, 0, 0, 0, 0]
+
+
+def test_draws_weigh_samples_as_often_as_they_take_them(example: Example) -> None:
+    answers = truth(example), truth(example)[:2], HANDS_HOLD
+    samples = [Scored(example, read(json.dumps(answer), example)) for answer in answers]
+    weights = [[1, 1, 1], [0, 2, 1], [3, 0, 1]]
+    figures = TASK.statistics(samples).figures(np.array(weights, dtype=float))
+    for name, values in drawn_out(TASK, samples, weights).items():
+        assert figures[name].tolist() == pytest.approx(values)
+
+
+def test_chance_hits_a_relation_as_often_as_computed(example: Example) -> None:
+    """Of 2 x 3 x 2 triplets one, and of the 10 stretches of 4 frames those that share half of it or more."""
+    inputs = {"n_frames": 4, "objects": ["cup", "hand"], "relations": ["holds", "on", "touches"]}
+    entry = {"subject": "hand", "relation": "holds", "object": "cup", "start": 2, "end": 3}
+    asked = replace(example, inputs=inputs, target={"relations": [entry]})
+    near = {(1, 3), (2, 2), (2, 3), (2, 4), (3, 3), (1, 4)}  # 2/3, 1/2, 1, 2/3, 1/2, 2/4
+    expected = 1 - (1 - 1 / 12 * len(near) / 10) ** BASELINE_ENTRIES
+    draws = 3000
+    rng = random.Random(0)
+    samples = [Scored(asked, read(TASK.random_answer(asked, rng, BOXES), asked)) for _ in range(draws)]
+    deviation = (expected * (1 - expected) / draws) ** 0.5
+    assert TASK.aggregate(samples)["recall_at_20"] == pytest.approx(expected, abs=4 * deviation)
+
+
+def test_the_prior_names_what_usually_holds_between_the_things_named(example: Example) -> None:
+    others = [replace(example, target={"relations": example.target["relations"][:count]}) for count in (1, 3)]  # type: ignore[index]
+    answer = json.loads(TASK.prior_answer(replace(example, target={}), others, BOXES))
+    assert answer == [
+        ["left hand", "holds", "coffee cup", 1, 4],  # in both, then those of one by their names
+        ["button", "part of", "coffee machine", 1, 4],
+        ["coffee cup", "under", "coffee machine", 1, 4],
+    ]
+    fewer = replace(example, inputs={**example.inputs, "objects": ["button", "coffee machine"]})
+    assert json.loads(TASK.prior_answer(fewer, others, BOXES)) == [answer[1]]
+    assert TASK.prior_answer(example, (), BOXES) == "[]"
+
+
+def test_failures_say_what_is_missed_wrong_in_time_said_twice_and_made_up(example: Example) -> None:
+    left, button, *_ = truth(example)
+    answer = [
+        left,
+        button,
+        button,
+        ["coffee cup", "under", "coffee machine", 1, 1],
+        ["button", "holds", "button", 1, 1],
+    ]
+    prediction = read(json.dumps(answer), example)
+    kinds = Counter(failure.kind for failure in TASK.failures(example, prediction))
+    assert kinds == {"wrong_time": 1, "duplicate": 1, "hallucinated": 1, "missed": 2}
+    rows = [(row.verdict, row.text) for row in TASK.explain(example, prediction).rows]
+    assert rows[0] == ("hit", "left hand → holds → coffee cup, frames 1 to 2")
+    assert Counter(verdict for verdict, _ in rows) == {"hit": 2, "miss": 3, "wrong": 3}

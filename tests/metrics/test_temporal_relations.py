@@ -1,0 +1,114 @@
+"""Recall@K and segment IoU of relations over time: by hand, and against frame sets on random cases."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# The folder is tested where it stands, as the module that somebody copies out of the repository.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
+from temporal_relations import temporal_relations
+from temporal_relations.scoring import RANKS
+
+Row = tuple[str, str, str, int, int]
+
+
+def held(start: float, end: float) -> tuple[Any, ...]:
+    return "hand", "holds", "cup", start, end
+
+
+def recall(prediction: list[Any], reference: list[Any]) -> float:
+    return float(temporal_relations([prediction], [reference])["recall_at_10"])
+
+
+def test_half_of_the_time_in_common_is_a_hit_and_less_is_none() -> None:
+    assert recall([held(0, 2)], [held(0, 4)]) == 1
+    assert recall([held(0, 1.9)], [held(0, 4)]) == 0
+    assert recall([held(4, 8)], [held(0, 4)]) == 0
+
+
+def test_an_earlier_prediction_chooses_first_and_takes_the_best_overlap_even_if_that_costs_a_hit() -> None:
+    references = [held(0, 6), held(2, 8)]
+    assert recall([held(2, 7), held(0, 5)], references) == 1
+    assert recall([held(1, 6), held(0, 4)], references) == 0.5
+
+
+def test_a_relation_said_twice_hits_once() -> None:
+    assert recall([held(0, 4), held(0, 4)], [held(0, 4), (*held(0, 4)[:4], 3)]) == 1
+    assert recall([held(0, 4), held(0, 4)], [held(0, 4), held(8, 9)]) == 0.5
+
+
+def test_only_the_first_predictions_count_and_of_the_references_no_more() -> None:
+    true = [("hand", "holds", f"cup {number}", 0, 1) for number in range(25)]
+    wrong = [("hand", "pulls", f"cup {number}", 0, 1) for number in range(15)]
+    result = temporal_relations([wrong + true], [true])
+    assert [result[f"recall_at_{rank}"] for rank in RANKS] == [0, 5 / 20, 25 / 25]
+    assert temporal_relations([true], [true])["recall_at_10"] == 1
+
+
+def test_case_and_outer_white_space_do_not_matter() -> None:
+    assert recall([(" Hand", "HOLDS", "cup ", 0, 4)], [held(0, 4)]) == 1
+
+
+def test_segment_iou_counts_overlapping_predictions_once_and_false_triplets_in_full() -> None:
+    prediction = [held(0, 3), held(2, 4), ("cup", "on", "table", 0, 4)]
+    assert temporal_relations([prediction], [[held(2, 8)]])["segment_iou"] == 2 / (8 + 4)
+
+
+def test_a_failed_example_misses_its_references_and_nothing_to_find_is_perfect_only_if_somebody_looked() -> None:
+    result = temporal_relations([None, [held(0, 4)]], [[held(0, 4)], [held(0, 4)]])
+    assert (result["recall_at_10"], result["segment_iou"], result["n_failed"], result["coverage"]) == (0.5, 0.5, 1, 0.5)
+    assert temporal_relations([[]], [[]])["recall_at_10"] == 1
+    assert temporal_relations([None], [[]])["segment_iou"] == 0
+
+
+# ---------------------------------------------------------------- again, frame by frame
+
+
+def frames(row: Row) -> set[int]:
+    return set(range(row[3], row[4]))
+
+
+def plain_figures(examples: list[tuple[list[Row] | None, list[Row]]]) -> dict[str, float]:
+    """The same figures of relations on whole frames, from sets of frames."""
+    hits, possible = dict.fromkeys(RANKS, 0), dict.fromkeys(RANKS, 0)
+    said_and_true = said_or_true = 0
+    for prediction, reference in examples:
+        left = list(reference)
+        for rank, row in enumerate(prediction or (), start=1):
+            rivals = [true for true in left if true[:3] == row[:3]]
+            overlaps = [len(frames(row) & frames(true)) / len(frames(row) | frames(true)) for true in rivals]
+            if overlaps and max(overlaps) >= 0.5:
+                left.remove(rivals[overlaps.index(max(overlaps))])
+                for limit in RANKS:
+                    hits[limit] += rank <= limit
+        for limit in RANKS:
+            possible[limit] += min(limit, len(reference))
+        said, true = ({(row[:3], at) for row in rows for at in frames(row)} for rows in (prediction or [], reference))
+        said_and_true += len(said & true)
+        said_or_true += len(said | true)
+    recalls = {f"recall_at_{limit}": hits[limit] / possible[limit] for limit in RANKS}
+    return recalls | {"segment_iou": said_and_true / said_or_true}
+
+
+def random_row(rng: random.Random) -> Row:
+    start = rng.randrange(8)
+    triplet = rng.choice(("left", "right")), rng.choice(("holds", "on")), rng.choice(("cup", "lid"))
+    return (*triplet, start, rng.randint(start + 1, 8))
+
+
+def test_figures_equal_those_made_frame_by_frame_on_500_random_cases() -> None:
+    rng = random.Random(23)
+    for _ in range(500):
+        examples: list[tuple[list[Row] | None, list[Row]]] = []
+        for _ in range(rng.randint(1, 3)):
+            reference = [random_row(rng) for _ in range(rng.randint(1, 25))]
+            guesses = [rng.choice((rng.choice(reference), random_row(rng))) for _ in range(rng.randint(0, 60))]
+            examples.append((guesses if rng.random() < 0.9 else None, reference))
+        result = temporal_relations([answer for answer, _ in examples], [true for _, true in examples])
+        for name, value in plain_figures(examples).items():
+            assert result[name] == pytest.approx(value, abs=1e-12), (name, examples)

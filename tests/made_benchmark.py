@@ -181,6 +181,9 @@ def open_release(root: Path, videos: Path | None) -> WordRelease:
     return WordRelease(root, videos or root)
 
 
+ABOUT = "---\n{}\n---\nWords.\n\n## Limits\n\nMade."
+"""What its card says of it, as a file of dataset_cards/about does."""
+
 BENCHMARK = Benchmark(
     name="words",
     title="Words",

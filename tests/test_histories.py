@@ -34,7 +34,7 @@ from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce
 from tests.history_model import EXAMPLES, REPEATS, WORDS, Answering, Run, Sample
-from tests.made_benchmark import BENCHMARK
+from tests.made_benchmark import ABOUT, BENCHMARK
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
 from tests.video_samples import render
@@ -64,7 +64,7 @@ def project(made_once: MadeOnce) -> Iterator[Path]:
     about = manifest._packaged
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(BENCHMARKS, "words", BENCHMARK)
-        patch.setattr(manifest, "_packaged", lambda name: "Words.\n\n## Limits\n" if "words" in name else about(name))
+        patch.setattr(manifest, "_packaged", lambda name: ABOUT if "words" in name else about(name))
         yield made_once("histories/project", make)
 
 

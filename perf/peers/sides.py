@@ -155,7 +155,8 @@ def _lmms_eval_arguments(job: Job) -> list[str | Path]:
 
 def _our_answers(job: Job) -> Answers:
     answers: Answers = defaultdict(list)
-    records = [json.loads(line) for line in (job.out / "run/samples.jsonl").read_text().splitlines()]
+    (log,) = (job.out / "run").glob("*/samples.jsonl")
+    records = [json.loads(line) for line in log.read_text().splitlines()]
     for record in sorted(records, key=lambda record: record["run"]):
         answers[record["example_id"]].append(record["text"])
     return dict(answers)

@@ -20,7 +20,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example
-from barista_bench.data.rows import from_row, row_features, to_row
+from barista_bench.data.rows import from_row, question_columns, row_features, to_row
 from tests.benchmarks.grounding_kit import (
     GRID,
     TASK,
@@ -198,7 +198,7 @@ def test_the_image_is_the_frame(example: Example) -> None:
 
 def test_examples_survive_a_dataset(root: Path) -> None:
     examples = derive(root, TASK.sampling)
-    rows = [{**to_row(e, i, "0" * 64), "images": []} for i, e in enumerate(examples)]
+    rows = [to_row(e, i, "0" * 64) | question_columns(TASK, e) | {"images": []} for i, e in enumerate(examples)]
     stored = Dataset.from_list(rows, features=row_features(TASK, "frozen"))
     assert [from_row(row) for row in stored] == examples
 

@@ -19,7 +19,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, Prediction, Scored
-from barista_bench.data.rows import from_row, row_features, to_row
+from barista_bench.data.rows import from_row, question_columns, row_features, to_row
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.answering import answer_all
 from tests.benchmarks.answering import interaction_entry as item
@@ -329,6 +329,6 @@ def test_chance_gives_valid_answers_that_depend_on_the_seed_alone(example: Examp
 
 def test_examples_survive_a_dataset(root: Path) -> None:
     examples = derive(root)
-    rows = [{**to_row(e, i, "0" * 64), "images": []} for i, e in enumerate(examples)]
+    rows = [to_row(e, i, "0" * 64) | question_columns(TASK, e) | {"images": []} for i, e in enumerate(examples)]
     stored = Dataset.from_list(rows, features=row_features(TASK, "frozen"))
     assert [from_row(row) for row in stored] == examples

@@ -52,7 +52,9 @@ TEMPLATES = {
 
 
 @pytest.fixture(scope="session")
-def frozen(six_frozen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Callable[[str], Path]:
+def frozen(
+    six_frozen: Path, small_kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce
+) -> Callable[[str], Path]:
     """A small frozen set of every task of a benchmark."""
 
     def folder(name: str) -> Path:
@@ -62,6 +64,8 @@ def frozen(six_frozen: Path, generated: Callable[[str], Path], made_once: MadeOn
         if name == "vista":  # the generated one has one environment, and a task is one of them
             settings["sampling"] = {}
             source = made_once("made/vista", write_small_release)
+        elif name == "extended":
+            source = small_kitchen
         else:
             source = generated(name)
         return made_once(f"asked/{name}", lambda out: build(source, out, **settings))
@@ -94,7 +98,7 @@ def test_rows_ask_what_a_run_asks_and_hold_what_the_oracle_answers(
     tasks, out = get_benchmark(benchmark).task_names, tmp_path / "runs"
     run(folder, out, benchmark=benchmark, task=tasks, model="oracle", runs=1)
     for task in tasks:
-        records = {record.example_id: record for record in read_folder(out / task if len(tasks) > 1 else out)}
+        records = {record.example_id: record for record in read_folder(out / task)}
         rows = rows_of(folder, task, tmp_path)
         assert len(rows) == len(records) > 0
         for row in rows:

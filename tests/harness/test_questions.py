@@ -27,11 +27,11 @@ def dataset(small_release: Path, tmp_path: Path) -> Path:
 
 def test_recorded_answers_have_the_figures_and_statuses_of_score(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", task="relations", model="chance", runs=2)
-    ours = score(tmp_path / "run").results
+    ours = score(tmp_path / "run" / "relations").results
     (questions,) = question_sets({"data": str(dataset), "task": "relations"})
     samples = [
         questions.sample(record.example_id, Completion(record.text or ""), BoxFormat(), run=record.run)
-        for record in read_records(tmp_path / "run" / "samples.jsonl")
+        for record in read_records(tmp_path / "run" / "relations" / "samples.jsonl")
     ]
     figures = questions.figures(samples)
     assert figures == pytest.approx({**figures, **{name: figure.mean for name, figure in ours.figures.items()}})

@@ -19,8 +19,8 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "judging.md").read_text()
 
 
 def test_the_python_examples_run(make_run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "runs").mkdir()
-    make_run("temporal_vqa").rename(tmp_path / "runs" / "vqa")
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    make_run("temporal_vqa").rename(tmp_path / "runs" / "mine" / "temporal_vqa")
     monkeypatch.chdir(tmp_path)
     said = io.StringIO()
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

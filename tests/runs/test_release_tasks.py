@@ -26,7 +26,7 @@ from barista_bench.runs.log.log_reader import StepLog, read_steps, step_key
 from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
-from tests.made_benchmark import BENCHMARK, Words
+from tests.made_benchmark import ABOUT, BENCHMARK, Words
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
 from tests.runs.made_logs import record as made_record
@@ -55,7 +55,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def registered() -> object:
     """The made benchmark is one of ours for these tests, and its card says something."""
     packaged, BENCHMARKS["words"] = manifest._packaged, BENCHMARK
-    manifest._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else packaged(name)
+    manifest._packaged = lambda name: ABOUT if name == "about/words.md" else packaged(name)
     yield
     manifest._packaged = packaged
     del BENCHMARKS["words"]

@@ -111,7 +111,6 @@ def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence
         "predicted": len(answered),
         "references": len(reference),
         **{f"hits@{rank}": sum(at is not None for at in taken[:rank]) for rank in RANKS},
-        **{f"references@{rank}": min(rank, len(reference)) for rank in RANKS},
         "either": either,
         "both": _covered(answered) + _covered(reference) - either,
     }
@@ -132,7 +131,7 @@ def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
     examples = np.where(sums["n"] > 0, sums["n"], np.nan)
     # Nothing to find and nothing found is perfect only if somebody looked.
     looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
-    pairs = {f"recall_at_{rank}": (sums[f"hits@{rank}"], sums[f"references@{rank}"]) for rank in RANKS}
+    pairs = {f"recall_at_{rank}": (sums[f"hits@{rank}"], sums["references"]) for rank in RANKS}
     pairs["segment_iou"] = sums["both"], sums["either"]
     shares = {
         name: np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), looked)
@@ -156,8 +155,8 @@ def temporal_relations(
     and end, or 5-sequences in this order.
 
     Returned:
-    * `recall_at_10`, `recall_at_20`, `recall_at_50`: the references that the first K predictions of their example hit,
-      over the references, of an example K at the most (no more could be hit), pooled over all examples.
+    * `recall_at_10`, `recall_at_20`, `recall_at_50`: the share of all references that the first K predictions of their
+      example hit, pooled over all examples.
     * `segment_iou`: the time in which a triplet is both predicted and true over the time in which it is either, pooled
       over the triplets of all examples.
     * `n`, `n_failed`, `coverage`: examples, those without an answer, the share of the others. `n_predicted`,

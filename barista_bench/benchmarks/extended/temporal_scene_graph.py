@@ -50,7 +50,7 @@ from barista_bench.metrics.temporal_relations.scoring import (
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
-BASELINE_ENTRIES = 20
+BASELINE_ENTRIES = 50
 """How many relations the baselines name: as many as the primary figure looks at."""
 MAX_ENTRIES = 1000
 """Entries of one answer that are read."""
@@ -94,8 +94,8 @@ class ClipEvidence(TypedFields):
 class TemporalSceneGraph(ClipTask):
     name = upstream_name = "temporal_scene_graph"
     version = 1
-    primary = sample_score = "recall_at_20"
-    primary_note = "Share of relations that the first 20 entries hit: the triplet, and half of the time in common."
+    primary = sample_score = "recall_at_50"
+    primary_note = "Share of relations that the first 50 entries hit: the triplet, and half of the time in common."
     sampling = Sampling(limit=300, seed=42, frames=8, spacing=24)
     sampling_uses = frozenset({"frames", "spacing", "seconds"})
     row_note = "frames of a clip, and the relations in it, each with the frames on which it holds"

@@ -153,7 +153,7 @@ def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> No
         raise typer.Exit(1)
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command(rich_help_panel=LOOK)
 def stats(
     root: Annotated[Path, typer.Argument(help="Data root: one folder a video; of other benchmarks, a built dataset.")],
     benchmark: Annotated[str, typer.Option(help="Whose data it is.")] = "barista",

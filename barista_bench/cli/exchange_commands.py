@@ -10,7 +10,6 @@ import typer
 
 from barista_bench.cli.app import (
     PUBLISH,
-    RUN,
     Data,
     FlagsBySection,
     Protocol,
@@ -156,6 +155,6 @@ def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold
 
 
 _ASKING = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
-app.command(name="lmms-eval-tasks", cls=FlagsBySection, rich_help_panel=RUN)(
+app.command(name="lmms-eval-tasks", cls=FlagsBySection, rich_help_panel=PUBLISH)(
     with_flags(lmms_eval_tasks, RunConfig, positional="data", hidden=_ASKING)
 )

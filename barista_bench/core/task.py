@@ -152,7 +152,7 @@ class Question(ABC):
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """The labels of `choices` that an answer names. Raises ConfigError where the task does not say so."""
-        raise ConfigError(f"{type(self).__name__} says of no answer which choices it names. Remedy: leave its runs out")
+        raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Remedy: leave its runs out")
 
     def has_answer(self, example: Example) -> bool:
         """Whether the truth is known: questions with hidden answers are asked, and never scored."""

@@ -140,7 +140,8 @@ def build(
             result = _result(origin, plans, out, made, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
-            if frames == "frozen":  # the others' videos stay on this machine
+            # Linked videos stay on this machine; tables alone are no benchmark.
+            if frames == "frozen" and any(config.content_hash for config in made):
                 write_hub_files(folder, result)
     return result
 

@@ -223,7 +223,7 @@ def _card(
     header, intro, sections = _about(benchmark.name)
     if examples is not None:
         header["size_categories"] = [next((name for limit, name in _SIZES.items() if examples < limit), "n>10M")]
-        if frames == "frozen":
+        if frames == "frozen" and examples:
             intro += f"\n\n![An example: what a model is shown, and the true boxes]({PICTURE})"
     data = DatasetCardData(
         license=benchmark.licence,

@@ -176,12 +176,12 @@ class DatasetCardMetadata(BaseModel):
 
 
 class SpaceCardMetadata(BaseModel):
-    """What the card of a published Space must say."""
+    """What the card of a published Space must say; Spaces of other SDKs have no program to check."""
 
     model_config = ConfigDict(extra="allow")
 
     title: str
-    sdk: Literal["gradio", "docker", "static"]
+    sdk: Literal["gradio"]
     app_file: str
     tags: list[str] = []
 
@@ -278,7 +278,7 @@ def check_model(results: Results, where: str) -> None:
         "submit the run of the model itself",
     )
     _require(
-        name.partition(":")[0] != HUMAN,
+        not name.startswith(f"{HUMAN}:"),
         f"{where}: model.name: {name!r} is a person, whom reports show beside models and no leaderboard ranks",
         "submit the run of a model",
     )

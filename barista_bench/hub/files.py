@@ -80,7 +80,7 @@ def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
     try:
         card = existing.card.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"{README}: is not UTF-8 ({error.reason}). Remedy: mend the card") from error
+        raise DataError(f"{README}: is not UTF-8 ({error.reason}). Remedy: correct the card") from error
     readme = merge_model_index(card, name, submission.index_results())
     return {path: text.encode(), README: readme.encode()}
 

@@ -23,7 +23,10 @@ from barista_bench.files.reading import first_complaint
 from barista_bench.hub.checks import DatasetCardMetadata, RepoId, SpaceCardMetadata, checked
 from barista_bench.hub.files import README, refuse_secrets
 
-_TEXTS: Final = (".md", ".json", ".yaml", ".py", ".txt")
+_NO_TEXT: Final = (".parquet", ".jpg", ".png")
+_CHUNK: Final = 2**22
+_OVERLAP: Final = 2**10
+"""Bytes that chunks have in common: more than a token has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,18 @@ class Publication:
     space_sdk: str | None = None
 
     def refuse_secrets(self, token: str | None = None) -> None:
-        """Raises DataError where a text holds what looks like an access token, or `token` itself. Tables hold none."""
-        texts = {name: (self.folder / name).read_bytes() for name in self.files if name.endswith(_TEXTS)}
-        refuse_secrets(texts, str(self.folder), token)
+        """Raises DataError where a file other than tables and pictures holds an access token, or `token` itself."""
+        for name in self.files:
+            if not name.endswith(_NO_TEXT):
+                with (self.folder / name).open("rb") as file:
+                    end = b""
+                    while chunk := file.read(_CHUNK):
+                        refuse_secrets({name: end + chunk}, str(self.folder), token)
+                        end = chunk[-_OVERLAP:]
 
 
 def publication(folder: str | Path, repo: str) -> Publication:
-    """Check a built dataset, or a Space: a folder whose README.md says which SDK runs it.
+    """Check a built dataset, or a Space of gradio: a folder whose README.md says so.
 
     Raises:
         ConfigError: `repo` is no name of a repository, or not the one under which `evaluate` finds the metric.
@@ -111,7 +119,7 @@ def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, int]) -> dict[
     try:
         return kind.load(path).data.to_dict()
     except (ValueError, yaml.YAMLError) as error:
-        raise DataError(f"{path}: {' '.join(str(error).split())[:300]}. Remedy: mend the card") from error
+        raise DataError(f"{path}: {' '.join(str(error).split())[:300]}. Remedy: correct the card") from error
 
 
 def _check_dataset(

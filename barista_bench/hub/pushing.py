@@ -167,14 +167,17 @@ class Pusher:
             state, remedy = ("private", "leave --public out") if is_private else ("public", "say --public")
             raise ConfigError(f"{repo_id}: is {state} already. Remedy: {remedy}, or name another repository")
         with self._explained(repo_id, "uploading"):
-            self._api.upload_folder(
-                repo_id=repo_id,
-                repo_type=repo_type,
-                folder_path=publication.folder,
-                allow_patterns=[escape(name) for name in publication.files],
-                delete_patterns=list(publication.outdated) or None,
-                commit_message=f"Publish with barista_bench {__version__}",
-            )
+            try:
+                self._api.upload_folder(
+                    repo_id=repo_id,
+                    repo_type=repo_type,
+                    folder_path=publication.folder,
+                    allow_patterns=[escape(name) for name in publication.files],
+                    delete_patterns=list(publication.outdated) or None,
+                    commit_message=f"Publish with barista_bench {__version__}",
+                )
+            except RuntimeError as error:  # of hf_xet, which sends large files
+                raise OSError(str(error)) from None
         return str(url)
 
     def _prepare(self, repo_id: str, repo_type: RepoType) -> None:
@@ -271,8 +274,7 @@ class Pusher:
         except errors.HfHubHTTPError as error:
             trouble = f"{repo_id}: {doing}: the Hub refuses{self._said(error)}"
             remedy = _REMEDIES.get(error.response.status_code, "try again later")
-        # hf_xet, which sends large files, raises RuntimeError.
-        except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, RuntimeError) as error:  # type: ignore[attr-defined]
+        except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError) as error:  # type: ignore[attr-defined]
             trouble = f"{repo_id}: {doing}: the Hub is out of reach{self._said(error)}"
             remedy = "see to the network, and try again"
         except ValueError as error:

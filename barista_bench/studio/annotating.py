@@ -41,11 +41,13 @@ _DECIDED = (records.AcceptedFile, records.SignedEdit, records.AcceptedLayersFile
 class Draft(records.ProjectRecord, frozen=True, kw_only=True):
     """What a person has not accepted yet, and the doubtful frames that they have looked at.
 
-    Each `revision` follows the one before: a tab that does not know the last one must not replace it. 0 replaces any.
+    Each `revision` follows the one before: a page that does not know the last one must not replace it, unless it wrote
+    that one itself and the reply was lost. 0 replaces any.
     """
 
     by: str = ""
     revision: int = 0
+    page: str = ""
     decisions: Decisions
     looked_at: tuple[records.Frame, ...] = ()
 
@@ -206,7 +208,8 @@ class Annotating(View):
         video.folder.mkdir(exist_ok=True)
         with self._drafts:
             stored, _ = self._stored_draft(video)
-            if draft.revision not in (0, stored.revision + 1 if stored else 1):
+            is_next = draft.revision in (0, stored.revision + 1 if stored else 1)
+            if not is_next and not (stored and draft.page and stored.page == draft.page):
                 remedy = "close one of the two, and reload the other"
                 raise DataError(f"{video.video_id}: your draft of it was changed in another page. Remedy: {remedy}")
             write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))

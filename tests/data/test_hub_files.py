@@ -81,3 +81,9 @@ def test_a_linked_set_whose_videos_stay_here_has_none_of_it(small_release: Path,
     folder = build(small_release, tmp_path / "out", frames="linked", cache=False, **configs).folder  # type: ignore[arg-type]
     assert not {"eval.yaml", "leaderboard.yaml", "example.jpg"} & {path.name for path in folder.iterdir()}
     assert "example.jpg" not in (folder / "README.md").read_text()
+
+
+def test_tables_alone_have_no_leaderboard_and_no_picture(small_release: Path, tmp_path: Path) -> None:
+    folder = build(small_release, tmp_path / "tables", configs=["graph_frames"], cache=False).folder
+    assert not {"eval.yaml", "leaderboard.yaml", "example.jpg"} & {path.name for path in folder.iterdir()}
+    assert "example.jpg" not in (folder / "README.md").read_text()

@@ -148,6 +148,11 @@ def _secret(folder: Path) -> None:
     path.write_text(f"{path.read_text()}\n{TOKEN}\n")
 
 
+def _secret_line(folder: Path) -> None:
+    path = folder / "frozen" / "relations.jsonl"
+    path.write_text(f"{path.read_text()}{TOKEN}\n")
+
+
 def _hidden(folder: Path) -> None:
     (folder / "frozen" / ".env").write_text("KEY=1")
 
@@ -198,6 +203,7 @@ def _unfinished(folder: Path) -> None:
         (_stranger, "notes.txt is not of a built dataset"),
         (_unfinished, "no built dataset"),
         (_secret, "looks like an access token"),
+        (_secret_line, "looks like an access token"),
         (_hidden, r"frozen/\.env is hidden"),
     ],
 )

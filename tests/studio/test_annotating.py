@@ -198,11 +198,12 @@ def test_a_page_that_has_not_seen_the_last_decision_replaces_nothing(anna: Visit
 
 
 def test_the_draft_of_one_page_does_not_replace_that_of_another(anna: Visitor) -> None:
-    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3], "revision": 1})
-    status, content, _ = anna.answer("/api/project/draft", {"decisions": {"video": VIDEO}, "revision": 1})
+    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [2], "revision": 1, "page": "a"})
+    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3], "revision": 1, "page": "a"})
+    status, content, _ = anna.answer("/api/project/draft", {"decisions": {"video": VIDEO}, "revision": 1, "page": "b"})
     assert (status, b"another page" in content) == (400, True)
     assert standing(anna)["draft"]["looked_at"] == [3]
-    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3, 4], "revision": 2})
+    anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3, 4], "revision": 2, "page": "b"})
     assert standing(anna)["draft"]["looked_at"] == [3, 4]
 
 

@@ -12,7 +12,7 @@ export class Annotation {
   }
 
   constructor(video) {
-    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), lookedAt: new Set(), history: [], revision: 0, running: "", changed: () => {}, told: () => {} });
+    Object.assign(this, { video, drafts: new Map(), fresh: new Map(), lookedAt: new Set(), history: [], revision: 0, page: String(Math.random()), running: "", changed: () => {}, told: () => {} });
     this.frameOf = remembering((frame) => ask("/api/project/frame", { video, frame }));
     this.saving = Promise.resolve();
   }
@@ -119,7 +119,7 @@ export class Annotation {
   async save() {
     const draft = { decisions: { video: this.video, ...this.decided(this.drafts) }, looked_at: [...this.lookedAt] };
     this.saving = this.saving.then(async () => {
-      await send("/api/project/draft", { ...draft, revision: this.revision + 1 });
+      await send("/api/project/draft", { ...draft, revision: this.revision + 1, page: this.page });
       this.revision += 1;
     }).catch((error) => say(`The draft is not saved: ${error.message}`));
     await this.saving;

@@ -115,7 +115,7 @@ def _comparisons(
     """Each model with the next one: whether an order is sure is asked of neighbours. Baselines have gaps of their own,
     and are compared only where there is no model beside them."""
     for group in groups:
-        asked = [run for run in best_first(group) if not is_scripted(run)]
+        asked = [run for run in best_first(group) if not is_scripted(run) and not run.results.trained_on]
         for first, second in pairwise(asked or best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
@@ -125,8 +125,9 @@ def _comparisons(
 
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Runs of one task in the order of a leaderboard: models by their primary figure, then baselines by theirs."""
-    return sorted(runs, key=lambda run: (is_scripted(run), -_primary(run)))
+    """Runs of one task in the order of a leaderboard: models by their primary figure, then those trained on these
+    videos, which have no rank, then baselines."""
+    return sorted(runs, key=lambda run: (is_scripted(run), bool(run.results.trained_on), -_primary(run)))
 
 
 def _primary(run: ScoredRun) -> float:

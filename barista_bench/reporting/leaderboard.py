@@ -60,14 +60,16 @@ class Leaderboard:
 
 
 def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
-    """Models ordered by the mean of their primary figures; those without a figure in some task come after them."""
+    """Models ordered by the mean of their primary figures; those without a figure in some task come after them, and
+    then those that were trained on videos of these examples."""
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
     means = {label: _mean(label, tasks) for label in labels}
     scripted = {label: any(label in t.runs and is_scripted(t.runs[label]) for t in tasks) for label in labels}
 
-    def rank(label: str) -> tuple[bool, int, float]:
+    def rank(label: str) -> tuple[bool, bool, int, float]:
         mean, count = means[label]
-        return scripted[label], -count, -mean
+        trained = any(label in task.runs and task.runs[label].results.trained_on for task in tasks)
+        return scripted[label], trained, -count, -mean
 
     columns = [Column("model", numeric=False), *([Column(MEAN)] if len(tasks) > 1 else [])]
     columns += [Column(f"{task.name}: {words(_primary(task))}") for task in tasks]
@@ -102,8 +104,9 @@ def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
     results = run.results
     cell = figure_cell(results.figures.get(results.primary))
     incomplete = not results.coverage.complete
-    notes = (*cell.notes, *(_missing(results) if incomplete else ()))
-    return replace(cell, notes=notes, warn=incomplete, gap=_gap(ahead.get(run.folder)))
+    trained = (f"trained on {results.trained_on} of its videos: no rank",) if results.trained_on else ()
+    notes = (*cell.notes, *(_missing(results) if incomplete else ()), *trained)
+    return replace(cell, notes=notes, warn=incomplete or bool(trained), gap=_gap(ahead.get(run.folder)))
 
 
 def _gap(comparison: Comparison | None) -> GapToNext | None:

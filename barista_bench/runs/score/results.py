@@ -280,6 +280,7 @@ class Results(Recorded):
     prompts: PromptsInfo
     generation: dict[str, JsonValue]
     runs: int
+    trained_on: int = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: Coverage
     primary: str
     figures: dict[str, Figure]

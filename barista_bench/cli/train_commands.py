@@ -33,7 +33,9 @@ def export(
     box_format: Annotated[
         str | None, typer.Option(help="Of chat: how the model writes boxes, as run takes it, e.g. yxyx/1000.")
     ] = None,
-    run: Annotated[Path | None, typer.Option(help="Of preference: run folder whose wrong answers are rejected.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Of preference: run folder whose wrong answers are rejected.")
+    ] = None,
     held_out: Annotated[
         list[Path] | None, typer.Option(help="Another built dataset whose test videos are refused, too; several times.")
     ] = None,

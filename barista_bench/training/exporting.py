@@ -124,9 +124,7 @@ def _without_leaks(
         kept = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
         sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*kept))
     written = str(boxes) if boxes else None
-    sets[str(data)] = sets[str(data)].model_copy(
-        update={"videos": frozenset(trained.values()), "box_format": written}
-    )
+    sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": written})
     return join_without_leaks(sets)
 
 
@@ -191,7 +189,9 @@ def _write_conversations(conversations: Iterable[Conversation], folder: Path, co
             writer.write_table(pa.Table.from_pylist(batch, schema=features.arrow_schema))
             rows += len(batch)
     if not rows:
-        raise ConfigError("there is nothing to export: no answer that was asked for. Remedy: see to the run or the task")
+        raise ConfigError(
+            "there is nothing to export: no answer that was asked for. Remedy: see to the run or the task"
+        )
     return rows
 
 
@@ -208,7 +208,8 @@ def _row(conversation: Conversation) -> dict[str, Any]:
 
 
 def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
-    """What a run shows: stored pictures byte by byte, others encoded as `build` stores them, those of options as PNG."""
+    """What a run shows: stored pictures byte by byte, others encoded as `build` does, or as PNG where an option changes
+    stored ones."""
     from barista_bench.data.builder import JPEG_QUALITY, encode_image
 
     is_linked = isinstance(loaded.media, LinkedMedia)

@@ -49,7 +49,9 @@ def write_specialist_set(
     graph = SceneGraph(release)
     for video_id, sha256 in videos.items():
         if video_id not in graph:
-            raise ConfigError(f"{release}: has no video {video_id!r}. Remedy: name the release that {data} was built of")
+            raise ConfigError(
+                f"{release}: has no video {video_id!r}. Remedy: name the release that {data} was built of"
+            )
         if file_sha256(graph.video_path(video_id)) != sha256:
             raise DataError(f"{release}: {video_id} is another video than in {data}. Remedy: fetch the one built from")
     of_videos, notes = {}, []

@@ -94,9 +94,7 @@ def test_a_run_without_mistakes_gives_no_pairs(built: Path, tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
 
 
-def test_coco_instances_have_the_masks_and_boxes_of_the_release(
-    built: Path, release: Path, tmp_path: Path
-) -> None:
+def test_coco_instances_have_the_masks_and_boxes_of_the_release(built: Path, release: Path, tmp_path: Path) -> None:
     done = export(built, tmp_path / "out", "coco", root=release)
     coco = COCO(str(tmp_path / "out" / "annotations.json"))
     graph, seen = SceneGraph(release), 0

@@ -184,7 +184,9 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
     folder = Path(adapter).expanduser()
     if not folder.is_dir():
         try:
-            folder = Path(snapshot_download(adapter, revision=revision, allow_patterns=[_CONFIG, _WEIGHTS, VIDEOS_FILE]))
+            folder = Path(
+                snapshot_download(adapter, revision=revision, allow_patterns=[_CONFIG, _WEIGHTS, VIDEOS_FILE])
+            )
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise ModelError(
                 f"adapter {adapter}: is no folder and cannot be fetched ({type(error).__name__}). "

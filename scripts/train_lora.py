@@ -5,7 +5,7 @@
     python scripts/train_lora.py chats --model Qwen/Qwen2.5-VL-3B-Instruct --out adapter
 
 The same command goes on from the last checkpoint after it was killed, and gives the adapter that an uninterrupted one
-gives. OUT/loss.json holds the learning curve; OUT/training_videos.json the videos, by which runs know what was seen.
+gives. OUT/loss.json and loss.png hold the learning curve; OUT/training_videos.json the videos, by which runs know what was seen.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import matplotlib.pyplot as plt
 import torch
 from peft import LoraConfig
 from transformers import AutoModelForImageTextToText, set_seed
@@ -35,7 +36,7 @@ def main() -> None:
         training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.exports})
     except BaristaError as error:
         sys.exit(f"error: {error}")
-    settings = {name: str(value) for name, value in vars(args).items() if name != "exports"}
+    settings: dict[str, Any] = {name: str(value) for name, value in vars(args).items() if name != "exports"}
     settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
     _claim(args.out, settings)
     set_seed(args.seed)
@@ -51,11 +52,12 @@ def main() -> None:
             r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
     )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(args.out / "checkpoints")))
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(args.out / "checkpoints")))  # type: ignore[no-untyped-call]
     trainer.model.save_pretrained(args.out)
     training.write(args.out)
     losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in trainer.state.log_history if "loss" in entry]
     (args.out / "loss.json").write_text(json.dumps(losses, indent=1) + "\n")
+    _draw(losses, args.out / "loss.png")
     print(f"wrote {args.out}: loss {losses[0]['loss']:.3f} to {losses[-1]['loss']:.3f}")
 
 
@@ -72,6 +74,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--save-steps", type=int, default=50, help="steps between checkpoints")
     parser.add_argument("--seed", type=int, default=42)
     return parser.parse_args()
+
+
+def _draw(losses: list[dict[str, float]], path: Path) -> None:
+    """The learning curve."""
+    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+    axes.plot([entry["step"] for entry in losses], [entry["loss"] for entry in losses])
+    axes.set(xlabel="step", ylabel="loss (log)", yscale="log")
+    figure.savefig(path, dpi=120, metadata={"Software": None})
 
 
 def _claim(out: Path, settings: dict[str, Any]) -> None:

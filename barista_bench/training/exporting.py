@@ -93,6 +93,7 @@ def export(
             raise ConfigError(f"--{name} goes with --format {wanted}, which needs it. Remedy: say both, or neither")
     refuse_inside(Path(out), data, root, run, *held_out)
     named, boxes = tuple(tasks), box_format
+    notes: tuple[str, ...] = ()
     if run is not None:
         identity = read_run(run).identity
         named, boxes = (identity.task,), identity.model.boxes
@@ -101,9 +102,9 @@ def export(
     training = _without_leaks(data, named, held_out, boxes)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
-            rows, notes = _write_conversations(_preferences(data, run, root), folder, ("chosen", "rejected")), ()
+            rows = _write_conversations(_preferences(data, run, root), folder, ("chosen", "rejected"))
         elif boxes is not None:
-            rows, notes = _write_conversations(_chats(data, named, boxes, root), folder, ("completion",)), ()
+            rows = _write_conversations(_chats(data, named, boxes, root), folder, ("completion",))
         else:
             from barista_bench.training.specialists import write_specialist_set
 

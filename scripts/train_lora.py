@@ -5,7 +5,8 @@
     python scripts/train_lora.py chats --model Qwen/Qwen2.5-VL-3B-Instruct --out adapter
 
 The same command goes on from the last checkpoint after it was killed, and gives the adapter that an uninterrupted one
-gives. OUT/loss.json and loss.png hold the learning curve; OUT/training_videos.json the videos, by which runs know what was seen.
+gives. OUT/loss.json and loss.png hold the learning curve, OUT/training_videos.json the videos, by which runs know what
+was seen.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ with ending_at_once():
         judge_commands,
         run_commands,
         studio_commands,
+        train_commands,
     )
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "main",
     "run_commands",
     "studio_commands",
+    "train_commands",
 ]

@@ -96,6 +96,10 @@ class ExampleSet(ABC):
     def __getitem__(self, index: int) -> LoadedExample:
         """The example at `index` of `examples`; its media are read, not decoded."""
 
+    @abstractmethod
+    def video_hashes(self) -> dict[str, str]:
+        """SHA-256 of the examples' videos, by id. Raises DataError where a video is missing."""
+
 
 def open_examples(
     data: str | Path,
@@ -169,6 +173,10 @@ class FrozenExamples(ExampleSet):
         link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
         return _linked(example, link, _video_sha256(Path(link.path)))
 
+    def video_hashes(self) -> dict[str, str]:
+        videos = {example.video_id: get_benchmark(example.benchmark).video_file for example in self.examples}
+        return {name: _video_sha256(Path(self.root or ".") / file(name)) for name, file in videos.items()}
+
 
 class BuiltExamples(ExampleSet):
     """Examples of a built config: a folder, an entry of the `datasets` cache, or a Hub dataset."""
@@ -194,6 +202,12 @@ class BuiltExamples(ExampleSet):
             raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
         digests = [hashlib.sha256(data).hexdigest() for data in media]
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
+
+    def video_hashes(self) -> dict[str, str]:
+        columns = self._rows.columns
+        if "video_sha256" not in columns.column_names:
+            raise DataError("the rows name no video_sha256. Remedy: build the dataset again")
+        return dict(zip(columns["video_id"].to_pylist(), columns["video_sha256"].to_pylist(), strict=True))
 
 
 def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> Iterator[Example]:

@@ -225,6 +225,24 @@ def local_configs(folder: Path) -> tuple[str, ...]:
     return tuple(path.name for path in sorted(folder.iterdir()) if path.is_dir() and _shards(path))
 
 
+def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[str, str]]:
+    """Split to the SHA-256 of its videos by id: of these configs of a folder that `build` made, or of all.
+
+    Raises:
+        DataError: there is no such folder or config, or a row names no video.
+    """
+    hashes: dict[str, dict[str, str]] = defaultdict(dict)
+    read = [(config, split) for config in configs or local_configs(folder) for split, _ in _shards(folder / config)]
+    if not read:
+        raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Remedy: run `barista-bench build`")
+    for config, split in dict.fromkeys(read):
+        columns = _read(_files(folder, config, split), f"{folder}/{config}")
+        if "video_sha256" in columns.column_names:  # tables of a graph have none: their videos stand in examples
+            pairs = zip(columns["video_id"].to_pylist(), columns["video_sha256"].to_pylist(), strict=True)
+            hashes[split].update(pairs)
+    return hashes
+
+
 @contextmanager
 def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
     """`datasets` without its bars; where it finds no dataset, a DataError that begins with `problem`."""

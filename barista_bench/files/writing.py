@@ -62,8 +62,9 @@ STATISTICS = Kind("statistics of a release", (".statistics_files.json",))
 JUDGES = Kind("a comparison of judges", (".judges_files.json",))
 SUBMISSION = Kind("a submission", (".submission_files.json",))
 RUN = Kind("a run folder", ("run.json", "samples*.jsonl"), parts=("report",))
+TRAINING_SET = Kind("a training set", ("training_videos.json",))
 VIDEO = Kind("a video of a release", ("coco_annotation.json",))
-KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN, VIDEO)
+KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN, TRAINING_SET, VIDEO)
 
 
 @contextmanager

@@ -287,6 +287,11 @@ def check_model(results: Results, where: str) -> None:
         f"{where}: model.name: {name!r} is a baseline, no model",
         "submit the run of a model",
     )
+    _require(
+        not results.trained_on,
+        f"{where}: trained_on: the model was trained on {results.trained_on} of these videos: never ranked",
+        "run it on videos that it has not seen, such as --split test",
+    )
 
 
 def check_judged(judged: JudgedResults, results: Results, where: str) -> None:

@@ -125,7 +125,7 @@ def _comparisons(
 
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Runs of one task in the order of a leaderboard: models by their primary figure, then people, then baselines."""
+    """Runs of one task in the order of a leaderboard: models by their primary figure, then those that are not ranked."""
     return sorted(runs, key=lambda run: (tier(run), -_primary(run)))
 
 
@@ -172,13 +172,17 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
 
 
 def tier(run: ScoredRun) -> int:
-    """0 for models, which are ranked; 1 for people; 2 for baselines, which answer from the examples themselves."""
+    """0 for models, which are ranked; 1 for those that were trained on videos of these examples; 2 for people; 3 for
+    baselines, which answer from the examples themselves.
+    """
     name = run.results.model.name
-    return 2 if name in SCRIPTED else int(name.startswith(f"{HUMAN}:"))
+    if name in SCRIPTED or name.startswith(f"{HUMAN}:"):
+        return 3 if name in SCRIPTED else 2
+    return int(bool(run.results.trained_on))
 
 
 def is_unranked(run: ScoredRun) -> bool:
-    """Whether a run stands beside the models and is none: a person's, or a scripted baseline's."""
+    """Whether a run stands beside the models that are ranked, and has no rank itself."""
     return tier(run) > 0
 
 

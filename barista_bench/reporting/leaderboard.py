@@ -48,7 +48,8 @@ class TaskStanding:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A benchmark's models by its tasks: best model first, and the last `unranked` rows are people, then baselines.
+    """A benchmark's models by its tasks: best model first; the last `unranked` rows are models that were trained on
+    videos of these examples, then people, then baselines.
 
     After the model, `table` has the mean over tasks where there are several of them, then a column a task.
     """
@@ -102,8 +103,9 @@ def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
     results = run.results
     cell = figure_cell(results.figures.get(results.primary))
     incomplete = not results.coverage.complete
-    notes = (*cell.notes, *(_missing(results) if incomplete else ()))
-    return replace(cell, notes=notes, warn=incomplete, gap=_gap(ahead.get(run.folder)))
+    trained = (f"trained on {results.trained_on} of its videos: no rank",) if results.trained_on else ()
+    notes = (*cell.notes, *(_missing(results) if incomplete else ()), *trained)
+    return replace(cell, notes=notes, warn=incomplete or bool(trained), gap=_gap(ahead.get(run.folder)))
 
 
 def _gap(comparison: Comparison | None) -> GapToNext | None:

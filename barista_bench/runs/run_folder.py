@@ -22,6 +22,7 @@ from barista_bench import __version__
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import WORDING, PromptTexts
 from barista_bench.core.task import Task
+from barista_bench.core.training_videos import Sha256
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, ConfigError, DataError
@@ -143,6 +144,10 @@ class RunDescription(_Part):
     versions: dict[str, str]
     options: dict[str, _Plain] = {}
     prices: RunPrices = RunPrices()
+    training_videos: list[Sha256] = []
+    """SHA-256 of the videos that the run's adapter was trained on, as far as it says so."""
+    trained_on: list[Sha256] = []
+    """Those of them that its examples are of."""
     imported: list[ImportedFolder] = []
 
     @property

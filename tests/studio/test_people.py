@@ -103,6 +103,9 @@ class WithoutTruth(ExampleSet):
     def __getitem__(self, index: int) -> LoadedExample:
         return replace(self.whole[index], example=self.examples[index])
 
+    def video_hashes(self) -> dict[str, str]:
+        return {}
+
 
 def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Path, out: Path) -> None:
     answering = Answering(open_workspace([data], person=PERSON, out=out))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import device_of, load_pretrained, loading_of, revision_of
 from barista_bench.files.reading import read_bounded_text
@@ -168,7 +169,7 @@ _CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 
 def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
-    """The folder of an adapter: a local one as it is, one on the Hub after its two files are downloaded.
+    """The folder of an adapter: a local one as it is, one on the Hub after its files are downloaded.
 
     Args:
         adapter: folder with adapter_config.json and adapter_model.safetensors, or Hub id.
@@ -183,7 +184,9 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
     folder = Path(adapter).expanduser()
     if not folder.is_dir():
         try:
-            folder = Path(snapshot_download(adapter, revision=revision, allow_patterns=[_CONFIG, _WEIGHTS]))
+            folder = Path(
+                snapshot_download(adapter, revision=revision, allow_patterns=[_CONFIG, _WEIGHTS, VIDEOS_FILE])
+            )
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise ModelError(
                 f"adapter {adapter}: is no folder and cannot be fetched ({type(error).__name__}). "
@@ -196,6 +199,12 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
             # Other weight files are pickles, which run code when they are read.
             raise ModelError(f"adapter {adapter}: holds no {name}. Remedy: save it with peft, as safetensors")
     return folder
+
+
+def adapter_videos(adapter: str, revision: str | None = None) -> TrainingVideos | None:
+    """What an adapter was trained on; None for one that does not say. Raises as `fetch_adapter`, or DataError."""
+    folder = fetch_adapter(adapter, revision)
+    return TrainingVideos.read(folder) if (folder / VIDEOS_FILE).exists() else None
 
 
 def adapter_hash(folder: Path) -> str:

@@ -39,7 +39,7 @@ function leaderboard(tab) {
       else cell.removeAttribute("aria-sort");
     });
     body.replaceChildren(...models.map((row) => rowOf(table.columns, row, { marks })));
-    const title = node("tr", {}, node("th", { colspan: table.columns.length, scope: "rowgroup" }, "Not ranked, people and baselines: the thin lines in the bars"));
+    const title = node("tr", {}, node("th", { colspan: table.columns.length, scope: "rowgroup" }, "Not ranked (people, baselines, models that were trained on these videos): the thin lines in the bars"));
     foot.replaceChildren(...(others.length ? [title, ...others.map((row) => rowOf(table.columns, row))] : []));
   }
   paint();

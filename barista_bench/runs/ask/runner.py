@@ -21,6 +21,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, naming
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.ablations import unwrapped
+from barista_bench.models.local.loading import adapter_videos
 from barista_bench.models.local.model import TransformersModel
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, check_fit, engine_versions, load_model
@@ -147,6 +148,7 @@ def claimed(
     Raises:
         ConfigError: the folder belongs to another run.
     """
+    training = _training(config, boxes)
     described = run_description(
         opened.folder,
         opened.task,
@@ -160,6 +162,8 @@ def claimed(
         data=data_location(opened.folder, opened.data, config.root, config.limit),
         versions={**package_versions(), **(versions or {})},
         prices={"input": config.price_input, "output": config.price_output},
+        training_videos=sorted(training),
+        trained_on=sorted(training.intersection(opened.examples.video_hashes().values())) if training else [],
     )
     claim(opened.folder, described)
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
@@ -171,6 +175,19 @@ def claimed(
     with SampleLog(shard.file(opened.folder, "steps"), sample_log.launch) as steps:
         task_run.steps = StepLog(steps, read_steps(opened.folder))
         yield task_run
+
+
+def _training(config: RunConfig, boxes: BoxFormat) -> frozenset[str]:
+    """The videos that the run's adapter was trained on. Raises ConfigError where it writes boxes otherwise."""
+    training = adapter_videos(config.adapter, config.adapter_revision) if config.adapter else None
+    if training is None:
+        return frozenset()
+    if training.box_format not in (None, str(boxes)):
+        raise ConfigError(
+            f"adapter {config.adapter}: was trained to write boxes as {training.box_format}, and is asked for {boxes}. "
+            f"Remedy: say --box-format {training.box_format}"
+        )
+    return training.videos
 
 
 def _write_session(run: TaskRun, shard: Shard) -> None:

@@ -280,6 +280,7 @@ class Results(Recorded):
     prompts: PromptsInfo
     generation: dict[str, JsonValue]
     runs: int
+    trained_on: int = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: Coverage
     primary: str
     figures: dict[str, Figure]
@@ -347,6 +348,7 @@ def summary_line(results: Results) -> str:
     std = f" ± {figure.std:.3f}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.complete else " INCOMPLETE"
+    incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""

@@ -185,6 +185,7 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
         ),
         generation=identity.generation,
         runs=described.runs,
+        trained_on=len(described.trained_on),
         coverage=Coverage(
             expected=known * described.runs,
             scored=sum(s.record.status is not Status.INFRA_ERROR for s in samples),

@@ -1,0 +1,77 @@
+"""Which videos a model is trained on and which are kept from it, by content: a video has one SHA-256 everywhere.
+
+The same file stands in an exported training set and beside an adapter made from it, so that a run with the adapter
+knows what it has seen, whichever benchmark its examples come from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, field_validator
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.errors import DataError
+from barista_bench.files.reading import read_model
+from barista_bench.files.writing import TRAINING_SET
+
+VIDEOS_FILE = TRAINING_SET.manifest
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_REMEDY = "export the training set again"
+
+
+class TrainingVideos(BaseModel):
+    """SHA-256 of the videos trained on, and of those that tests keep; `box_format` is None where no text holds boxes.
+
+    Read from the manifest of an export, whose list of files is passed over.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    videos: frozenset[Sha256]
+    held_out: frozenset[Sha256] = frozenset()
+    box_format: str | None = None
+
+    @field_validator("box_format")
+    @classmethod
+    def _is_known(cls, value: str | None) -> str | None:
+        if value is not None:
+            BoxFormat.parse(value)
+        return value
+
+    @classmethod
+    def read(cls, folder: Path) -> TrainingVideos:
+        """The record of an export or an adapter. Raises DataError where it is missing or broken."""
+        return read_model(folder / VIDEOS_FILE, cls, what="no record of training videos", remedy=_REMEDY)
+
+    def write(self, folder: Path) -> None:
+        """Write `VIDEOS_FILE`, hashes sorted."""
+        content = {"videos": sorted(self.videos), "held_out": sorted(self.held_out), "box_format": self.box_format}
+        (folder / VIDEOS_FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def join_without_leaks(sets: Mapping[str, TrainingVideos]) -> TrainingVideos:
+    """Several sets, by name, as one to train on.
+
+    Raises:
+        DataError: one trains on a video that another keeps for its test, or they write boxes differently.
+    """
+    for name, trained in sets.items():
+        for tester, tested in sets.items():
+            if leaked := trained.videos & tested.held_out:
+                raise DataError(
+                    f"{name}: {len(leaked)} of its {len(trained.videos)} training videos are test videos of {tester}, "
+                    f"first: SHA-256 {min(leaked)[:12]}. Remedy: move them to the test split (`build --split-file`), "
+                    "or leave that set out"
+                )
+    formats = {part.box_format for part in sets.values()} - {None}
+    if len(formats) > 1:
+        raise DataError(f"boxes are written as {' and '.join(sorted(map(str, formats)))}. Remedy: {_REMEDY}, all alike")
+    return TrainingVideos(
+        videos=frozenset[str]().union(*(part.videos for part in sets.values())),
+        held_out=frozenset[str]().union(*(part.held_out for part in sets.values())),
+        box_format=next(iter(formats), None),
+    )

@@ -1,0 +1,223 @@
+"""Exporting the training split of a built dataset; what is written can be read without this package.
+
+| format | OUT holds | read by |
+|---|---|---|
+| `chat` | Parquet: `images`, `prompt`, `completion` | `datasets`, TRL's `SFTTrainer` |
+| `preference` | Parquet: `images`, `prompt`, `chosen`, `rejected` | `datasets`, TRL's `DPOTrainer` |
+| `coco` | instances of each frame, `annotations.json` beside `images/` | pycocotools |
+| `davis` | a palette PNG a frame in `Annotations/` beside `JPEGImages/` | readers of DAVIS and YouTube-VOS |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from barista_bench.benchmarks import get_task, task_names
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.task import Task
+from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
+from barista_bench.data.dataset import LinkedMedia, LoadedExample, open_examples
+from barista_bench.data.manifest import DEFAULT, read_manifest
+from barista_bench.data.rows import local_configs, video_hashes
+from barista_bench.errors import ConfigError
+from barista_bench.files.writing import TRAINING_SET, refuse_inside, replacing_folder
+from barista_bench.runs.log.asked import asks_on
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.scoring import read_scored
+
+ExportFormat = Literal["chat", "preference", "coco", "davis"]
+TRAIN = "train"
+PARQUET = "data/train-00000-of-00001.parquet"
+"""As `datasets` names the files of a split."""
+_BATCH = 16
+"""Rows written together: a row with its pictures is megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What `export` wrote: `rows` are conversations, or of `coco` and `davis` objects on frames."""
+
+    folder: Path
+    rows: int
+    videos: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A question with its `images`, and what is answered, by column."""
+
+    loaded: LoadedExample
+    task: Task
+    prompt: Prompt
+    answers: dict[str, str]
+
+
+def export(
+    data: str | Path,
+    out: str | Path,
+    form: ExportFormat,
+    *,
+    split: str = TRAIN,
+    tasks: Sequence[str] = (),
+    box_format: BoxFormat | None = None,
+    run: str | Path | None = None,
+    held_out: Sequence[str | Path] = (),
+    root: str | Path | None = None,
+) -> Exported:
+    """Write the training videos of a dataset as a training set, which replaces an older one in `out`.
+
+    Args:
+        data: folder made by `build`.
+        split: the one to export, `train`: every other one is held out.
+        tasks: configs of `data`, for `chat`; all that have a text answer where none is named.
+        box_format: how the model to train writes boxes, for `chat`; `preference` keeps that of its run.
+        run: run folder whose wrong answers are rejected, for `preference`.
+        held_out: further built datasets: no video of their splits other than `train` is exported.
+        root: the release, for `coco` and `davis`; else the videos of a linked set, if they have moved.
+
+    Raises:
+        ConfigError: a setting is missing, or does not go with the format.
+        DataError: a video to train on is one that `data` or `held_out` tests on; or a file cannot be read.
+    """
+    data = Path(data)
+    if split != TRAIN:
+        raise ConfigError(f"split {split!r} is held out for tests. Remedy: export --split {TRAIN}")
+    for name, value, wanted in (("box-format", box_format, "chat"), ("run", run, "preference")):
+        if (form == wanted) != (value is not None):
+            raise ConfigError(f"--{name} goes with --format {wanted}, which needs it. Remedy: say both, or neither")
+    refuse_inside(Path(out), data, root, run, *held_out)
+    named, boxes = tuple(tasks), box_format
+    notes: tuple[str, ...] = ()
+    if run is not None:
+        identity = read_run(run).identity
+        named, boxes = (identity.task,), identity.model.boxes
+    elif form == "chat":
+        named = named or _chat_tasks(data)
+    training = _without_leaks(data, named, held_out, boxes)
+    with replacing_folder(Path(out), TRAINING_SET) as folder:
+        if run is not None:
+            rows = _write_conversations(_preferences(data, run, root), folder, ("chosen", "rejected"))
+        elif boxes is not None:
+            rows = _write_conversations(_chats(data, named, boxes, root), folder, ("completion",))
+        else:
+            from barista_bench.training.specialists import write_specialist_set
+
+            rows, notes = write_specialist_set(data, video_hashes(data)[TRAIN], folder, form, root)
+        training.write(folder)
+    return Exported(Path(out), rows, len(training.videos), notes)
+
+
+def _without_leaks(
+    data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], boxes: BoxFormat | None
+) -> TrainingVideos:
+    """The record of the set. Raises DataError where it would hold a test video."""
+    trained = video_hashes(data, tasks).get(TRAIN)
+    if not trained:
+        raise ConfigError(f"{data}: no split {TRAIN!r}. Remedy: build it with one, e.g. by --split-file")
+    sets = {}
+    for tested in dict.fromkeys([data, *map(Path, held_out)]):
+        kept = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
+        sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*kept))
+    written = str(boxes) if boxes else None
+    sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": written})
+    return join_without_leaks(sets)
+
+
+def _task_of(data: Path, name: str) -> Task:
+    manifest = read_manifest(data)
+    return get_task(str(manifest.get("benchmark", DEFAULT)), name, protocol=manifest.get("protocol", "release"))
+
+
+def _chat_tasks(data: Path) -> tuple[str, ...]:
+    """The tasks of a dataset whose answer is one text with a truth: not those that ask on after an answer."""
+    known = task_names(str(read_manifest(data).get("benchmark", DEFAULT)))
+    return tuple(name for name in known if name in local_configs(data) and not asks_on(_task_of(data, name)))
+
+
+def _chats(data: Path, tasks: Sequence[str], boxes: BoxFormat, root: str | Path | None) -> Iterator[Conversation]:
+    """The true answer to each question, as the task's parser reads it and the oracle writes it."""
+    for name in tasks:
+        task = _task_of(data, name)
+        if asks_on(task):
+            raise ConfigError(f"{name}: asks on after an answer that has no truth. Remedy: leave the task out")
+        for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
+            if task.has_answer(loaded.example):
+                answer = task.reference_answer(loaded.example, boxes)
+                yield Conversation(loaded, task, task.prompt(loaded.example, boxes), {"completion": answer})
+
+
+def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterator[Conversation]:
+    """Each different wrong answer of a run beside the truth, as the run was asked.
+
+    Wrong is what the task names a failure in; an answer that cannot be read is. Answers of tests are passed over.
+    """
+    scored = read_scored(run, data=data, root=root)
+    task, boxes = scored.task, read_run(run).identity.model.boxes
+    if asks_on(task):
+        raise ConfigError(f"{run}: {task.name} asks on after an answer that has no truth. Remedy: give another run")
+    wrong: dict[str, dict[str, None]] = {}
+    for sample in scored.samples:
+        if sample.record.text and task.failures(sample.example, sample.prediction):
+            wrong.setdefault(sample.example.example_id, {})[sample.record.text] = None
+    for loaded in open_examples(data, task.benchmark, task.name, split=TRAIN, root=root):
+        truth = task.reference_answer(loaded.example, boxes)
+        for text in wrong.get(loaded.example.example_id, ()):
+            answers = {"chosen": truth, "rejected": text}
+            yield Conversation(loaded, task, task.prompt(loaded.example, boxes), answers)
+
+
+def _write_conversations(conversations: Iterable[Conversation], folder: Path, columns: Sequence[str]) -> int:
+    """Write Parquet whose schema carries the features, so that `datasets` decodes an image when it is asked for."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from datasets import Features, Image, List, Value
+
+    part = {"type": Value("string"), "text": Value("string")}
+    turns = List({"role": Value("string"), "content": List(part)})
+    of_example = {"example_id": Value("string"), "images": List(Image()), "prompt": turns}
+    features = Features({**of_example, **dict.fromkeys(columns, turns)})
+    path, rows = folder / PARQUET, 0
+    path.parent.mkdir()
+    with pq.ParquetWriter(path, features.arrow_schema) as writer:
+        encoded_rows = map(features.encode_example, map(_row, conversations))
+        while batch := list(islice(encoded_rows, _BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=features.arrow_schema))
+            rows += len(batch)
+    if not rows:
+        raise ConfigError(
+            "there is nothing to export: no answer that was asked for. Remedy: see to the run or the task"
+        )
+    return rows
+
+
+def _row(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "example_id": conversation.loaded.example.example_id,
+        "images": _images(conversation.loaded, conversation.task),
+        "prompt": conversation.prompt.messages(),
+        **{
+            name: [{"role": "assistant", "content": [{"type": "text", "text": text}]}]
+            for name, text in conversation.answers.items()
+        },
+    }
+
+
+def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
+    """What a run shows: stored pictures byte by byte, others encoded as `build` does, or as PNG where an option changes
+    stored ones."""
+    from barista_bench.data.builder import JPEG_QUALITY, encode_image
+
+    is_linked = isinstance(loaded.media, LinkedMedia)
+    if not isinstance(loaded.media, LinkedMedia) and type(task).shown is Task.shown:
+        return [{"bytes": content, "path": None} for content in loaded.media]
+    frames = len(loaded.example.frames) if is_linked else 0
+    return [
+        encode_image(image, overlay=position >= frames, jpeg_quality=JPEG_QUALITY)
+        for position, image in enumerate(loaded.images(task))
+    ]

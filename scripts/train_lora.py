@@ -1,0 +1,140 @@
+"""Train a LoRA adapter on exported chats with TRL and peft: `barista-bench run --adapter OUT` asks the model with it.
+
+    pip install "barista_bench[run,train]"
+    barista-bench export DATA --format chat --task relations --task grounding --box-format xyxy/1000 --out chats
+    python scripts/train_lora.py chats --model Qwen/Qwen2.5-VL-3B-Instruct --out adapter
+
+The same command goes on from the last checkpoint after it was killed, and gives the adapter that an uninterrupted one
+gives. OUT/loss.json and loss.png hold the learning curve, OUT/training_videos.json the videos, by which runs know what
+was seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import datasets
+import matplotlib.pyplot as plt
+import torch
+from peft import LoraConfig
+from transformers import AutoModelForImageTextToText, set_seed
+from transformers.trainer_utils import get_last_checkpoint
+from trl import SFTConfig, SFTTrainer
+
+from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
+from barista_bench.errors import BaristaError
+from barista_bench.models.local.processors import load_processor
+from barista_bench.training.exporting import PARQUET
+
+
+def main() -> None:
+    args = _arguments()
+    try:
+        training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.exports})
+    except BaristaError as error:
+        sys.exit(f"error: {error}")
+    settings: dict[str, Any] = {name: str(value) for name, value in vars(args).items() if name != "exports"}
+    settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
+    _claim(args.out, settings)
+    set_seed(args.seed)
+    processor = load_processor(args.model, wants_video=False, revision=None, trust_remote_code=False)
+    model = AutoModelForImageTextToText.from_pretrained(args.model, dtype="auto")
+    _refuse_endless(model, processor, args.model)
+    trainer = SFTTrainer(
+        model,
+        args=_config(args),
+        train_dataset=_chats(args.exports),
+        processing_class=processor,
+        peft_config=LoraConfig(
+            r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM"
+        ),
+    )
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(args.out / "checkpoints")))  # type: ignore[no-untyped-call]
+    trainer.model.save_pretrained(args.out)
+    training.write(args.out)
+    losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in trainer.state.log_history if "loss" in entry]
+    (args.out / "loss.json").write_text(json.dumps(losses, indent=1) + "\n")
+    _draw(losses, args.out / "loss.png")
+    print(f"wrote {args.out}: loss {losses[0]['loss']:.3f} to {losses[-1]['loss']:.3f}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("exports", nargs="+", type=Path, help="folders that `barista-bench export` wrote")
+    parser.add_argument("--model", required=True, help="checkpoint folder or Hub id")
+    parser.add_argument("--out", required=True, type=Path, help="adapter folder; holds the checkpoints, too")
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--batch", type=int, default=8, help="examples a step")
+    parser.add_argument("--micro-batch", type=int, default=8, help="examples on the device at once; divides --batch")
+    parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--save-steps", type=int, default=50, help="steps between checkpoints")
+    parser.add_argument("--seed", type=int, default=42)
+    return parser.parse_args()
+
+
+def _draw(losses: list[dict[str, float]], path: Path) -> None:
+    """The learning curve."""
+    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+    axes.plot([entry["step"] for entry in losses], [entry["loss"] for entry in losses])
+    axes.set(xlabel="step", ylabel="loss (log)", yscale="log")
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+
+
+def _claim(out: Path, settings: dict[str, Any]) -> None:
+    """The folder is of this training, or new: a checkpoint of another one must not go on as this."""
+    path = out / "settings.json"
+    if path.exists() and json.loads(path.read_text()) != settings:
+        sys.exit(f"error: {out}: was trained with other settings, see {path}. Remedy: choose another --out")
+    out.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings, indent=1, sort_keys=True) + "\n")
+
+
+def _refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)
+    """TRL trains the end of the turn, and generation stops at `eos_token_id`: otherwise answers would run on."""
+    turn = [{"role": "assistant", "content": [{"type": "text", "text": "."}]}]
+    asked = [{"role": "user", "content": [{"type": "text", "text": "."}]}]
+    tokenizer = processor.tokenizer
+    written = tokenizer(processor.apply_chat_template(asked + turn).rstrip(), add_special_tokens=False)["input_ids"]
+    declared = model.generation_config.eos_token_id
+    if written[-1] not in (declared if isinstance(declared, list) else [declared]):
+        end = tokenizer.convert_ids_to_tokens(written[-1])
+        sys.exit(
+            f"error: model {name}: a turn ends with {end!r}, where generation does not stop. "
+            f"Remedy: add {written[-1]} to eos_token_id in its generation_config.json"
+        )
+
+
+def _chats(exports: list[Path]) -> datasets.Dataset:
+    """All chats; their images are decoded batch by batch."""
+    files = [str(path / PARQUET) for path in exports]
+    return datasets.Dataset.from_parquet(files).select_columns(["images", "prompt", "completion"])
+
+
+def _config(args: argparse.Namespace) -> SFTConfig:
+    has_gpu = torch.cuda.is_available()
+    return SFTConfig(
+        output_dir=str(args.out / "checkpoints"),
+        max_steps=args.steps,
+        per_device_train_batch_size=args.micro_batch,
+        gradient_accumulation_steps=args.batch // args.micro_batch,
+        learning_rate=args.learning_rate,
+        warmup_steps=args.steps // 20,
+        logging_steps=max(1, args.steps // 50),
+        save_steps=args.save_steps,
+        save_total_limit=2,
+        max_length=None,  # cutting a prompt would cut its images
+        seed=args.seed,
+        use_cpu=not has_gpu,
+        bf16=has_gpu,
+        gradient_checkpointing=has_gpu,
+        report_to="none",
+    )
+
+
+if __name__ == "__main__":
+    main()

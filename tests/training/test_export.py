@@ -1,0 +1,160 @@
+"""What is exported can be read back by the libraries that it is for, and says what the dataset and the release say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+from pycocotools.coco import COCO
+
+from barista_bench.benchmarks import get_task
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.task import ParseError
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
+from barista_bench.data.rows import local_configs
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.ask.runner import run
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.training.exporting import PARQUET, export
+
+TRAINING = 3
+"""Videos of the release that its split trains on."""
+
+
+def rows_of(folder: Path) -> datasets.Dataset:
+    return datasets.Dataset.from_parquet(str(folder / PARQUET), cache_dir=str(folder.parent / "cache"))
+
+
+def text_of(turns: list[dict]) -> str:
+    return "".join(part["text"] or "" for turn in turns for part in turn["content"])
+
+
+@pytest.mark.parametrize("written", ["xyxy/1000", "yxyx/1000", "xyxy/1"])
+def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Path, tmp_path: Path) -> None:
+    boxes = BoxFormat.parse(written)
+    done = export(built, tmp_path / "out", "chat", box_format=boxes)
+    answers = {row["example_id"]: row for row in rows_of(tmp_path / "out")}
+    assert len(answers) == done.rows
+    asked = set()
+    for name in local_configs(built):
+        if name.startswith("graph_"):
+            continue
+        task = get_task("barista", name)
+        for loaded in open_examples(built, "barista", name, split="train"):
+            example = loaded.example
+            row = answers[example.example_id]
+            asked.add(name)
+            assert text_of(row["completion"]) == task.reference_answer(example, boxes)
+            prediction = task.parse(text_of(row["completion"]), example.inputs, boxes)
+            assert not isinstance(prediction, ParseError)
+            assert not task.failures(example, prediction)
+            assert text_of(row["prompt"]) == "".join(
+                part.get("text", "") for turn in task.prompt(example, boxes).messages() for part in turn["content"]
+            )
+            shown = loaded.images(task)
+            assert [np.asarray(image).tolist() for image in row["images"]] == [
+                np.asarray(image).tolist() for image in shown
+            ]
+    assert asked == {name for name in local_configs(built) if not name.startswith("graph_")}
+
+
+def test_a_linked_set_is_exported_as_the_frozen_one(release: Path, tmp_path: Path) -> None:
+    for frames in ("frozen", "linked"):
+        build(release, tmp_path / frames, configs=("relations",), frames=frames, cache=False, progress=False)
+        export(tmp_path / frames, tmp_path / f"{frames}_chat", "chat", box_format=BoxFormat())
+    assert (tmp_path / "frozen_chat" / PARQUET).read_bytes() == (tmp_path / "linked_chat" / PARQUET).read_bytes()
+
+
+def test_preferences_are_the_wrong_answers_of_a_run(built: Path, tmp_path: Path) -> None:
+    run(built, tmp_path / "run", task="relations", model="chance", runs=2)
+    export(built, tmp_path / "out", "preference", run=tmp_path / "run")
+    rows = rows_of(tmp_path / "out")
+    task, boxes = get_task("barista", "relations"), BoxFormat()
+    examples = {e.example_id: e for e in open_examples(built, "barista", "relations", split="train").examples}
+    logged = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
+    wrong = set()
+    for record in logged:
+        if example := examples.get(record["example_id"]):
+            prediction = task.parse(record["text"], example.inputs, boxes)
+            if isinstance(prediction, ParseError) or task.failures(example, prediction):
+                wrong.add((example.example_id, record["text"]))
+    assert {(row["example_id"], text_of(row["rejected"])) for row in rows} == wrong
+    assert all(text_of(r["chosen"]) == task.reference_answer(examples[r["example_id"]], boxes) for r in rows)
+
+
+def test_a_run_without_mistakes_gives_no_pairs(built: Path, tmp_path: Path) -> None:
+    run(built, tmp_path / "run", task="relations", model="oracle", runs=1)
+    with pytest.raises(ConfigError, match="nothing to export"):
+        export(built, tmp_path / "out", "preference", run=tmp_path / "run")
+    assert not (tmp_path / "out").exists()
+
+
+def test_coco_instances_have_the_masks_and_boxes_of_the_release(built: Path, release: Path, tmp_path: Path) -> None:
+    done = export(built, tmp_path / "out", "coco", root=release)
+    coco = COCO(str(tmp_path / "out" / "annotations.json"))
+    graph, seen = SceneGraph(release), 0
+    for image in coco.loadImgs(coco.getImgIds()):
+        video, frame = image["file_name"].split("/")
+        of_frame = {instance.object.id: instance for instance in graph[video].instances(int(frame[:6]))}
+        with Image.open(tmp_path / "out" / "images" / image["file_name"]) as picture:
+            assert picture.size == (image["width"], image["height"])
+        for annotation in coco.loadAnns(coco.getAnnIds(imgIds=image["id"])):
+            instance = of_frame.pop(annotation["object_id"])
+            assert annotation["bbox"] == list(instance.bbox)
+            assert (coco.annToMask(annotation).astype(bool) == graph[video].mask(instance)).all()
+            assert coco.loadCats(annotation["category_id"])[0]["name"] == instance.object.category
+            seen += 1
+        assert not of_frame
+    assert seen == done.rows
+    assert done.videos == TRAINING
+
+
+def test_davis_pictures_have_the_masks_of_the_release(built: Path, release: Path, tmp_path: Path) -> None:
+    """Of overlapping objects the smaller one is on top."""
+    export(built, tmp_path / "out", "davis", root=release)
+    folder, graph = tmp_path / "out", SceneGraph(release)
+    objects = json.loads((folder / "Annotations" / "objects.json").read_text())
+    pictures = sorted((folder / "Annotations").glob("*/*.png"))
+    assert len({path.parent for path in pictures}) == TRAINING
+    for path in pictures:
+        video, frame = graph[path.parent.name], int(path.stem)
+        assert (folder / "JPEGImages" / video.video_id / f"{path.stem}.jpg").exists()
+        with Image.open(path) as picture:
+            assert picture.mode == "P"
+            indices = np.asarray(picture)
+        numbers = {name: int(number) for number, (name, _) in objects[video.video_id].items()}
+        expected = np.zeros_like(indices)
+        masks = [(video.mask(instance), instance.object.id) for instance in video.instances(frame)]
+        for mask, name in sorted(masks, key=lambda item: (-item[0].sum(), item[1])):
+            expected[mask] = numbers[name]
+        assert (indices == expected).all()
+
+
+def test_masks_of_another_video_are_refused(built: Path, release: Path, tmp_path: Path) -> None:
+    other = tmp_path / "release"
+    for folder in release.iterdir():
+        (other / folder.name).mkdir(parents=True)
+        (other / folder.name / "coco_annotation.json").write_bytes((folder / "coco_annotation.json").read_bytes())
+        (other / folder.name / "video.mp4").write_bytes((folder / "video.mp4").read_bytes() + b"\0")
+    with pytest.raises(DataError, match="is another video"):
+        export(built, tmp_path / "out", "davis", root=other)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"form": "chat"},
+        {"form": "coco", "box_format": BoxFormat()},
+        {"form": "preference"},
+        {"form": "chat", "box_format": BoxFormat(), "run": "run"},
+        {"form": "davis"},
+    ],
+)
+def test_what_does_not_go_with_a_format_is_refused(settings: dict, built: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Remedy"):
+        export(built, tmp_path / "out", **settings)

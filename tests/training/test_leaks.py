@@ -1,0 +1,87 @@
+"""No training set holds a test video, whichever benchmark tests on it and under whatever id."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
+from barista_bench.data.folder import build
+from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.training.exporting import export
+
+VIDEOS = [f"v{index}" for index in range(6)]
+
+
+def split_build(release: Path, folder: Path, test: list[str], rename: str = "") -> Path:
+    """The release built with these test videos; with `rename`, all ids begin with it, and the content stays."""
+    root = folder / "release"
+    for name in VIDEOS:
+        shutil.copytree(release / name, root / f"{rename}{name}")
+    split = {"train": [rename + name for name in VIDEOS if name not in test], "test": [rename + name for name in test]}
+    (folder / "split.json").write_text(json.dumps(split))
+    split_file = str(folder / "split.json")
+    build(root, folder / "data", configs=("relations",), split_file=split_file, cache=False, progress=False)
+    return folder / "data"
+
+
+@pytest.fixture(scope="module")
+def ours(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return split_build(release, tmp_path_factory.mktemp("ours"), ["v4", "v5"])
+
+
+MIXED = [
+    (["v0"], ""),
+    (["v1"], ""),
+    (["v2", "v4"], ""),
+    (["v3", "v5"], ""),
+    (["v0", "v1", "v2"], ""),
+    (["v0"], "kitchen_"),
+    (["v1", "v4"], "kitchen_"),
+    (["v2"], "take_"),
+    (["v3", "v4", "v5"], "take_"),
+    (["v0", "v1", "v2", "v3"], "other_"),
+]
+"""Test videos of the other benchmark, at least one of which is ours to train on; and what its ids begin with."""
+
+
+@pytest.mark.parametrize(("test", "rename"), MIXED)
+def test_a_set_that_trains_on_anothers_test_videos_is_refused(
+    test: list[str], rename: str, ours: Path, release: Path, tmp_path: Path
+) -> None:
+    other = split_build(release, tmp_path / "other", test, rename)
+    with pytest.raises(DataError, match="training videos are test videos of"):
+        export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[other])
+    assert not (tmp_path / "out").exists()
+    # Each was exported by itself: whoever trains on both is refused, too.
+    sets = {}
+    for name, data in (("ours", ours), ("other", other)):
+        export(data, tmp_path / f"{name}_chats", "chat", box_format=BoxFormat())
+        sets[name] = TrainingVideos.read(tmp_path / f"{name}_chats")
+    with pytest.raises(DataError, match="training videos are test videos of"):
+        join_without_leaks(sets)
+
+
+def test_sets_with_one_split_are_joined(ours: Path, release: Path, tmp_path: Path) -> None:
+    same = split_build(release, tmp_path / "same", ["v4", "v5"], "kitchen_")
+    done = export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[same])
+    record = TrainingVideos.read(tmp_path / "out")
+    assert done.videos == len(record.videos) == 4
+    assert len(record.held_out) == 2
+    assert join_without_leaks({"a": record, "b": record}) == record
+
+
+def test_only_the_training_split_is_exported(ours: Path, tmp_path: Path) -> None:
+    for split in ("test", "all"):
+        with pytest.raises(ConfigError, match="held out"):
+            export(ours, tmp_path / "out", "chat", split=split, box_format=BoxFormat())
+
+
+def test_sets_that_write_boxes_differently_are_not_mixed() -> None:
+    parts = {name: TrainingVideos(videos=frozenset(), box_format=name) for name in ("xyxy/1000", "yxyx/1000")}
+    with pytest.raises(BaristaError, match="boxes are written"):
+        join_without_leaks(parts)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from barista_bench import __version__, cli
 from barista_bench.annotate.decisions import accept
-from barista_bench.annotate.exporting import export
+from barista_bench.annotate.exporting import export as export_graphs
 from barista_bench.annotate.project import open_project, start
 from barista_bench.annotate.running import run as run_stages
 from barista_bench.api import load_results
@@ -50,6 +50,7 @@ from barista_bench.stats import answer_agreement, compare_runs
 from barista_bench.stats.tables import analysis_tables, write_tables
 from barista_bench.studio.server import serving
 from barista_bench.studio.workspace import open_workspace
+from barista_bench.training.exporting import export
 from tests.releases import write_release
 
 invoke = CliRunner().invoke
@@ -75,6 +76,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "evaluate": ([RunConfig], {"config"}),
     "trace": ([trace], {"data"}),
     "import-run": ([import_run], set()),
+    "export": ([export], {"task"}),
     "export-run": ([export_run], {"form"}),
     "annotate start": ([start], {"project"}),
     "annotate run": ([run_stages], set()),
@@ -83,7 +85,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate describe": ([DescribingSettings], {"config"}),
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
-    "annotate export": ([export], {"project", "target_format"}),
+    "annotate export": ([export_graphs], {"project", "target_format"}),
     "score": ([score, import_recorded], {"folders", "option", "log_to", "json"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], {"show"}),

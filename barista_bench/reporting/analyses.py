@@ -125,7 +125,7 @@ def _comparisons(
 
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Runs of one task in the order of a leaderboard: models by their primary figure, then those that are not ranked."""
+    """Runs of one task in the order of a leaderboard: models by their primary figure, then what is not ranked."""
     return sorted(runs, key=lambda run: (tier(run), -_primary(run)))
 
 

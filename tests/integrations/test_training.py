@@ -12,12 +12,12 @@ import pytest
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.data.folder import build
-from barista_bench.runs.ask.runner import run as ask
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import compare_pair
 from barista_bench.training.exporting import export
 from tests.integrations.test_fresh_environments import ROOT, run
+from tests.one_run import run as ask
 from tests.training.patches import make_trainable_model, write_patches
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]

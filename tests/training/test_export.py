@@ -18,9 +18,9 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.rows import local_configs
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.ask.runner import run
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.training.exporting import PARQUET, export
+from tests.one_run import run
 
 TRAINING = 3
 """Videos of the release that its split trains on."""

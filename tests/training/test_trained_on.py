@@ -13,9 +13,10 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.runner import _training, run
+from barista_bench.runs.ask.runner import _training
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
+from tests.one_run import run
 from tests.tiny_families import make_tiny_model
 
 

@@ -127,6 +127,8 @@ def temporal_segmentation(predictions: Sequence[RawLabels | None], references: S
     Returned: `frame_accuracy` over the frames of all clips, background included; `edit`, the mean over clips; `f1_10`,
     `f1_25`, `f1_50` over the segments of all clips; `n`, `n_failed`, `coverage`.
 
+    Without any segment F1 is 1, or 0 if no clip has an answer.
+
     Raises ValueError for no clips or unequal lengths, TypeError for wrong types; the message names the clip.
 
     >>> result = temporal_segmentation([["pour", "pour", "pour", None], None], [["pour", "pour", None, None], ["stir"]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeGuard
 
 from barista_bench.core.task import Fields
@@ -15,6 +15,8 @@ MAX_STARTS = 2_000
 """Brackets at which decoding is tried: enough for any honest answer, and it bounds the work for a hostile one."""
 MAX_WASTED = 2_000_000
 """Characters read in vain or again, over all brackets of an answer: nested ones are read once for each."""
+MAX_ENTRIES = 1_000
+"""Entries of one list that are read, where a task has no bound of its own."""
 _WINDOW = 50_000
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
@@ -38,6 +40,19 @@ def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:
     ([[1, [2]]], [[1, [2]], [2]])
     """
     return (value for value in _json_values(text, "[", nested) if isinstance(value, list))
+
+
+def last_array(text: str, fits: Callable[[list[object]], bool]) -> list[object] | None:
+    """The last JSON array in the text that fits; an empty one, which prose may hold too, only where no other does.
+
+    >>> last_array("First []. Then [1], or rather [2]. No more: []", lambda array: len(array) < 2)
+    [2]
+    """
+    last = None
+    for array in json_arrays(text):
+        if fits(array) and (array or last is None):
+            last = array
+    return last
 
 
 def whole_array(text: str) -> list[object] | None:

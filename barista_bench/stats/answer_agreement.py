@@ -62,9 +62,10 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
     read are passed over.
 
     Raises:
+        ConfigError: no task here can hold answers against each other; beside others, such a task is warned of.
         DataError: no two runs answered the same example of one task readably.
     """
-    called, rows = run_labels(runs), list[AnswerAgreement]()
+    called, rows, refusals = run_labels(runs), list[AnswerAgreement](), list[ConfigError]()
     for group in comparable(runs).values():
         answers = {called[run.folder]: _readable(run) for run in group}
         people = tuple(called[run.folder] for run in group if run.results.model.name.startswith(f"{HUMAN}:"))
@@ -72,12 +73,16 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
         try:
             rows += filter(None, [_agreement(group[0].task, each, answers) for each in dict.fromkeys(parties)])
         except ConfigError as error:
-            log.warning("agreement: %s", error)
+            refusals.append(error)
+    if not rows and refusals:
+        raise refusals[-1]
     if not rows:
         raise DataError(
             "no two runs have a readable answer to the same example. "
             "Remedy: name finished runs of one task over the same examples, by the same rules"
         )
+    for refusal in refusals:
+        log.warning("agreement: %s", refusal)
     return tuple(rows)
 
 

@@ -105,16 +105,17 @@ def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, fl
 def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     """(D,) the figures of `temporal_segmentation` from the (D,) sums of D selections of clips."""
     segments = sums["predicted"] + sums["reference"]
+    # Of no segments at all, none is wrong, if somebody looked.
+    looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
     return {
         "frame_accuracy": _share(sums["right"], sums["frames"]),
         "edit": _share(sums["edit"], sums["n"]),
-        # Of no segments at all, none is wrong.
-        **{f"f1_{percent}": _share(2 * sums[f"matched_{percent}"], segments, 1.0) for percent in OVERLAPS},
+        **{f"f1_{percent}": _share(2 * sums[f"matched_{percent}"], segments, looked) for percent in OVERLAPS},
         "coverage": 1 - _share(sums["failed"], sums["n"]),
     }
 
 
-def _share(part: Floats, whole: Floats, nothing: float = np.nan) -> Floats:
+def _share(part: Floats, whole: Floats, nothing: Floats | float = np.nan) -> Floats:
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
 
 
@@ -125,6 +126,8 @@ def temporal_segmentation(predictions: Sequence[RawLabels | None], references: S
 
     Returned: `frame_accuracy` over the frames of all clips, background included; `edit`, the mean over clips; `f1_10`,
     `f1_25`, `f1_50` over the segments of all clips; `n`, `n_failed`, `coverage`.
+
+    Without any segment F1 is 1, or 0 if no clip has an answer.
 
     Raises ValueError for no clips or unequal lengths, TypeError for wrong types; the message names the clip.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from importlib import resources
 from math import comb
 from pathlib import Path
@@ -99,6 +100,27 @@ def test_scores_equal_those_worked_out_by_hand_on_500_random_answers(
 def test_synonyms_count_unless_they_name_another_class(answer: str, is_right: bool) -> None:
     truth = NamedActivity("Grasp cup", "c", CLASSES)
     assert ActivityMatcher("synonyms", 0.6, "").means([answer], truth) == [is_right]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "both_ways"),
+    [
+        ("grasp the cup", "Grasp cup", [1, 1]),
+        ("take mug", "Grasp cup", [1, 1]),  # no class is called so
+        ("take mug", "grab mug", [1, 1]),
+        ("Lift cup", "Grasp cup", [0, 0]),
+        ("Pour milk", "take mug", [0, 0]),
+    ],
+)
+def test_two_answers_agree_whichever_stands_for_the_truth(first: str, second: str, both_ways: list[int]) -> None:
+    task = OpenActivity()
+    asked = example(task, "Open drawer")
+    answers = [answered(task, asked, text).prediction for text in (first, second)]
+    scores = []
+    for truth, answer in (answers, answers[::-1]):
+        assert truth is not None
+        scores.append(task.score(replace(asked, target=task.as_target(asked, truth).write()), answer)["accuracy"])
+    assert scores == both_ways
 
 
 @pytest.mark.parametrize("kind", [OpenActivity, Anticipation])

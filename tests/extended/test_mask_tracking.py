@@ -108,22 +108,27 @@ def test_objects_are_drawn_by_a_seed_of_the_clip(tmp_path: Path) -> None:
     assert len(set(asked)) > 1
 
 
-def broken(frame: int, name: str | None) -> dict[str, Any]:
+def with_mask(mask: dict[str, Any], frame: int, name: str | None) -> dict[str, Any]:
     content = document()
     for row in content["annotations"]:
         if row["image_id"] == frame and name in (None, row["object_id"]):
-            row["segmentation"] = {"size": [64, 96], "counts": "1"}
+            row["segmentation"] = mask
     return content
 
 
 def test_an_asked_mask_that_cannot_be_used_costs_the_clip_and_is_counted(tmp_path: Path) -> None:
-    (skipped,) = derived(tmp_path / "later", broken(20, CUP))
-    assert isinstance(skipped, SkippedExample)
-    assert "segmentation" in skipped.reason
-    (skipped,) = derived(tmp_path / "first", broken(0, None))
+    for frame in (0, 20):
+        (skipped,) = derived(tmp_path / str(frame), with_mask({"size": [64, 96], "counts": "1"}, frame, CUP))
+        assert isinstance(skipped, SkippedExample)
+        assert "segmentation: mask counts are not a run-length encoding" in skipped.reason
+
+
+def test_an_object_with_an_empty_mask_is_not_there(tmp_path: Path) -> None:
+    empty = rle(np.zeros((64, 96), dtype=bool))
+    (skipped,) = derived(tmp_path / "all", with_mask(empty, 0, None))
     assert isinstance(skipped, SkippedExample)
     assert "frame 0: no object has a mask" in skipped.reason
-    (example,) = derived(tmp_path / "one", broken(0, CUP))
+    (example,) = derived(tmp_path / "one", with_mask(empty, 0, CUP))
     assert isinstance(example, Example)
     assert example.evidence["object_ids"] == [MACHINE, LEFT, BUTTON]
 

@@ -52,9 +52,20 @@ def test_the_question_names_no_activity(videos: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "activity"),
-    [("I see a hand.\nActivity: Open lid", "Open lid"), (" open lid ", "open lid"), ("", None), (" \n", None)],
+    [
+        ("I see a hand.\nActivity: Open lid", "Open lid"),
+        ("It is **round**.\n**Activity: Open lid**", "Open lid"),
+        ("- **Activity:** Open lid", "Open lid"),
+        ("2. __activity__ : `Open lid`", "Open lid"),
+        ("### Activity:\n\n* Open lid\n", "Open lid"),
+        (" open lid ", "open lid"),
+        ("I see a hand.\nOpen lid", None),
+        (f"Activity: {'lid ' * 51}", None),
+        ("", None),
+        (" **\n", None),
+    ],
 )
-def test_the_last_labelled_line_is_the_answer(text: str, activity: str | None) -> None:
+def test_the_last_labelled_line_is_the_answer_without_marks_and_within_a_bound(text: str, activity: str | None) -> None:
     prediction = TASK.parse(text, {}, BOXES)
     assert (
         isinstance(prediction, ParseError) if activity is None else prediction == Prediction({"activities": [activity]})

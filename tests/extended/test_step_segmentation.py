@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.extended.step_segmentation import StepSegmentation
+from barista_bench.benchmarks.parsing import MAX_ENTRIES
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, ParseError
 from barista_bench.metrics.temporal_segmentation import temporal_segmentation
@@ -100,6 +101,7 @@ def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example:
         ('[["Brew coffee", 1, 99], ["Rinse", 1, 2], ["Brew coffee", 3], ["Brew coffee", 5, 4]]',
          [("Brew coffee", 30, 900)], 3),
         ("[]", [], 0),
+        (json.dumps([["Rinse", 1, 2]] * MAX_ENTRIES + [["Brew coffee", 1, 2]]), [], MAX_ENTRIES + 1),
         ("[1, 2]", None, 0),
         ("Brew coffee, 1-2 s", None, 0),
     ],

@@ -60,7 +60,8 @@ def by_frames(predictions: list[Clip | None], references: list[Clip]) -> dict[st
                 if is_hit:
                     hit[best] = True
             count[2] += (~hit).sum()
-    f1 = {f"f1_{p}": 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 1.0 for p, (tp, fp, fn) in counts.items()}
+    nothing = float(any(prediction is not None for prediction in predictions))
+    f1 = {f"f1_{p}": 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else nothing for p, (tp, fp, fn) in counts.items()}
     return {"frame_accuracy": right / frames, "edit": float(np.mean(edits)), **f1}
 
 
@@ -92,6 +93,7 @@ def test_background_counts_in_the_accuracy_and_is_no_segment() -> None:
     assert [result[name] for name in ("frame_accuracy", "edit", "f1_50")] == [1, 1, 1]
     unanswered = temporal_segmentation([None], [[None, "pour"]])
     assert [unanswered[name] for name in ("frame_accuracy", "edit", "f1_50", "coverage")] == [0, 0, 0, 0]
+    assert temporal_segmentation([None], [[None, None]])["f1_50"] == 0
 
 
 def test_the_order_is_what_the_edit_score_knows() -> None:

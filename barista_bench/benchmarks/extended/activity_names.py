@@ -24,6 +24,9 @@ from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields,
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 
+MAX_NAME = 200
+"""Characters of an answered name."""
+
 
 class NamedActivity(TypedFields):
     """A true activity: `Verb noun`, its class, and the names of all classes of the set, sorted."""
@@ -76,7 +79,10 @@ class NamedActivityTask(GraphTask):
 
     benchmark = "extended"
     prompt_package = "barista_bench.benchmarks.extended"
-    options = matching_options("synonyms", "how activities are compared: by sentence embeddings, synonyms, or exactly")
+    options = matching_options(
+        "synonyms",
+        "how activities are compared: by sentence embeddings, synonyms, or exactly (the same content words, stemmed)",
+    )
     target_type = NamedActivity
     guesses: ClassVar[Mapping[str, int]]
     """Figure to how many of the first guesses it looks at: the share of samples in which one of them is right."""
@@ -108,6 +114,12 @@ class NamedActivityTask(GraphTask):
             [sample.prediction is not None for sample in samples],
             tables=lambda _: {"recognition": self.matcher.description},
         )
+
+    def as_target(self, example: Example, prediction: Prediction) -> NamedActivity:
+        """The first name. One that is no class's is compared by likeness alone: it competes with no class."""
+        first, classes = _named(prediction)[0], NamedActivity.read(example.target).classes
+        same = next((name for name in classes if name_words(name) == name_words(first)), None)
+        return NamedActivity(same or first, "", classes if same else [first])
 
     def facets(self, example: Example) -> Fields:
         return {"activity": example.label}

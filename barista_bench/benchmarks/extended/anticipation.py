@@ -17,13 +17,14 @@ from typing import ClassVar
 from barista_bench.benchmarks.barista.activity import named_activities, unnamed_activities
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.extended.activity_names import (
+    MAX_NAME,
     Guesses,
     NamedActivity,
     NamedActivityTask,
     made_up_names,
     usual_activities,
 )
-from barista_bench.benchmarks.parsing import is_text, json_arrays
+from barista_bench.benchmarks.parsing import is_text, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
@@ -35,8 +36,6 @@ from barista_bench.scene_graph import VideoGraph
 HORIZONS = (1, 2, 5)
 """Seconds from the moment to the beginning of the activity."""
 GUESSES = 5
-MAX_NAME = 200
-"""Characters of a name."""
 
 
 class AnticipationInputs(TypedFields):
@@ -136,16 +135,11 @@ class Anticipation(NamedActivityTask):
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last JSON list with a name in it: its first five names, each once; other entries are dropped."""
-        for entries in reversed(list(json_arrays(text))):
-            names = (" ".join(entry.split()) for entry in entries if is_text(entry))
-            ranked: dict[str, str] = {}
-            for name in names:
-                if 0 < len(name) <= MAX_NAME:
-                    ranked.setdefault(name.casefold(), name)
-            if ranked:
-                guesses = list(ranked.values())[:GUESSES]
-                return Prediction(Guesses(guesses).write(), dropped=len(entries) - len(guesses))
-        return ParseError("the answer holds no JSON list with the name of an activity")
+        entries = last_array(text, lambda array: bool(_guesses(array)))
+        if entries is None:
+            return ParseError("the answer holds no JSON list with the name of an activity")
+        guesses = _guesses(entries)
+        return Prediction(Guesses(guesses).write(), dropped=len(entries) - len(guesses))
 
     def answer_schema(self, example: Example) -> Fields:
         return {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": GUESSES}
@@ -159,6 +153,14 @@ class Anticipation(NamedActivityTask):
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The five activities that begin most often in other videos."""
         return json.dumps(usual_activities(others)[:GUESSES])
+
+
+def _guesses(entries: list[object]) -> list[str]:
+    ranked: dict[str, str] = {}
+    for name in (" ".join(entry.split()) for entry in entries if is_text(entry)):
+        if 0 < len(name) <= MAX_NAME:
+            ranked.setdefault(name.casefold(), name)
+    return list(ranked.values())[:GUESSES]
 
 
 def _fps(video: VideoGraph) -> float:

@@ -199,6 +199,9 @@ class MaskTracking(ClipTask):
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         return SumStatistics(list(map(_sample_sums, samples)), _figures, tables=_counts)
 
+    def as_target(self, example: Example, prediction: Prediction) -> TrackMasks:
+        return _written({key: mask for key, mask in _answered(prediction).items() if bounds(mask)})
+
     def facets(self, example: Example) -> Fields:
         return {"category": sorted({item.category for item in TrackingInputs.read(example.inputs).objects})}
 
@@ -232,11 +235,18 @@ class MaskTracking(ClipTask):
 
 
 def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: Sampling) -> list[int]:
-    """Indices of `VideoGraph.objects`, ascending. Raises DataError where no object has a mask on the first frame."""
-    video, places = index.video, index.position[:, keyframes[0]]
-    seen = np.flatnonzero(places >= 0).tolist()
-    first = video.rles([video.instance(int(places[item])) for item in seen])
-    marked = [item for item, mask in zip(seen, first, strict=True) if isinstance(mask, Rle) and bounds(mask)]
+    """Indices of `VideoGraph.objects`, ascending.
+
+    Raises DataError where no object has a mask on the first frame, or a mask there cannot be used.
+    """
+    video, positions = index.video, index.position[:, keyframes[0]]
+    seen = np.flatnonzero(positions >= 0).tolist()
+    marked = []
+    for item, mask in zip(seen, video.rles([video.instance(int(positions[item])) for item in seen]), strict=True):
+        if isinstance(mask, DataError):
+            raise mask
+        if bounds(mask):
+            marked.append(item)
     if not marked:
         raise DataError(f"frame {keyframes[0]}: no object has a mask. Remedy: annotate one")
     if sampling.per_frame is None or len(marked) <= sampling.per_frame:

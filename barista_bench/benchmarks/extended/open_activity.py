@@ -8,6 +8,7 @@ the answer too (`judged`, `rubrics/open_activity.yaml`).
 from __future__ import annotations
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,12 +22,14 @@ import numpy as np
 from barista_bench.benchmarks.barista.activity import Activity, ActivityEvidence, ActivityMetadata
 from barista_bench.benchmarks.barista.lexical import labelled
 from barista_bench.benchmarks.extended.activity_names import (
+    MAX_NAME,
     Guesses,
     NamedActivity,
     NamedActivityTask,
     made_up_names,
     usual_activities,
 )
+from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import TypedFields
@@ -35,6 +38,9 @@ from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import ratio_interval
 from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction, SkippedExample
 from barista_bench.scene_graph import VideoGraph
+
+_MARKS = re.compile(r"[*`]|__|^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+"""Of emphasis anywhere, and of a list, quotation or heading at the start of a line."""
 
 
 class OpenActivityInputs(TypedFields):
@@ -92,9 +98,15 @@ class OpenActivity(NamedActivityTask):
         return self.prompts.prompt(count, frame_count=str(count), last=str(count))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The last line labelled `Activity:`, else the whole text; nothing left of it is a parse failure."""
-        activity = labelled(text, "activity")
-        return Prediction(Guesses([activity]).write()) if activity else ParseError("the answer is empty")
+        """The last line labelled `Activity:`, else a text of one line, without Markdown's marks."""
+        activity = labelled(_MARKS.sub("", text[:MAX_ANSWER]), "activity")
+        if not activity:
+            return ParseError("the answer is empty")
+        if len(activity.splitlines()) > 1:
+            return ParseError("the answer has several lines, and none starts with `Activity:`")
+        if len(activity) > MAX_NAME:
+            return ParseError(f"the name of the activity has more than {MAX_NAME} characters")
+        return Prediction(Guesses([activity]).write())
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         question = self.prompts.text("question")
@@ -138,12 +150,12 @@ def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float
     clips = sorted(scores[0].keys() & scores[1].keys())
     if not clips:
         return None
-    choice, own = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
-    gap = float((choice - own).mean())
+    with_choices, in_own_words = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
+    gap = float((with_choices - in_own_words).mean())
     videos = [clip.partition(":")[0] for clip in clips]
-    ends = ratio_interval(choice - own, np.ones(len(clips)), runs=[0] * len(clips), clusters=videos)
+    ends = ratio_interval(with_choices - in_own_words, np.ones(len(clips)), runs=[0] * len(clips), clusters=videos)
     shown = Ranged(gap, ends.low, ends.high) if ends else gap
-    return openly.model, len(clips), float(choice.mean()), float(own.mean()), shown
+    return openly.model, len(clips), float(with_choices.mean()), float(in_own_words.mean()), shown
 
 
 def _by_clip(model: ModelSamples) -> dict[str, float]:

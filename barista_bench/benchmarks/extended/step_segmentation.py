@@ -16,7 +16,7 @@ from itertools import pairwise
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.parsing import json_arrays
+from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
@@ -162,11 +162,13 @@ class StepSegmentation(GraphTask):
         Names are compared without case and further white space. Times are rounded to frames, and cut to the clip.
         """
         asked = StepInputs.read(inputs)
-        lists = [entries for entries in json_arrays(text) if all(isinstance(entry, list) for entry in entries)]
-        if not lists:
+        entries = last_array(text, lambda array: all(isinstance(entry, list) for entry in array))
+        if entries is None:
             return ParseError("the answer holds no JSON list of [step, start, end] entries")
-        timed = [step for entry in lists[-1] if isinstance(entry, list) and (step := _timed_step(entry, asked))]
-        return Prediction(TimedSteps(timed).write(), dropped=len(lists[-1]) - len(timed))
+        timed = [
+            step for entry in entries[:MAX_ENTRIES] if isinstance(entry, list) and (step := _timed_step(entry, asked))
+        ]
+        return Prediction(TimedSteps(timed).write(), dropped=len(entries) - len(timed))
 
     def answer_schema(self, example: Example) -> Fields:
         entry: list[Json] = [{"enum": StepInputs.read(example.inputs).steps}, {"type": "number"}, {"type": "number"}]
@@ -184,6 +186,10 @@ class StepSegmentation(GraphTask):
         ]
         scores = ("frame_accuracy", "edit", *(f"f1_{percent}" for percent in OVERLAPS))
         return SumStatistics(rows, figures, sample_scores={name: name for name in scores})
+
+    def as_target(self, example: Example, prediction: Prediction) -> TimedSteps | None:
+        answered = TimedSteps.read(prediction.value)
+        return answered if answered.segments else None
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """True steps that are matched with an overlap of half or more, others, and what else was answered."""
@@ -225,8 +231,8 @@ def usual_steps(examples: Sequence[Example]) -> list[str | None]:
     """For each hundredth of a clip the label that is there most often, None for no step; at a tie the first by name."""
     clips = [_labels(example.target, example) for example in examples]
     usual = []
-    for place in range(PLACES if clips else 0):
-        counts = Counter(labels[(2 * place + 1) * len(labels) // (2 * PLACES)] for labels in clips)
+    for hundredth in range(PLACES if clips else 0):
+        counts = Counter(labels[(2 * hundredth + 1) * len(labels) // (2 * PLACES)] for labels in clips)
         usual.append(min(counts, key=lambda label: (-counts[label], label or "")))
     return usual
 

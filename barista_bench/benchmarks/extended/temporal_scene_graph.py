@@ -21,7 +21,7 @@ from barista_bench.benchmarks.barista.clips import Keyframes
 from barista_bench.benchmarks.barista.common import Bools, FrameArrays, remembered
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
-from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
+from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
@@ -52,8 +52,6 @@ from barista_bench.scene_graph.video_graph import UNNAMED
 
 BASELINE_ENTRIES = 50
 """How many relations the baselines name: as many as the primary figure looks at."""
-MAX_ENTRIES = 1000
-"""Entries of one answer that are read."""
 
 Triplet = tuple[str, str, str]
 """Subject, relation, object."""
@@ -131,13 +129,17 @@ class TemporalSceneGraph(ClipTask):
         return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), objects=objects, relations=relations)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The first list that is empty or has an entry as asked for; others of its entries are dropped."""
+        """The last list with an entry as asked for (or empty list); others of its entries are dropped."""
         n_frames = ClipInputs.read(inputs).n_frames
-        for entries in json_arrays(unfenced(text)):
-            read = [item for entry in entries[:MAX_ENTRIES] if (item := _segment(entry, n_frames)) is not None]
-            if read or not entries:
-                return Prediction(ClipGraph(read).write(), dropped=len(entries) - len(read))
-        return ParseError("the answer holds no JSON array of [subject, relation, object, first frame, last frame]")
+
+        def segments(entries: list[object]) -> list[RelationSegment]:
+            return [item for entry in entries[:MAX_ENTRIES] if (item := _segment(entry, n_frames)) is not None]
+
+        entries = last_array(text, lambda array: not array or bool(segments(array)))
+        if entries is None:
+            return ParseError("the answer holds no JSON array of [subject, relation, object, first frame, last frame]")
+        read = segments(entries)
+        return Prediction(ClipGraph(read).write(), dropped=len(entries) - len(read))
 
     def answer_schema(self, example: Example) -> Fields:
         asked = ClipInputs.read(example.inputs)
@@ -169,6 +171,10 @@ class TemporalSceneGraph(ClipTask):
             for s in samples
         ]
         return SumStatistics([dict(row) for row in rows], figures, tables=counts)
+
+    def as_target(self, example: Example, prediction: Prediction) -> ClipGraph | None:
+        answered = ClipGraph.read(prediction.value)
+        return answered if answered.relations else None
 
     def facets(self, example: Example) -> Fields:
         return {"relation_value": sorted({item.relation for item in _truth(example)})}

@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.parsing import integer, json_arrays, object_schema, unfenced
+from barista_bench.benchmarks.parsing import integer, last_array, object_schema, unfenced
 from barista_bench.core.example import TypedFields
 from barista_bench.core.task import Fields, ParseError, Prediction
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
@@ -154,7 +154,7 @@ def parse_masks(
         annotated: indices of the annotated frames; other masks are passed over.
         sizes: that masks may have; they are brought to the first.
     """
-    entries = mask_entries(text)
+    entries = mask_entries(unfenced(text))
     if entries is None:
         return NO_MASKS
     masks: dict[int, list[Rle]] = defaultdict(list)
@@ -177,12 +177,8 @@ NO_MASKS = ParseError('no list "masks" of frames and run lengths')
 
 def mask_entries(text: str) -> list[dict[str, object]] | None:
     """The last list of objects with an `rle` in an answer; None where there is none."""
-    entries = None
-    for array in json_arrays(unfenced(text)):
-        is_masks = all(isinstance(entry, dict) and "rle" in entry for entry in array)
-        if is_masks and (array or entries is None):  # an empty list is an answer, but no other list's end
-            entries = cast("list[dict[str, object]]", array)
-    return entries
+    entries = last_array(text, lambda array: all(isinstance(entry, dict) and "rle" in entry for entry in array))
+    return cast("list[dict[str, object]] | None", entries)
 
 
 def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:

@@ -45,7 +45,13 @@ class BoxFormat:
             "fractions"
         )
 
+    def __str__(self) -> str:
+        """As `parse` reads it."""
+        return f"{self.order}/{self.scale or 'pixels'}"
 
+
+DEFAULT_BOXES = BoxFormat()
+"""How boxes are written where nobody says: by models of unknown families, and in the columns of datasets."""
 GRID = 1000
 LARGEST = 1e9
 """Larger coordinates are refused: arithmetic on them could overflow."""

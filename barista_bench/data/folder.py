@@ -243,11 +243,7 @@ class _Work:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
             if self.settings["frames"] == "frozen":
-                identity += [
-                    plan.task.prompts.sha256,
-                    plan.task.protocol,
-                    str(DEFAULT_BOXES),
-                ]  # rows hold what is asked
+                identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOXES)]  # rows hold questions
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -118,12 +118,11 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
     config = checked(RunConfig, {**settings, "out": "."})  # nothing is written there: the harness has its own log
     sets = []
     for opened in open_questions(config):
-        if opened.task.answered_by_text:
-            sets.append(QuestionSet(opened.task, opened.examples, _of_one_task(config, opened)))
+        task = opened.task
+        if task.answered_by_text:
+            sets.append(QuestionSet(task, opened.examples, _of_one_task(config, opened)))
         else:
-            log.warning(
-                "left out: %s/%s: models that write text cannot answer", opened.task.benchmark, opened.task.name
-            )
+            log.warning("left out: %s/%s: models that write text cannot answer", task.benchmark, task.name)
     if not sets:
         raise ConfigError(f"{config.data}: models that write text can answer no task here. Remedy: name another task")
     for questions in sets:

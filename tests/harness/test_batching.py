@@ -43,7 +43,7 @@ def test_each_thread_gets_its_own_answer_while_others_come_to_wait() -> None:
             for name in range(1, COUNT + 1)
         }
     assert {name: future.result().text for name, future in futures.items()} == {n: f"{n}/{n}" for n in futures}
-    assert sorted(sum(model.batches, [])) == sorted(map(str, futures))
+    assert sorted(name for batch in model.batches for name in batch) == sorted(map(str, futures))
     assert all(len({int(name) % 2 for name in batch}) == 1 and len(batch) <= 4 for batch in model.batches)
 
 

@@ -75,7 +75,7 @@ def test_videos_and_wordings_are_found_from_anywhere(dataset: Path, tmp_path: Pa
 
 
 def test_questions_that_this_process_has_not_opened_are_refused_with_a_remedy() -> None:
-    with pytest.raises(ConfigError, match="has not opened these questions.*question_sets"):
+    with pytest.raises(ConfigError, match=r"has not opened these questions.*question_sets"):
         question_set("barista/relations@0123456789ab")
 
 

@@ -25,6 +25,10 @@ class BoxFormat:
     order: BoxOrder = "xyxy"
     scale: int | None = 1000
 
+    def __str__(self) -> str:
+        """As `parse` reads it."""
+        return f"{self.order}/{self.scale or 'pixels'}"
+
     @classmethod
     def parse(cls, text: str) -> BoxFormat:
         """`yxyx/1000` and the like, with any whole scale of 1 and more, as settings and files write it.
@@ -44,10 +48,6 @@ class BoxFormat:
             f"{text[:20]!r} is no box format: write xyxy or yxyx, then /pixels or the scale, such as /1000, /1 for "
             "fractions"
         )
-
-    def __str__(self) -> str:
-        """As `parse` reads it."""
-        return f"{self.order}/{self.scale or 'pixels'}"
 
 
 DEFAULT_BOXES = BoxFormat()

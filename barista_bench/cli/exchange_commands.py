@@ -134,7 +134,10 @@ def export_run(
         if form is ExportChoice.fiftyone:
             if judge is not None:
                 raise ConfigError("--judge is for the released layout. Remedy: leave it out")
-            echo(f"{write_fiftyone(run, out, data=data, root=root)} samples", f"wrote {out}")
+            counts = write_fiftyone(run, out, data=data, root=root)
+            echo(f"{counts.samples} samples", f"wrote {out}")
+            if counts.left_out:
+                echo(f"{counts.left_out} examples left out: their images cannot be decoded", color="yellow", err=True)
             return
         done = make(run, out, judge=judge, data=data, root=root)
     judged = f", judged by {done.judge}" if done.judge else ""

@@ -50,6 +50,8 @@ class BoxFormat:
         )
 
 
+DEFAULT_BOXES = BoxFormat()
+"""How boxes are written where nobody says: by models of unknown families, and in the columns of datasets."""
 GRID = 1000
 LARGEST = 1e9
 """Larger coordinates are refused: arithmetic on them could overflow."""

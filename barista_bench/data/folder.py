@@ -26,6 +26,7 @@ from datasets.info import DatasetInfosDict
 
 from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
+from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.task import ProtocolName
 from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
@@ -36,7 +37,6 @@ from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import (
     CACHE_INFO,
-    QUESTION_BOXES,
     VIDEOS_NOTE,
     FramesMode,
     file_sha256,
@@ -244,7 +244,7 @@ class _Work:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
             if self.settings["frames"] == "frozen":
-                identity += [plan.task.prompts.sha256, plan.task.protocol, QUESTION_BOXES]  # rows hold what is asked
+                identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOXES)]  # rows hold questions
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks import get_benchmark, task_class
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.errors import ConfigError, DataError
@@ -58,8 +58,6 @@ VIDEOS_NOTE = "videos_root"
 """The file in which an entry of linked frames says where its videos lie, for this machine alone."""
 MAX_COLUMNS = 2**29
 """Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
-QUESTION_BOXES = "xyxy/1000"
-"""The format of boxes in `messages` and `answer`, as `BoxFormat.parse` reads it: that of the oracle."""
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
 """Of an example, that are columns of the same name."""
@@ -129,12 +127,11 @@ def question_columns(task: Task, example: Example) -> dict[str, Any]:
     `prompt_set` names the wording, `box_format` how both write boxes. Of a task that asks on (`follow_up`), the answer
     is that to the last question.
     """
-    boxes = BoxFormat.parse(QUESTION_BOXES)
     return {
-        "messages": task.prompt(example, boxes).messages(),
-        "answer": task.reference_answer(example, boxes) if task.has_answer(example) else None,
+        "messages": task.prompt(example, DEFAULT_BOXES).messages(),
+        "answer": task.reference_answer(example, DEFAULT_BOXES) if task.has_answer(example) else None,
         "prompt_set": task.prompts.wording,
-        "box_format": QUESTION_BOXES,
+        "box_format": str(DEFAULT_BOXES),
     }
 
 

@@ -17,8 +17,7 @@ from inspect_ai.model import ChatMessage, ModelOutput, get_model
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from barista_bench.benchmarks import BENCHMARKS, task_names
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.benchmarks import BENCHMARKS, task_class, task_names
 from barista_bench.core.prompt import Prompt
 from barista_bench.harness import inspect_model as ours
 from barista_bench.harness.inspect_judge import check_judged
@@ -52,18 +51,19 @@ def _declare(benchmark: str, name: str) -> None:
 
 for _benchmark in BENCHMARKS:
     for _name in task_names(_benchmark):
-        _declare(_benchmark, _name)
+        if task_class(_benchmark, _name).answered_by_text:
+            _declare(_benchmark, _name)
 
 
 def _samples(questions: QuestionSet) -> Iterator[Sample]:
-    boxes = questions.config.box_format or BoxFormat()
+    boxes = ours.box_format_now(questions)
     for example_id in questions.positions:
         example = questions.example(example_id)
         yield Sample(
             id=example_id,
             input=questions.task.prompt(example, boxes).as_text(),  # `pose` puts it, with images, when it is its turn
             target=questions.task.reference_answer(example, boxes),
-            metadata={**example.metadata, "settings": questions.settings},
+            metadata={**example.metadata, ours.QUESTIONS: questions.key},
         )
 
 
@@ -73,7 +73,7 @@ def pose() -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)
-        boxes = questions.config.box_format or ours.box_format_by(get_model())
+        boxes = ours.box_format_now(questions)
         state.store.set(ours.BOXES, asdict(boxes))
         return await _posed(state, questions.task.prompt(questions.example(str(state.sample_id)), boxes))
 
@@ -136,7 +136,7 @@ def figures() -> Metric:
     def calculate(scores: list[SampleScore]) -> Value:
         if not scores:  # as it is called before the first answer
             return {}
-        questions = question_set((scores[0].sample_metadata or {})["settings"])
+        questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
         return dict(questions.figures([ours.logged_sample(questions, score.score.metadata or {}) for score in scores]))
 
     return calculate

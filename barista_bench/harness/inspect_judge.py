@@ -49,9 +49,9 @@ def check_judged(task: Task) -> None:
 
 
 @functools.cache
-def _described(settings: str, name: str) -> JudgeDescription:
+def _described(key: str, name: str) -> JudgeDescription:
     """The judge of that name, with the settings that `barista-bench judge` has by default."""
-    task = question_set(settings).task
+    task = question_set(key).task
     rubric = None if asks_for_reasons(task) else load_rubric(task)
     return describe_judge(checked(JudgeConfig, {"run": ".", "judge": name}), ModelIdentity(name), rubric)
 
@@ -64,7 +64,7 @@ def judged() -> Metric:
         if not scores:  # as it is called before the first answer
             return {}
         logged = [score.score.metadata or {} for score in scores]
-        questions = question_set((scores[0].sample_metadata or {})["settings"])
+        questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
         replies = [msgspec.convert(reply, SampleRecord) for kept in logged for reply in kept["replies"]]
         samples = [ours.logged_sample(questions, kept) for kept in logged]
         return dict(_figures(questions, logged[0]["judge"], samples, replies))
@@ -79,7 +79,7 @@ def judge() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)
         grader = get_model(role=ROLE, required=True)
-        described = _described(questions.settings, str(grader))
+        described = _described(questions.key, str(grader))
 
         async def reply(question: RepeatedPrompt, draw: int) -> SampleRecord:
             (seed,) = question.request([draw]).seeds
@@ -113,7 +113,7 @@ def _figures(
     scored = [sample for group in questions.counted(samples).values() for sample in group.samples]
     records = {record.key: record for record in replies}
     run = _Answered(questions.task, tuple(scored))
-    read = read_replies(run, _described(questions.settings, name), records)
+    read = read_replies(run, _described(questions.key, name), records)
     values = GroupFigures(questions.task, read).values(range(len(scored)))
     return {
         **{figure: statistics.fmean(of_runs) for figure, of_runs in values.items()},

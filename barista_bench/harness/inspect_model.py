@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
-import threading
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
@@ -17,11 +15,12 @@ from inspect_ai.solver import TaskState
 from inspect_ai.tool import ToolChoice, ToolInfo
 from PIL import Image
 
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.errors import ConfigError, ModelError
+from barista_bench.errors import ConfigError
+from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import QuestionSet, question_set
-from barista_bench.models import Completion, Failure, GenerationConfig, Request, TokenLogprob
+from barista_bench.models import Completion, GenerationConfig, Request, TokenLogprob
 from barista_bench.models.base import SCRIPTED, SPECIALISTS, FinishReason
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.settings import checked
@@ -64,12 +63,14 @@ def _token(token: ai.Logprob) -> TokenLogprob:
     return TokenLogprob(token.token, token.logprob, top)
 
 
+QUESTIONS = "questions"
+"""In a sample's metadata: the key of its questions."""
 BOXES, EARLIER, IS_CUT = "barista_boxes", "barista_earlier", "barista_cut"
 """In a sample's store: how its model writes boxes, answers to earlier questions, and whether one of them was cut."""
 
 
 def questions_of(state: TaskState) -> QuestionSet:
-    return question_set(state.metadata["settings"])
+    return question_set(state.metadata[QUESTIONS])
 
 
 def boxes_of(state: TaskState) -> BoxFormat:
@@ -95,8 +96,14 @@ def logged_sample(questions: QuestionSet, kept: Mapping[str, Any]) -> ScoredSamp
     return questions.read(msgspec.convert(kept["record"], SampleRecord), BoxFormat(**kept["boxes"]))
 
 
-def box_format_by(model: ai.Model) -> BoxFormat:
-    """How a model writes boxes, by its family as far as its name tells."""
+def box_format_now(questions: QuestionSet) -> BoxFormat:
+    """How the model that is asked writes boxes: as the settings say, else by its family as far as its name tells."""
+    if questions.config.box_format:
+        return questions.config.box_format
+    try:
+        model = ai.get_model()
+    except ValueError:  # a task may be made before a model is named
+        return DEFAULT_BOXES
     api = model.api
     return api.model.box_format if isinstance(api, BaristaAPI) else box_format_of(model.name.rsplit("/", 1)[-1].lower())
 
@@ -104,15 +111,6 @@ def box_format_by(model: ai.Model) -> BoxFormat:
 def sent_seed(model: ai.Model, seed: int) -> int:
     """Ours as the model takes it: hosted ones take 31 bits."""
     return seed if isinstance(model.api, BaristaAPI) else seed % 2**31
-
-
-@dataclass(slots=True)
-class _Asked:
-    """A request on its way, and what came of it."""
-
-    request: Request
-    config: GenerationConfig
-    completion: Completion | Failure | None = None
 
 
 @ai.modelapi(name="barista")
@@ -142,8 +140,7 @@ class BaristaAPI(ai.ModelAPI):
                 "barista_bench/oracle"
             )
         self.model = load_model(checked(ModelSettings, {**model_args, "model": model_name}), [])
-        self._waiting: deque[_Asked] = deque()
-        self._generating = threading.Lock()
+        self._batcher = Batcher(self.model)
         self._count = 0
 
     def max_connections(self) -> int:
@@ -156,26 +153,8 @@ class BaristaAPI(ai.ModelAPI):
         if tools:
             raise ConfigError("barista/ models call no tools. Remedy: ask a task without tools")
         self._count += 1
-        asked = _Asked(_request(str(self._count), input, config.seed or 0), _generation(config))
-        self._waiting.append(asked)
-        await anyio.to_thread.run_sync(self._answer, asked)
-        if not isinstance(asked.completion, Completion):
-            raise ModelError(asked.completion.error if asked.completion else "the model returned no answer")
-        return _output(self.model_name, asked.completion)
-
-    def _answer(self, asked: _Asked) -> None:
-        """Wait for the batch at work, which may hold it; else generate it, with others that wait by now."""
-        with self._generating:
-            if asked.completion is not None:
-                return
-            batch = [other for other in self._waiting if other.config == asked.config][: self.model.batch_size]
-            batch = batch if asked in batch else [asked, *batch[1:]]
-            for other in batch:
-                self._waiting.remove(other)
-                other.completion = Failure("the model returned no answer")
-            completions = self.model.generate([other.request for other in batch], asked.config)
-            for other, [answer] in zip(batch, completions, strict=True):
-                other.completion = answer
+        waiting = self._batcher.put(_request(str(self._count), input, config.seed or 0), _generation(config))
+        return _output(self.model_name, await anyio.to_thread.run_sync(self._batcher.answer, waiting))
 
 
 def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Request:

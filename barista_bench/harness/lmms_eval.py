@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import Prompt, TextPart, fill
+from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.prompt import Prompt, fill
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import write_whole
 from barista_bench.harness.questions import QuestionSet, question_set, question_sets
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Row = Mapping[str, str]
-"""`settings` as JSON, and `example_id`."""
+"""`questions`, the key of the set, and `example_id`."""
 Answered = dict[str, Any]
 """A row with `texts`, the answers of its repetitions."""
 
@@ -39,7 +39,7 @@ def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
     """Write the task files of a dataset, `<benchmark>_<task>` each.
 
     Args:
-        settings: of `QUESTION_SETTINGS`. `box_format` is xyxy/1000 if left out: a task does not know who is asked.
+        settings: of `QUESTION_SETTINGS`. `box_format` is the default if left out: a task does not know who is asked.
 
     Returns:
         Their folder, in the cache of the Hub's libraries, and the tasks' names.
@@ -81,21 +81,17 @@ def examples(rows: Dataset) -> Dataset:
     from datasets import Dataset
 
     (settings,) = rows["settings"]
-    return Dataset.from_list([{"settings": settings, "example_id": name} for name in question_set(settings).positions])
+    (questions,) = question_sets(json.loads(settings))
+    return Dataset.from_list([{"questions": questions.key, "example_id": name} for name in questions.positions])
 
 
 def messages(row: Row) -> list[dict[str, Any]]:
     """The question as a conversation, PIL images in their places between the texts."""
     questions, prompt = _asked(row)
-    images = questions.images(row["example_id"], prompt)
-    content: list[dict[str, Any]] = [
-        {"type": "text", "text": part.text}
-        if isinstance(part, TextPart)
-        else {"type": "image", "url": images[part.index]}
-        for part in prompt.joined
-    ]
-    system = [{"role": "system", "content": [{"type": "text", "text": prompt.system}]}] if prompt.system else []
-    return [*system, {"role": "user", "content": content}]
+    images, turns = iter(questions.images(row["example_id"], prompt)), prompt.messages()
+    for part in (part for turn in turns for part in turn["content"] if part["type"] == "image"):
+        part["url"] = next(images)
+    return turns
 
 
 def visuals(row: Row) -> NoReturn:
@@ -117,19 +113,19 @@ def text(row: Row) -> str:
 
 def target(row: Row) -> str:
     """The truth as a model would write it."""
-    questions = question_set(row["settings"])
+    questions = question_set(row["questions"])
     return questions.task.reference_answer(questions.example(row["example_id"]), _boxes(questions))
 
 
 def process_results(row: Row, results: Sequence[str]) -> dict[str, Answered]:
     """The answers by figure: all of them are made of the same."""
-    answered = {"settings": row["settings"], "example_id": row["example_id"], "texts": list(results)}
-    return {question_set(row["settings"]).task.primary: answered, "figures": answered}
+    answered = {"questions": row["questions"], "example_id": row["example_id"], "texts": list(results)}
+    return {question_set(row["questions"]).task.primary: answered, "figures": answered}
 
 
 def figures(answered: Sequence[Answered]) -> dict[str, float]:
     """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
-    questions = question_set(answered[0]["settings"])
+    questions = question_set(answered[0]["questions"])
     boxes = _boxes(questions)
     return questions.figures(
         [
@@ -142,13 +138,13 @@ def figures(answered: Sequence[Answered]) -> dict[str, float]:
 
 def primary(answered: Sequence[Answered]) -> float:
     """The figure that stands for the task; NaN where these samples have none."""
-    return figures(answered).get(question_set(answered[0]["settings"]).task.primary, math.nan)
+    return figures(answered).get(question_set(answered[0]["questions"]).task.primary, math.nan)
 
 
 def _asked(row: Row) -> tuple[QuestionSet, Prompt]:
-    questions = question_set(row["settings"])
+    questions = question_set(row["questions"])
     return questions, questions.task.prompt(questions.example(row["example_id"]), _boxes(questions))
 
 
 def _boxes(questions: QuestionSet) -> BoxFormat:
-    return questions.config.box_format or BoxFormat()
+    return questions.config.box_format or DEFAULT_BOXES

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import Prompt
+from barista_bench.core.prompt import Prompt, named_domain, released_clone
 from barista_bench.core.task import Example, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
@@ -25,9 +26,14 @@ from barista_bench.models import Completion
 from barista_bench.runs.ask.asking import answer_fields, sample_status
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
 from barista_bench.runs.ask.runner import OpenedTask, open_questions
+from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
 from barista_bench.runs.score.scoring import shared_figures
+
+log = logging.getLogger(__name__)
+_SETTINGS_BY_KEY: dict[str, str] = {}
+"""Of the sets that this process opened."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +46,19 @@ class QuestionSet:
 
     @cached_property
     def settings(self) -> str:
-        """The JSON that `question_set` opens it by."""
+        """JSON that `question_sets` reads, in any process and working directory of this machine; has its paths."""
         return self.config.model_dump_json(include={*QUESTION_SETTINGS}, exclude_unset=True)
 
     @cached_property
+    def key(self) -> str:
+        """What `question_set` opens it by in this process, and logs hold: task and a digest of the settings."""
+        return f"{self.task.benchmark}/{self.task.name}@{digest(self.settings)[:12]}"
+
+    @cached_property
     def positions(self) -> dict[str, int]:
-        """Example id to its place in `examples`, in their order."""
+        """Example id to its index in `examples`, in their order."""
         known = enumerate(self.examples.examples)
-        return {example.example_id: place for place, example in known if self.task.has_answer(example)}
+        return {example.example_id: index for index, example in known if self.task.has_answer(example)}
 
     def example(self, example_id: str) -> Example:
         return self.examples.examples[self.positions[example_id]]
@@ -94,10 +105,10 @@ class QuestionSet:
 
 
 def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
-    """The tasks that some of the `QUESTION_SETTINGS` name.
+    """The tasks that some of the `QUESTION_SETTINGS` name. One that no text answers is left out, with a warning.
 
     Raises:
-        ConfigError: a setting cannot be used, or all answers of a task are hidden.
+        ConfigError: a setting cannot be used, no task is left, or all answers of a task are hidden.
         DataError: the data cannot be opened.
     """
     if unknown := settings.keys() - QUESTION_SETTINGS:
@@ -105,21 +116,29 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
             f"no setting {min(unknown)!r} here. Remedy: use some of {', '.join(sorted(QUESTION_SETTINGS))}"
         )
     config = checked(RunConfig, {**settings, "out": "."})  # nothing is written there: the harness has its own log
-    opened = open_questions(config)
-    sets = [QuestionSet(each.task, each.examples, _of_one_task(config, each)) for each in opened]
+    sets = []
+    for opened in open_questions(config):
+        task = opened.task
+        if task.answered_by_text:
+            sets.append(QuestionSet(task, opened.examples, _of_one_task(config, opened)))
+        else:
+            log.warning("left out: %s/%s: models that write text cannot answer", task.benchmark, task.name)
+    if not sets:
+        raise ConfigError(f"{config.data}: models that write text can answer no task here. Remedy: name another task")
     for questions in sets:
         if not questions.positions:
             raise ConfigError(
                 f"{questions.config.data}: all answers of {questions.task.name} are hidden (split {config.split}). "
                 "Remedy: name a split whose answers are known"
             )
+        _SETTINGS_BY_KEY[questions.key] = questions.settings
     return sets
 
 
 def _of_one_task(config: RunConfig, opened: OpenedTask) -> RunConfig:
     """The settings of one of the tasks: its own data and options, found from any working directory."""
     task, data = opened.task, Path(opened.data)
-    own = {
+    settings: dict[str, object] = {
         "data": str(data.resolve()) if data.exists() else opened.data,
         "benchmark": task.benchmark,
         "task": (task.name,),
@@ -128,11 +147,37 @@ def _of_one_task(config: RunConfig, opened: OpenedTask) -> RunConfig:
             f"{name}={json.dumps(value)}" for name, value in task.chosen.items() if value != task.options[name].default
         ),
     }
-    return config.model_copy(update=own)
+    if config.root:
+        settings["root"] = config.root.resolve()
+    if config.prompts:
+        settings["prompts"] = _absolute_wording(config.prompts)
+    return config.model_copy(update=settings)
+
+
+def _absolute_wording(prompts: Path) -> Path:
+    if domain_file := named_domain(prompts):
+        return Path(f"domain:{domain_file.resolve()}")
+    if clone := released_clone(prompts):
+        return Path(f"release:{clone.resolve()}")
+    return prompts.resolve()
+
+
+def question_set(key: str) -> QuestionSet:
+    """One task by its `QuestionSet.key`, opened once: harnesses ask for it with every sample.
+
+    Raises:
+        ConfigError: `question_sets` has not opened it in this process.
+    """
+    if key not in _SETTINGS_BY_KEY:
+        raise ConfigError(
+            f"{key}: this process has not opened these questions, and logs do not say where their data are. "
+            "Remedy: call barista_bench.harness.questions.question_sets first, with the settings that the task was "
+            "asked with (docs/harnesses.md), or run the task again"
+        )
+    return _opened(_SETTINGS_BY_KEY[key])
 
 
 @functools.lru_cache(maxsize=64)
-def question_set(settings: str) -> QuestionSet:
-    """One task by its `QuestionSet.settings`, opened once: harnesses ask for it with every sample."""
+def _opened(settings: str) -> QuestionSet:
     (questions,) = question_sets(json.loads(settings))
     return questions

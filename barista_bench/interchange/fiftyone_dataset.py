@@ -2,7 +2,8 @@
 
 metadata.json says which fields samples have, samples.json holds them as MongoDB's extended JSON, data/ the images that
 the model saw. A sample is one image of one logged answer: `example_id`, `run` and `image` tell them apart. Its boxes
-are detections by kind (`truth`, `predicted`, `given`), as shares of the image, with masks where the task has them.
+are detections by kind (`truth`, `predicted`, `given`), as shares of the image, with masks where the task has them. The
+texts of answer and reference, which may be megabytes of masks, stand on the first image of an answer alone.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Overlay, OverlayKind
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.writing import check_target, replacing_folder
+from barista_bench.interchange.trackers import shared_name
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.scene_graph.masks import decode_mask
@@ -37,10 +38,17 @@ _QUALITY = 90
 Document = dict[str, Any]
 
 
+class FiftyOneCounts(NamedTuple):
+    """Samples that were written, and examples that were left out since their images cannot be decoded."""
+
+    samples: int
+    left_out: int
+
+
 def write_fiftyone(
     run: str | Path, out: str | Path, *, data: str | Path | None = None, root: str | Path | None = None
-) -> int:
-    """Write the images, boxes, masks, answers and scores of a run folder; returns the number of samples.
+) -> FiftyOneCounts:
+    """Write the images, boxes, masks, answers and scores of a run folder.
 
     Import it with `fiftyone.Dataset.from_dir(out, fiftyone.types.FiftyOneDataset)`. Same run, same bytes. An example
     whose images cannot be decoded is left out, with a warning.
@@ -54,15 +62,16 @@ def write_fiftyone(
     scored = read_scored(run, data=data, root=root)
     with replacing_folder(out) as folder:
         (folder / "data").mkdir()
-        samples = list(_samples(scored, folder))
+        left_out: list[str] = []
+        samples = list(_samples(scored, folder, left_out))
         if not samples:
             raise DataError(f"{run}: no image of its examples can be decoded. Remedy: name the videos with --root")
         (folder / "samples.json").write_text(json.dumps({"samples": samples}))
         (folder / "metadata.json").write_text(json.dumps(_metadata(scored)))
-    return len(samples)
+    return FiftyOneCounts(len(samples), len(left_out))
 
 
-def _samples(scored: ScoredRun, folder: Path) -> Iterator[Document]:
+def _samples(scored: ScoredRun, folder: Path, left_out: list[str]) -> Iterator[Document]:
     by_example: dict[str, list[ScoredSample]] = {}
     for sample in scored.samples:
         by_example.setdefault(sample.example.example_id, []).append(sample)
@@ -72,6 +81,7 @@ def _samples(scored: ScoredRun, folder: Path) -> Iterator[Document]:
             images = loaded.images(scored.task) if answers else ()
         except BaristaError as error:
             log.warning("left out: %s: %s", loaded.example.example_id, error)
+            left_out.append(loaded.example.example_id)
             continue
         for position, image in enumerate(images):
             path = f"data/{number:06}-{position:02}.jpg"
@@ -84,7 +94,7 @@ def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image
     boxes = BoxFormat(results.model.box_format.order, results.model.box_format.scale)
     name = f"{results.model.name} {results.dataset.content_hash} {example.example_id} {record.run} {position}"
     overlays = [overlay for overlay in task.overlays(example, sample.prediction) if overlay.image == position]
-    prompt = task.prompt(example, boxes)
+    reference = task.reference_answer(example, boxes) if position == 0 and task.has_answer(example) else None
     return {
         "_id": _object_id(name),
         "_media_type": "image",
@@ -96,9 +106,9 @@ def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image
         "caption": task.image_captions(example)[position],
         "image": position,
         "run": record.run,
-        "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
-        "answer": record.text,
-        "reference": task.reference_answer(example, boxes) if task.has_answer(example) else None,
+        "question": task.prompt(example, boxes).as_text(),
+        "answer": record.text if position == 0 else None,
+        "reference": reference,
         "scores": _without_dots(sample.scores),
         **{
             kind: _detections(kind, name, (overlay for overlay in overlays if overlay.kind == kind), image)
@@ -160,7 +170,7 @@ def _metadata(scored: ScoredRun) -> Document:
         "version": VERSION,
         "media_type": "image",
         "info": {
-            "model": results.model.name,
+            "model": shared_name(results.model.name),
             "task": f"{results.dataset.benchmark}/{results.dataset.task}",
             "figures": _without_dots({name: figure.mean for name, figure in results.figures.items()}),
         },

@@ -7,6 +7,7 @@ TensorBoard write files, wandb uploads unless WANDB_MODE says otherwise.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,6 +18,8 @@ from barista_bench.files.text_out import refuse_credentials
 from barista_bench.runs.score.results import Results
 
 PROJECT = "barista_bench"
+_KINDS = re.compile(r"^([a-z0-9_]+:)+")
+"""Before the name of a model: `text_only:served:`."""
 Tracker = Literal["trackio", "wandb", "tensorboard"]
 
 
@@ -26,14 +29,14 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     Args:
         tracker: whose library is installed.
         results: of the run.
-        folder: of the run; TensorBoard's event files come to lie in `tensorboard` in it.
+        folder: of the run; TensorBoard's event files are written to its subfolder `tensorboard`.
 
     Raises:
         ConfigError: the tracker's library is not installed, or a setting looks like a key.
     """
     settings, figures = logged_settings(results), logged_figures(results)
     refuse_credentials(f"{folder}: its settings", settings)
-    name = f"{results.model.name} {results.dataset.benchmark}/{results.dataset.task}"
+    name = f"{shared_name(results.model.name)} {results.dataset.benchmark}/{results.dataset.task}"
     with redirect_stdout(sys.stderr):  # trackers greet, and stdout may be for programs
         try:
             _log(tracker, name, settings, figures, folder)
@@ -52,7 +55,14 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[st
     elif tracker == "wandb":
         import wandb
 
-        private = wandb.Settings(console="off", disable_code=True, disable_git=True)
+        private = wandb.Settings(
+            console="off",
+            disable_code=True,
+            disable_git=True,
+            x_disable_meta=True,  # command line, paths
+            x_disable_machine_info=True,
+            x_save_requirements=False,
+        )
         with wandb.init(project=PROJECT, name=name, config=settings, settings=private) as run:
             run.log(figures)
     else:
@@ -64,12 +74,24 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[st
                 writer.add_scalar(figure, value)
 
 
+def shared_name(model: str) -> str:
+    """The name of a model as it leaves this machine: of a local path its last part alone.
+
+    >>> shared_name("text_only:/home/me/checkpoints/qwen"), shared_name("served:org/model")
+    ('text_only:qwen', 'served:org/model')
+    """
+    name = _KINDS.sub("", model)
+    kinds = model.removesuffix(name)
+    is_path = name.startswith(("/", ".", "~")) or Path(name).exists() or (not kinds and name.count("/") > 1)
+    return kinds + (Path(name).name if is_path else name)
+
+
 def logged_settings(results: Results) -> dict[str, Any]:
     """Under which the figures stand: the record that makes figures comparable, what is shown beside it, versions."""
     return {
         **results.comparability.model_dump(mode="json", exclude={"judge"}),
         **results.circumstances,
-        "model": results.model.name,
+        "model": shared_name(results.model.name),
         "model revision": results.model.revision,
         "primary": results.primary,
         "versions": {**results.versions, "barista_bench": results.barista_bench},

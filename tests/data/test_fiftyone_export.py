@@ -15,7 +15,10 @@ from typer.testing import CliRunner
 
 from barista_bench import cli
 from barista_bench.benchmarks.barista.grounding import Grounding
-from barista_bench.core.task import Example, Overlay, Prediction
+from barista_bench.core.task import Example, Overlay, Prediction, Task
+from barista_bench.data.dataset import LoadedExample, open_examples
+from barista_bench.data.folder import build
+from barista_bench.errors import DataError
 from barista_bench.interchange.fiftyone_dataset import write_fiftyone
 from barista_bench.scene_graph.masks import encode_mask
 from tests.one_run import run
@@ -48,6 +51,29 @@ def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_froz
     write_fiftyone(tmp_path / "run", tmp_path / "again")
     for path in (tmp_path / "made").rglob("*.*"):
         assert path.read_bytes() == (tmp_path / "again" / path.relative_to(tmp_path / "made")).read_bytes()
+
+
+def test_texts_stand_on_the_first_image_and_examples_without_images_are_counted(
+    small_kitchen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = {"mask_tracking": {"limit": 2, "spacing": 20}}
+    build(small_kitchen, tmp_path / "made", benchmark="extended", configs=[*sampling], sampling=sampling, cache=False)
+    run(tmp_path / "made", tmp_path / "run", benchmark="extended", task="mask_tracking", model="oracle", runs=1)
+    decoded = LoadedExample.images
+
+    def images(self: LoadedExample, task: Task) -> tuple[Image.Image, ...]:
+        if self.example.example_id == lost:
+            raise DataError("cannot be decoded")
+        return decoded(self, task)
+
+    lost = open_examples(tmp_path / "made", "extended", "mask_tracking").examples[0].example_id
+    monkeypatch.setattr(LoadedExample, "images", images)
+    counts = write_fiftyone(tmp_path / "run", tmp_path / "out")
+    first, *others = read(tmp_path / "out")
+    assert counts == (1 + len(others), 1)
+    assert first["answer"] == first["reference"] != ""
+    assert {(sample["answer"], sample["reference"]) for sample in others} == {(None, None)}
+    assert first["question"].startswith("[system]\n")
 
 
 def test_a_mask_is_cut_to_its_box_in_its_own_pixels(

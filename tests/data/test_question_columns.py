@@ -14,11 +14,11 @@ from transformers.models.smolvlm.processing_smolvlm import DEFAULT_CHAT_TEMPLATE
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
-from barista_bench.data.rows import QUESTION_BOXES, question_columns
+from barista_bench.data.rows import question_columns
 from barista_bench.models import tiny
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.asked import digest
@@ -107,7 +107,7 @@ def test_rows_ask_what_a_run_asks_and_hold_what_the_oracle_answers(
             places = [part for turn in row["messages"] for part in turn["content"] if part["type"] == "image"]
             assert len(places) == len(row["images"])
             assert row["prompt_set"] == get_task(benchmark, task).prompts.wording
-            assert BoxFormat.parse(row["box_format"]) == BoxFormat()
+            assert BoxFormat.parse(row["box_format"]) == DEFAULT_BOXES
 
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
@@ -140,4 +140,4 @@ def test_a_hidden_answer_is_null(frozen: Callable[[str], Path]) -> None:
     assert question_columns(task, example)["answer"]
     hidden = replace(example, target={**example.target, "answer": None})
     assert question_columns(task, hidden) == {**question_columns(task, example), "answer": None}
-    assert question_columns(task, hidden)["box_format"] == QUESTION_BOXES
+    assert question_columns(task, hidden)["box_format"] == str(DEFAULT_BOXES)

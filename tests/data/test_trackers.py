@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from barista_bench import cli
 from barista_bench.errors import ConfigError
 from barista_bench.interchange import trackers
-from barista_bench.interchange.trackers import log_results, logged_figures, logged_settings
+from barista_bench.interchange.trackers import log_results, logged_figures, logged_settings, shared_name
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.one_run import run
 
@@ -34,6 +35,26 @@ def test_figures_settings_and_coverage_are_logged_and_no_texts(scored: ScoredRun
     for sample in scored.samples:
         assert sample.record.text not in written
         assert sample.example.example_id not in written
+
+
+def test_a_local_model_is_named_by_the_last_part_of_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("checkpoints/qwen").mkdir(parents=True)
+    paths = ("/home/me/checkpoints/qwen", "checkpoints/qwen", "first_frame:~/qwen", "served:/models/qwen")
+    assert [shared_name(path) for path in paths] == ["qwen", "qwen", "first_frame:qwen", "served:qwen"]
+    for name in ("org/qwen", "text_only:org/qwen", "served:host/org/qwen", "served:qwen:7b", "chance"):
+        assert shared_name(name) == name
+
+
+def test_wandb_gets_neither_command_line_nor_paths_nor_packages(
+    scored: ScoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wandb = MagicMock()
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    log_results("wandb", scored.results, scored.folder)
+    given = {"x_disable_meta": True, "x_disable_machine_info": True, "x_save_requirements": False}
+    assert given.items() <= wandb.Settings.call_args.kwargs.items()
+    assert wandb.init.call_args.kwargs["settings"] is wandb.Settings.return_value
 
 
 def test_a_setting_that_looks_like_a_key_is_refused_and_not_repeated(

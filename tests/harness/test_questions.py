@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import logging
+from importlib import resources
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.data.folder import build
@@ -54,9 +58,25 @@ def test_settings_open_the_same_questions_from_anywhere(dataset: Path, tmp_path:
     given = {"data": dataset.name, "task": "grounding", "protocol": "paper", "box_format": "yxyx/1000"}
     (questions,) = question_sets(given)
     monkeypatch.chdir("/")
-    again = question_set(questions.settings)
+    again = question_set(questions.key)
     assert (again.config.box_format, again.task.protocol) == (BOXES, "paper")
     assert again.examples.content_hash == questions.examples.content_hash
+
+
+def test_videos_and_wordings_are_found_from_anywhere(dataset: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ours = resources.files("barista_bench.benchmarks.barista").joinpath("prompts", "grounding.yaml")
+    Path("mine.yaml").write_bytes(ours.read_bytes())
+    given = {"data": str(dataset), "task": "grounding", "prompts": "mine.yaml", "root": "videos"}
+    (questions,) = question_sets(given)
+    assert (questions.config.prompts, questions.config.root) == (tmp_path / "mine.yaml", tmp_path / "videos")
+    monkeypatch.chdir("/")
+    assert question_set(questions.key).task.prompts.wording.startswith("file:")
+
+
+def test_questions_that_this_process_has_not_opened_are_refused_with_a_remedy() -> None:
+    with pytest.raises(ConfigError, match=r"has not opened these questions.*question_sets"):
+        question_set("barista/relations@0123456789ab")
 
 
 def test_a_setting_that_says_how_to_ask_is_refused(dataset: Path) -> None:
@@ -72,7 +92,7 @@ def test_messages_of_lmms_eval_hold_the_prompt_with_its_images_in_their_places(d
     (questions,) = question_sets({"data": str(dataset), "task": "grounding", "box_format": "yxyx/1000"})
     name = next(iter(questions.positions))
     prompt = questions.task.prompt(questions.example(name), BOXES)
-    system, user = lmms_eval.messages({"settings": questions.settings, "example_id": name})
+    system, user = lmms_eval.messages({"questions": questions.key, "example_id": name})
     written = "".join(part.get("text", "<image 0>\n") for part in user["content"])
     assert f"[system]\n{system['content'][0]['text']}\n[user]\n{written}" == prompt.as_text()
     assert [part["url"].size for part in user["content"] if part["type"] == "image"] == [(96, 64)]
@@ -80,11 +100,25 @@ def test_messages_of_lmms_eval_hold_the_prompt_with_its_images_in_their_places(d
 
 def test_the_oracle_of_lmms_eval_scores_one(dataset: Path) -> None:
     (questions,) = question_sets({"data": str(dataset), "task": "grounding"})
-    rows = [{"settings": questions.settings, "example_id": name} for name in questions.positions]
+    rows = list(lmms_eval.examples(Dataset.from_list([{"settings": questions.settings}])))
+    assert str(dataset) not in json.dumps(rows)
     answered = [lmms_eval.process_results(row, [lmms_eval.target(row)])["figures"] for row in rows]
     assert lmms_eval.primary(answered) == pytest.approx(1.0)
 
 
 def test_a_class_that_takes_images_and_text_apart_is_refused(dataset: Path) -> None:
     with pytest.raises(ConfigError, match="texts stand between its images"):
-        lmms_eval.visuals({"settings": "{}", "example_id": "e"})
+        lmms_eval.visuals({"questions": "barista/relations@0", "example_id": "e"})
+
+
+def test_a_task_that_no_text_answers_is_left_out_with_a_warning(
+    small_kitchen: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {"data": str(tmp_path / "made"), "benchmark": "extended", "task": "all"}
+    sampling = {"mask_tracking": {"limit": 1, "spacing": 20}, "anticipation": {"limit": 2}}
+    build(small_kitchen, tmp_path / "made", benchmark="extended", configs=[*sampling], sampling=sampling, cache=False)
+    with caplog.at_level(logging.WARNING):
+        assert [questions.task.name for questions in question_sets(settings)] == ["anticipation"]
+    assert "left out: extended/mask_tracking" in caplog.text
+    with pytest.raises(ConfigError, match="can answer no task here"):
+        question_sets({**settings, "task": "mask_tracking"})

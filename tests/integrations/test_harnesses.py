@@ -111,8 +111,7 @@ def inspect_logs(scripts: Path, work: Path, runs: str, logs: str, *arguments: st
 
 
 def inspect_figures(log: dict) -> dict[str, float]:
-    settings = json.loads(log["samples"][0]["metadata"]["settings"])
-    called = f"{settings['benchmark']}/{settings['task'][0]}"
+    called = log["samples"][0]["metadata"]["questions"].partition("@")[0]
     (scores,) = log["results"]["scores"]
     return {f"{called}/{name}": metric["value"] for name, metric in scores["metrics"].items()}
 
@@ -202,10 +201,11 @@ def test_lmms_eval_gives_our_figures_of_the_same_answers(lmms_eval, work, model)
 
 def in_order(path: Path, records):
     """Records in the order in which lmms-eval has the examples of a task file."""
-    from barista_bench.harness.questions import question_set
+    from barista_bench.harness.questions import question_sets
 
     by_example = {record.example_id: record for record in records}
-    return [by_example[name] for name in question_set(json.loads(path.read_text())["settings"]).positions]
+    (questions,) = question_sets(json.loads(json.loads(path.read_text())["settings"]))
+    return [by_example[name] for name in questions.positions]
 
 
 def test_lmms_eval_asks_its_own_model_class(lmms_eval, work, tmp_path):

@@ -65,6 +65,8 @@ def test_trackers_give_back_figures_settings_and_coverage(tmp_path: Path) -> Non
     for tracker in ("trackio", "wandb", "tensorboard"):
         (scored,) = json.loads(said("barista-bench", "score", "runs", "--json", "--log-to", tracker))
     figure = scored["figures"]["micro_f1"]
+    assert not list(work.glob("wandb/offline-run-*/files/wandb-metadata.json"))  # command line, paths, hardware
+    assert str(tmp_path).encode() not in next(work.glob("wandb/offline-run-*/*.wandb")).read_bytes()
     back = json.loads(said("python", "-c", READ_BACK))
     for tracker in ("trackio", "wandb", "tensorboard"):
         figures = back[tracker]

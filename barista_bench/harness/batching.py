@@ -1,0 +1,66 @@
+"""Requests that come one at a time, from callers each in a thread of their own, as the batches that a model takes."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from barista_bench.errors import ModelError
+from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request
+
+
+@dataclass(slots=True, eq=False)
+class WaitingRequest:
+    """A request on its way, and what came of it."""
+
+    request: Request
+    config: GenerationConfig
+    completion: Completion | Failure | None = None
+
+
+class Batcher:
+    """One model, asked in batches of the requests that wait at the same time with the same settings."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._waiting: list[WaitingRequest] = []
+        self._changing = threading.Lock()
+        self._generating = threading.Lock()
+
+    def put(self, request: Request, config: GenerationConfig) -> WaitingRequest:
+        """Have a request of one seed wait; returns at once. `answer` must be called with what it returns."""
+        waiting = WaitingRequest(request, config)
+        with self._changing:
+            self._waiting.append(waiting)
+        return waiting
+
+    def answer(self, waiting: WaitingRequest) -> Completion:
+        """Wait for the batch at work, which may hold the request; else generate it, with others that wait by now.
+
+        Raises:
+            ModelError: the model failed on the request, or on its batch; says why.
+        """
+        with self._generating:
+            if waiting.completion is None:
+                self._generate(self._batch_of(waiting))
+        if not isinstance(waiting.completion, Completion):
+            raise ModelError(waiting.completion.error if waiting.completion else "the model returned no answer")
+        return waiting.completion
+
+    def _batch_of(self, waiting: WaitingRequest) -> list[WaitingRequest]:
+        """Taken out of those that wait."""
+        with self._changing:
+            batch = [other for other in self._waiting if other.config == waiting.config][: self._model.batch_size]
+            batch = batch if waiting in batch else [waiting, *batch[1:]]
+            self._waiting = [other for other in self._waiting if other not in batch]
+        return batch
+
+    def _generate(self, batch: list[WaitingRequest]) -> None:
+        try:
+            completions = self._model.generate([other.request for other in batch], batch[0].config)
+        except Exception as error:  # of any class: raised again, and the threads of the other requests say why, too
+            for other in batch:
+                other.completion = Failure(f"its batch failed: {type(error).__name__}: {error}")
+            raise
+        for other, [completion] in zip(batch, completions, strict=True):
+            other.completion = completion

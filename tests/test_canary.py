@@ -64,10 +64,10 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
     records = []
     with ServedStandIn(echoing) as server:
         served = ("--base-url", server.url, "--api-key-env", "PLANTED", "--max-attempts", 4)
-        runs = [tmp_path / "runs" / name for name in ("a", "b")]
+        runs = [tmp_path / "runs" / name / "temporal_vqa" for name in ("a", "b")]
         for run in runs:
-            asked = (questions, "--task", "temporal_vqa", "--out", run, "--runs", 2)
-            records.append(command("run", *asked, "--model", f"served:org/{run.name}", *served))
+            asked = (questions, "--task", run.name, "--out", run.parent, "--runs", 2)
+            records.append(command("run", *asked, "--model", f"served:org/{run.parent.name}", *served))
             records.append(
                 command("judge", run, "--judge", "served:teacher", "--draws", 1, "--top-logprobs", 0, *served)
             )

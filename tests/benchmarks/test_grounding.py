@@ -184,7 +184,7 @@ def test_the_prompt_says_format_and_phrase_and_nothing_of_the_target(example: Ex
 def test_the_rendered_prompt_is_the_one_on_file(example: Example) -> None:
     fixed = replace(example, inputs={**example.inputs, "phrase": "white coffee cup held by the left hand"})
     formats = (BoxFormat("yxyx", 1000), BoxFormat("xyxy", None))
-    rendered = "\n\n".join(f"=== {f} ===\n{TASK.prompt(fixed, f).as_text()}" for f in formats) + "\n"
+    rendered = "\n\n".join(f"=== {f!r} ===\n{TASK.prompt(fixed, f).as_text()}" for f in formats) + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(rendered, encoding="utf-8")
     assert rendered == SNAPSHOT.read_text(encoding="utf-8")

@@ -230,7 +230,7 @@ def test_the_prompt_shows_three_exemplars_in_the_format_of_the_model(example: Ex
 
 def test_the_rendered_prompt_is_the_one_on_file(example: Example) -> None:
     formats = (BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1))
-    rendered = "\n\n".join(f"=== {f} ===\n{TASK.prompt(example, f).as_text()}" for f in formats) + "\n"
+    rendered = "\n\n".join(f"=== {f!r} ===\n{TASK.prompt(example, f).as_text()}" for f in formats) + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(rendered, encoding="utf-8")
     assert rendered == SNAPSHOT.read_text(encoding="utf-8")

@@ -130,6 +130,8 @@ def test_every_field_that_is_missing_is_named(folder: Path) -> None:
         "imported",
         "prompts.extra",
         "prompts.wording",
+        "training_videos",
+        "trained_on",
         "data.absolute_path",
         "data.absolute_root",
     }

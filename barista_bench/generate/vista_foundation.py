@@ -71,8 +71,8 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
         others = [thing for thing in scene.things.values() if kinds[thing.id] != kinds[span.thing.id]]
         wrong = [
             (predicate, thing)
-            for predicate, place in scene.domain.places.items()
-            if not place.is_part and place.inverse != words.contents
+            for predicate, relation in scene.domain.places.items()
+            if not relation.is_part and relation.inverse != words.contents
             for thing in others
             if list(kinds.values()).count(kinds[thing.id]) == 1
         ]

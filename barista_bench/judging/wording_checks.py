@@ -170,7 +170,7 @@ class WordingChecker:
     @cached_property
     def _verbs(self) -> frozenset[str]:
         contacts = (words.do for words in self.domain.contacts.values())
-        places = (place.words for place in self.domain.places.values())
+        places = (relation.words for relation in self.domain.places.values())
         verbs = (verb for group in self.domain.verbs for verb in group)
         words = (word for text in (*contacts, *places, *verbs) for word in _words(text))
         return frozenset((*words, *DIRECTIONS)) - self._things

@@ -159,12 +159,12 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
     np.add.at(times, tuple(np.array(takers).T), 1)
     areas, thresholds = np.array(kinds).T
     right, counted = label.right[areas, thresholds], label.counted[areas, thresholds]
-    place, copy, column = _places(label, right, counted, most)
+    position, copy, column = _places(label, right, counted, most)
     image = np.zeros(len(copy), dtype=np.int64)
-    image[place] = label.image[column]
+    image[position] = label.image[column]
     summed = np.zeros((2, len(rows), len(copy)))
-    np.add.at(summed[0].T, place, right.T[column])
-    np.add.at(summed[1].T, place, counted.T[column])
+    np.add.at(summed[0].T, position, right.T[column])
+    np.add.at(summed[1].T, position, counted.T[column])
     kept = np.flatnonzero(most[image] > 0)
     different, counted_of = np.unique(summed[1][:, kept], axis=0, return_inverse=True)
     return _Plan(image[kept], copy[kept], summed[0][:, kept], different, counted_of.ravel(), areas, times)
@@ -178,10 +178,10 @@ def _takers(area: int, threshold: int) -> Iterator[int]:
 
 
 def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[Ints, Ints, Ints]:
-    """For each (prediction, copy) its place, and the prediction; and by place which copy it is.
+    """For each (prediction, copy) its position, and the prediction; and by position which copy it is.
 
     Predictions of one image and one score stand together, and an image that is taken twice brings them twice over.
-    Where they are all right or all wrong in every row, they are one place, whatever the number of copies.
+    Where they are all right or all wrong in every row, they are one position, whatever the number of copies.
     """
     new = (np.diff(label.block, prepend=-1) != 0) | (np.diff(label.image, prepend=-1) != 0)
     group = np.cumsum(new) - 1
@@ -191,16 +191,16 @@ def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[In
     if not mixed.any():
         return group, np.full(len(starts), -1), np.arange(len(group))
     members = np.split(np.arange(len(group)), starts[1:])
-    place, copy, column = list[int](), list[int](), list[int]()
+    position, copy, column = list[int](), list[int](), list[int]()
     for number, tied in enumerate(members):
         copies = range(max(1, int(most[label.image[tied[0]]]))) if mixed[number] else (-1,)
         for which in copies:
             for prediction in tied.tolist():
                 if which >= 0 or prediction == tied[0]:
                     copy.append(which)
-                place.append(len(copy) - 1)
+                position.append(len(copy) - 1)
                 column.append(prediction)
-    return np.array(place), np.array(copy), np.array(column)
+    return np.array(position), np.array(copy), np.array(column)
 
 
 class _Scratch:
@@ -214,7 +214,7 @@ class _Scratch:
 def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, scratch: _Scratch) -> Floats:
     """(U, D) mean over the recalls of the best precision at that recall or any higher one, 0 where it is not reached.
 
-    `taken` (S, D) is how often each draw takes each place.
+    `taken` (S, D) is how often each draw takes each position.
     """
     draws = taken.shape[1]
     values = np.empty((len(plan.right), draws))
@@ -228,8 +228,8 @@ def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, 
             hits = _summed(taken, plan.right[row], useful, scratch.hits[room])
             best = np.take(seen, useful, axis=0, out=scratch.best[room], mode="clip")
             np.divide(hits, best, out=best)
-            for place in range(len(useful) - 2, -1, -1):
-                np.maximum(best[place], best[place + 1], out=best[place])
+            for position in range(len(useful) - 2, -1, -1):
+                np.maximum(best[position], best[position + 1], out=best[position])
             recalls_reached = reached[int(plan.area_of[row])].by(hits, scratch.index[room])
             values[row] = np.einsum("sd,sd->d", best, recalls_reached) - np.einsum(
                 "sd,sd->d", best[1:], recalls_reached[:-1]
@@ -242,8 +242,8 @@ def _summed(taken: Floats, each: Floats, places: Ints, out: Floats) -> Floats:
     np.take(taken, places, axis=0, out=out, mode="clip")
     if (each[places] != 1).any():
         out *= each[places, None]
-    for place in range(1, len(out)):  # faster than cumsum, which goes draw by draw
-        np.add(out[place - 1], out[place], out=out[place])
+    for position in range(1, len(out)):  # faster than cumsum, which goes draw by draw
+        np.add(out[position - 1], out[position], out=out[position])
     return out
 
 

@@ -129,9 +129,9 @@ def test_chance_is_at_its_computed_value(kind: type[NamedActivityTask]) -> None:
     asked, names = example(task, "Grasp cup"), made_up_names()
     right = sum(by_hand(name, "Grasp cup", synonyms=True) for name in names)
     assert right
-    one = right / len(names)
+    first = right / len(names)
     five = 1 - comb(len(names) - right, 5) / comb(len(names), 5)
-    figures = {"accuracy": one} if kind is OpenActivity else {"top_1": one, "top_5": five}
+    figures = {"accuracy": first} if kind is OpenActivity else {"top_1": first, "top_5": five}
     for figure, expected in figures.items():
         draws = 3000
         spread = (expected * (1 - expected) / draws) ** 0.5

@@ -106,18 +106,18 @@ def samples_of(model: str, task: Activity | OpenActivity, examples: list[Example
 def test_the_gap_is_taken_on_the_clips_that_were_asked_in_both_ways(videos: Path) -> None:
     openly, by_choice = derived(TASK, videos, ALL)[0], derived(BY_CHOICE, videos, ALL)[0]
     rng = np.random.default_rng(0)
-    own, choice = (rng.random(len(openly)) < share for share in (0.3, 0.8))
+    right_openly, right_by_choice = (rng.random(len(openly)) < share for share in (0.3, 0.8))
     models = [
-        samples_of("m", TASK, openly[1:], own[1:].tolist()),
-        samples_of("m", BY_CHOICE, by_choice[:-1], choice[:-1].tolist()),
-        samples_of("other", BY_CHOICE, by_choice, choice.tolist()),
+        samples_of("m", TASK, openly[1:], right_openly[1:].tolist()),
+        samples_of("m", BY_CHOICE, by_choice[:-1], right_by_choice[:-1].tolist()),
+        samples_of("other", BY_CHOICE, by_choice, right_by_choice.tolist()),
     ]
     (table,) = paper_tables(models)
     ((name, clips, with_choices, in_own_words, gap),) = table.rows
     assert (name, clips) == ("m", len(openly) - 2)
-    assert with_choices == pytest.approx(choice[1:-1].mean())
-    assert in_own_words == pytest.approx(own[1:-1].mean())
+    assert with_choices == pytest.approx(right_by_choice[1:-1].mean())
+    assert in_own_words == pytest.approx(right_openly[1:-1].mean())
     assert isinstance(gap, Ranged)
-    assert gap.value == pytest.approx(choice[1:-1].mean() - own[1:-1].mean())
+    assert gap.value == pytest.approx(right_by_choice[1:-1].mean() - right_openly[1:-1].mean())
     assert gap.low <= gap.value <= gap.high
     assert paper_tables(models[1:]) == []

@@ -172,9 +172,9 @@ def lmms_figures(scripts: Path, work: Path, tasks: Path, out: str, *arguments: s
     names = ",".join(sorted(path.stem for path in tasks.glob("*.yaml")))
     given = ["--include_path", tasks, "--tasks", names, "--output_path", out, "--log_samples"]
     run([scripts / "lmms-eval", *given, *arguments], work)
-    (results,) = (work / out).rglob("*_results.json")
-    found = json.loads(results.read_text())["results"]
-    return {name: found[name]["figures,none"] for name in names.split(",")}
+    (file,) = (work / out).rglob("*_results.json")
+    results = json.loads(file.read_text())["results"]
+    return {name: results[name]["figures,none"] for name in names.split(",")}
 
 
 @pytest.mark.parametrize("model", ["oracle", "chance"])

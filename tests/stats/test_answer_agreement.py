@@ -85,9 +85,9 @@ def test_other_answers_are_scored_both_ways(scored: Runs) -> None:
     """F1 of relations is the same from either side, so that the oracle's partner has its own scores."""
     fair = scored["fair", "relations"]
     (row,) = answer_agreement([fair, scored["oracle", "relations"]])
-    own = [s.scores["f1"] for s in fair.samples if s.record.run == 0 and s.prediction]
-    assert (row.same, row.alpha, row.examples) == (None, None, len(own))
-    assert row.score == pytest.approx(sum(own) / len(own))
+    scores = [s.scores["f1"] for s in fair.samples if s.record.run == 0 and s.prediction]
+    assert (row.same, row.alpha, row.examples) == (None, None, len(scores))
+    assert row.score == pytest.approx(sum(scores) / len(scores))
 
 
 def test_people_are_a_party_of_their_own(scored: Runs) -> None:

@@ -204,17 +204,17 @@ def test_a_single_conversation_asks_for_everything_at_once() -> None:
 
 def test_minecraft_can_be_asked_as_the_paper_did() -> None:
     task = Minecraft(options={"conversation": "minecraft"})
-    one, several = example(frames=2), example("minecraft/foundation/multilabel", frames=2)
-    prompt, text = task.prompt(one, BOXES), task.prompt(one, BOXES).as_text()
+    single, several = example(frames=2), example("minecraft/foundation/multilabel", frames=2)
+    prompt, text = task.prompt(single, BOXES), task.prompt(single, BOXES).as_text()
     assert prompt.image_count == 2
     for wanted in ("Look at the hands.", "- (b) somebody does b", "from 0 ", "Exactly one summary"):
         assert wanted in text
     assert "1. A hand." not in text, "no example of ours: the release's words about a set of Minecraft hold one"
     assert "More than one summary" in task.prompt(several, BOXES).as_text()
-    assert task.follow_up(one, ("all of it",), BOXES) is None
-    answer = task.parse(task.reference_answer(one, BOXES), one.inputs, BOXES)
+    assert task.follow_up(single, ("all of it",), BOXES) is None
+    answer = task.parse(task.reference_answer(single, BOXES), single.inputs, BOXES)
     assert answer.value["strict"] == {"a": 1.0, "b": 0.0, "c": 0.0}
-    assert task.parse("Final Scores\n- (a) 4\n- (b) 0\n- (c) 0", one.inputs, BOXES).value["strict"] is None
+    assert task.parse("Final Scores\n- (a) 4\n- (b) 0\n- (c) 0", single.inputs, BOXES).value["strict"] is None
 
 
 def test_the_example_is_shown_where_there_is_one_and_it_is_wanted() -> None:

@@ -1,7 +1,7 @@
 """Tasks that BARISTA's graphs support beyond the six that are published: a suite of its own over the same videos."""
 
 from barista_bench.benchmarks import Benchmark, TasksOnDemand, on_demand
-from barista_bench.scene_graph.release import VIDEO_FILE
+from barista_bench.benchmarks.barista import BENCHMARK as barista
 
 TASKS = TasksOnDemand(
     {
@@ -18,16 +18,12 @@ BENCHMARK = Benchmark(
     title="BARISTA extended",
     description="Further questions to BARISTA's scene graphs, in the model's own words and over time.",
     tasks=TASKS,
-    licence="cc-by-nc-4.0",
-    homepage="https://arxiv.org/abs/2605.12074",
-    citation="""@article{barista2026,
-  title   = {BARISTA: A Multi-Task Egocentric Benchmark for Compositional Visual Understanding},
-  journal = {arXiv preprint arXiv:2605.12074},
-  year    = {2026}
-}""",
-    video_file=lambda video_id: f"{video_id}/{VIDEO_FILE}",
-    splits=("train", "test"),
-    leaderboards=("all", "test"),
+    licence=barista.licence,
+    homepage=barista.homepage,
+    citation=barista.citation,
+    video_file=barista.video_file,
+    splits=barista.splits,
+    leaderboards=barista.leaderboards,
     paper_tables=on_demand("barista_bench.benchmarks.extended.open_activity:paper_tables"),
     beside=(("barista", "activity"),),
 )

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_task
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
@@ -103,7 +103,7 @@ def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: s
         content_hash=content_hash(recorded.examples),
         prompts_hash=None,
         model=identity,
-        boxes=BoxFormat(),
+        boxes=DEFAULT_BOXES,
         generation=_GENERATION,
         runs=1 + max((answer.run for answer in recorded.answers), default=0),
         data=data_location(out, None, None, None),
@@ -146,7 +146,7 @@ def _record(
     completion = (
         Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
     )
-    status, error = sample_status(task, example.inputs, completion, BoxFormat())
+    status, error = sample_status(task, example.inputs, completion, DEFAULT_BOXES)
     return SampleRecord(
         key=key_of(example.example_id, fingerprint, answer.run),
         fingerprint=fingerprint,

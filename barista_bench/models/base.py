@@ -9,7 +9,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.errors import ConfigError
 
@@ -203,7 +203,7 @@ class ScriptedModel:
 
     def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
         self.identity = ModelIdentity(name=name)
-        self.box_format = BoxFormat()
+        self.box_format = DEFAULT_BOXES
         self.batch_size = batch_size
         self._answer = answer
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.lexical import content_words
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_truth, trace
@@ -174,7 +174,7 @@ def moment(workspace: Workspace, video_id: str, number: int) -> Json:
 
 
 def _asked(example: Example) -> Json:
-    prompt = get_task(example.benchmark, example.task).prompt(example, BoxFormat())
+    prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOXES)
     return {
         "task": example.task,
         "id": example.example_id,

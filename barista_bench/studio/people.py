@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.example import MAX_TEXT, write_scores
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, Status, Task, content_seed
@@ -40,8 +40,6 @@ from barista_bench.studio.workspace import Json, View, Workspace, sent_as
 
 log = logging.getLogger(__name__)
 
-BOXES = BoxFormat()
-"""How the page writes a box that was drawn."""
 AnswerForm = Literal["choice", "fields", "text"]
 Number = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
@@ -169,7 +167,7 @@ class Answering(View):
         alone = Shard()
         with locked(opened.folder, alone, alone.launch(task.opened.task.name)) as samples:
             if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
-                with claimed(opened, task.inputs, samples, self._identity, BOXES, task.config, alone):
+                with claimed(opened, task.inputs, samples, self._identity, DEFAULT_BOXES, task.config, alone):
                     self._claimed.add(opened.folder)
             samples.append(record)
 
@@ -205,7 +203,7 @@ class Answering(View):
             config = checked(RunConfig, {**settings, "model": self._identity.name})
             for opened in open_tasks(config):
                 check_place(opened.folder, RUN)
-                yield AskedTask(opened, asked_inputs(opened.task, opened.examples, BOXES), config)
+                yield AskedTask(opened, asked_inputs(opened.task, opened.examples, DEFAULT_BOXES), config)
 
 
 def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
@@ -261,7 +259,7 @@ def shown(question: DrawnQuestion) -> Json:
         "form": form_of(task, example),
         "choices": dict(task.choices(example)),
         "schema": task.answer_schema(example),
-        "scale": BOXES.scale,
+        "scale": DEFAULT_BOXES.scale,
     }
 
 
@@ -280,7 +278,7 @@ def written(task: Task, example: Example, answer: object) -> str:
         text = answer if form == "text" else write_scores({label: float(label == answer) for label in choices})
     problem: str | None = f"has more than {MAX_TEXT} characters"
     if len(text) <= MAX_TEXT:
-        _, problem = sample_status(task, example.inputs, Completion(text), BOXES)
+        _, problem = sample_status(task, example.inputs, Completion(text), DEFAULT_BOXES)
     if problem:
         raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")
     return text

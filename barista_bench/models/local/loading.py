@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import device_of, load_pretrained, loading_of, revision_of
@@ -92,7 +92,7 @@ def template_hash(processor: ProcessorMixin) -> str:
 
 def box_format_of(model_type: str) -> BoxFormat:
     """The box format of a family; the package's default where the family is unknown."""
-    return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), BoxFormat())
+    return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), DEFAULT_BOXES)
 
 
 def _model(name: str, settings: TransformersSettings, **shared: object) -> object:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
@@ -95,7 +95,7 @@ def _refuse_mistyped(name: str) -> None:
 def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
-    boxes = BoxFormat()
+    boxes = DEFAULT_BOXES
     others = _OtherVideos(tasks)
     answers: dict[str, _Answer] = {
         "oracle": lambda task, example, _: task.reference_answer(example, boxes),

@@ -59,7 +59,7 @@ def measure(limit: AdaptiveLimit | None, count: int) -> tuple[float, float, int,
         answers = model.generate(requests(count), GREEDY)
         seconds = time.perf_counter() - begun
     failed = sum(not isinstance(entries[0], Completion) for entries in answers)
-    return seconds, len(server.calls) / count, failed, model.concurrency_trace
+    return seconds, len(server.calls) / count, failed, tuple(model.state.limit.trace)
 
 
 def steps(trace: Sequence[LimitChange]) -> list[tuple[float, float]]:

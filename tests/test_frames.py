@@ -1,15 +1,13 @@
 """Dataset columns that point at frames: lazy by every route, exact when asked, plain when published."""
 
 import copy
-import json
 import pickle
 from pathlib import Path
 
 import datasets
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
+from datasets import Dataset, Features, IterableDataset, List, Value
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.frames import (
@@ -18,7 +16,6 @@ from barista_bench.media.frames import (
     decode_count,
     link_frames,
     plain_feature,
-    unlink_frames,
 )
 from barista_bench.media.video import FrameIndexError
 from tests.video_samples import Samples, painted, painted_index
@@ -138,10 +135,9 @@ def test_streams_are_lazy_and_exact(plain, root):
     assert painted(frames[2]) == ROWS[2]
 
 
-@pytest.mark.parametrize("change", [link_frames, unlink_frames])
-def test_a_stream_without_known_features_is_refused_with_the_remedy(plain, change):
+def test_a_stream_without_known_features_is_refused_with_the_remedy(plain):
     with pytest.raises(DataError, match="features="):
-        change(IterableDataset.from_generator(plain.__iter__))
+        link_frames(IterableDataset.from_generator(plain.__iter__))
 
 
 @pytest.mark.parametrize("form", ["numpy", "torch"])
@@ -191,7 +187,6 @@ def test_lists_of_references_are_lazy(root):
     linked = link_frames(rows, "clips", root=root)
     assert [frames.indices for frames in linked[0]["clips"]] == [(1,), (2,)]
     assert linked[1]["clips"] == []
-    assert unlink_frames(linked).features == features
 
 
 @pytest.mark.usefixtures("untouched")
@@ -200,19 +195,6 @@ def test_a_missing_reference_stays_none(root):
     rows = Dataset.from_list([{"frames": None}, {"frames": {"video": "cfr.mp4", "indices": [1]}}], features=features)
     linked = link_frames(rows, root=root)
     assert [row["frames"] and row["frames"].indices for row in linked] == [None, (1,)]
-    assert unlink_frames(linked)[0]["frames"] is None
-
-
-@pytest.mark.usefixtures("untouched")
-def test_an_unlinked_dataset_publishes_no_foreign_type(linked, plain, tmp_path):
-    for dataset in (unlink_frames(linked), unlink_frames(DatasetDict(test=linked))["test"]):
-        assert dataset.features == plain.features
-        assert dataset[2] == plain[2]
-    path = tmp_path / "published.parquet"
-    unlink_frames(linked).to_parquet(path)
-    assert "VideoFrames" not in json.dumps({k.decode(): v.decode() for k, v in pq.read_schema(path).metadata.items()})
-    again = link_frames(Dataset.from_parquet(str(path)), root="/anywhere")
-    assert again[2]["frames"].indices == (7, 3, 7, 119)
 
 
 @pytest.mark.usefixtures("untouched")

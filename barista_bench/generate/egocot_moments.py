@@ -162,9 +162,9 @@ class Moments:
             event=event,
         )
 
-    def is_state(self, span: ValueSpan, value: str | None = None) -> str:
-        """`the drawer is open`: the value of a span, or another one of the same thing."""
-        return f"the {span.thing.name} is {self.words.state(value or span.value)}"
+    def is_state(self, span: ValueSpan) -> str:
+        """`the drawer is open`."""
+        return f"the {span.thing.name} is {self.words.state(span.value)}"
 
 
 def touching(side: Side, thing: Thing) -> str:

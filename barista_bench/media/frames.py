@@ -1,8 +1,8 @@
 """Dataset rows that point at frames of videos, and decode them only when pixels are asked for.
 
 A published row holds plain data, `{"video": "kitchen/012.mp4", "indices": [0, 24, 48]}`. `link_frames` turns such a
-column into `LazyFrames`, with the videos looked for under `root`; `unlink_frames` turns it back. Unlink a dataset
-before publishing it: the feature type `VideoFrames` cannot be loaded where this package is not imported.
+column into `LazyFrames`, with the videos looked for under `root`. Publish the dataset as it was before: the feature
+type `VideoFrames` cannot be loaded where this package is not imported.
 
     dataset = link_frames(load_dataset("org/barista", "relations", split="test"), root="videos")
     frames = dataset[0]["frames"]          # nothing decoded yet
@@ -255,16 +255,11 @@ def link_frames(
     return dataset.cast_column(column, _linked(features[column], feature, column))
 
 
-def unlink_frames(dataset: AnyDataset) -> AnyDataset:
-    """Turn every `VideoFrames` column back into plain {video, indices}, so that it can be saved and published."""
-    return dataset.cast(Features({name: _plain(feature) for name, feature in _features(dataset).items()}))
-
-
 def _features(dataset: Dataset | DatasetDict | IterableDataset | IterableDatasetDict) -> Features:
     if isinstance(dataset, dict):
         dataset = next(iter(dataset.values()))
     if dataset.features is None:
-        raise DataError("a stream whose features are unknown cannot be linked or unlinked. Remedy: give it features=")
+        raise DataError("a stream whose features are unknown cannot be linked. Remedy: give it features=")
     return dataset.features
 
 
@@ -274,13 +269,3 @@ def _linked(feature: object, target: VideoFrames, column: str) -> VideoFrames | 
     if isinstance(feature, VideoFrames) or (isinstance(feature, dict) and set(feature) == {"video", "indices"}):
         return target
     raise DataError(f"column {column!r} is {feature}. Remedy: link one that holds {{video, indices}}")
-
-
-def _plain(feature: object) -> object:
-    if isinstance(feature, VideoFrames):
-        return plain_feature()
-    if isinstance(feature, List):
-        return List(_plain(feature.feature), length=feature.length)
-    if isinstance(feature, dict):
-        return {name: _plain(part) for name, part in feature.items()}
-    return feature

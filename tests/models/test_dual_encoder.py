@@ -327,24 +327,6 @@ def test_missing_weights_are_refused(tmp_path: Path) -> None:
         DualEncoder.load(str(folder))
 
 
-def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
-    folder = make_tiny_clip(tmp_path / "clip")
-    torch.save({}, folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="cannot be"):
-        DualEncoder.load(str(folder))
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="there is no such folder"):
-        DualEncoder.load(str(tmp_path / "gone"))
-
-
-def test_a_folder_has_no_revision(encoders: dict[str, Path]) -> None:
-    with pytest.raises(ModelError, match="a folder has no revisions"):
-        DualEncoder.load(str(encoders["clip"]), revision="main")
-
-
 def test_a_batch_size_below_one_is_refused(encoders: dict[str, Path]) -> None:
     with pytest.raises(ConfigError, match="Remedy"):
         DualEncoder.load(str(encoders["clip"]), batch_size=0)

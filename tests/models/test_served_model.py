@@ -25,7 +25,7 @@ def test_with_random_faults_everything_completes_with_a_clean_servers_answers(co
         given = model.generate(asked, config)
     assert given == wanted
     assert len(faulty.calls) > 1.3 * len(clean.calls)
-    assert {"429", "500", "503", "timeout", "connection"} & {change.reason for change in model.concurrency_trace}
+    assert {"429", "500", "503", "timeout", "connection"} & {change.reason for change in model.state.limit.trace}
     seeds = {tuple(json.loads(entry.text)["seed"] for entry in entries) for entries in given}
     assert seeds == ({(11, 12, 13)} if config is SAMPLED else {(None, None, None)})
 
@@ -113,7 +113,7 @@ def test_a_server_that_can_bear_little_is_asked_little_and_answers_everything():
         model = load(server, max_concurrency=32)
         answers = model.generate([request(n, (1,)) for n in range(50)], GREEDY)
     assert all(isinstance(entries[0], Completion) for entries in answers)
-    trace = model.concurrency_trace
+    trace = model.state.limit.trace
     assert "429" in {change.reason for change in trace}
     assert trace[-1].limit <= 8
     assert len(server.calls) < 100

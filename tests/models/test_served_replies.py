@@ -262,8 +262,10 @@ def test_half_surrogate_pairs_are_replaced_and_everything_else_is_kept(content):
         ({"prompt_tokens": 10**400, "completion_tokens": -5, "total_tokens": 10**18}, (None, None)),
         ({"prompt_tokens": 10, "total_tokens": 2**53 + 1}, (10, None)),
         ({"prompt_tokens": 2**53, "completion_tokens": 5}, (2**53, 5)),
+        ({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 52}, (10, 42)),  # the rest is reasoning
         ({"prompt_tokens": 10, "total_tokens": 4}, (10, None)),
         ({"prompt_tokens": [[]], "completion_tokens": {"a": 1}}, (None, None)),
+        ({"prompt_tokens": True, "completion_tokens": "many"}, (None, None)),
         ([1, 2], (None, None)),
         ("none", (None, None)),
         (None, (None, None)),

@@ -195,9 +195,7 @@ def test_what_this_machine_lacks_is_named(folders, monkeypatch, settings, said):
         without("tokenizer.json"),
         without("chat_template.jinja"),
         lose_a_tensor,
-        cut_the_weights,
         break_the_config,
-        pickle_the_weights,
     ],
 )
 def test_a_damaged_checkpoint_is_named(folders, tmp_path, damage):

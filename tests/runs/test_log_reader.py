@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from pathlib import Path
 
 import pytest
@@ -153,14 +152,3 @@ def test_a_log_overwritten_while_it_is_read_is_an_error_not_a_wrong_record(tmp_p
         path.write_bytes(b"y" * (size - 1) + b"\n")
         with pytest.raises(DataError, match="changed in place"):
             reader.record(list(reader.winners.values())[2])
-
-
-def test_order_of_creation_does_not_change_what_counts(tmp_path: Path) -> None:
-    logs = {f"samples-{rank}.jsonl": [record("k", text=str(rank))] for rank in range(12)}
-    for attempt in range(3):
-        folder = tmp_path / str(attempt)
-        order = list(logs)
-        random.Random(attempt).shuffle(order)
-        for name in order:
-            write_lines(folder / name, logs[name])
-        assert [r.text for r in read_folder(folder)] == ["0"]

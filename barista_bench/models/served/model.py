@@ -21,7 +21,7 @@ from barista_bench.models.base import Answered, Completion, Failure, GenerationC
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate
-from barista_bench.models.served.state import LimitChange, ServerState
+from barista_bench.models.served.state import ServerState
 from barista_bench.models.settings import ServedSettings, checked
 
 _READY = 2  # requests that wait while all calls are under way, so that none of them is without work
@@ -131,8 +131,3 @@ class ServedModel:
         """What a run would take and cost at the most; sends nothing."""
         self.check(config)
         return estimate(requests, config, self.settings)
-
-    @property
-    def concurrency_trace(self) -> tuple[LimitChange, ...]:
-        """How the number of calls under way was adapted, oldest first; the last 10,000 changes."""
-        return tuple(self.state.limit.trace)

@@ -211,7 +211,7 @@ class Asker:
             workers=self.settings.workers,
             max_items=ahead,
             max_bytes=AHEAD_BYTES,
-            size_of=_size_of,
+            size_of=decoded_size,
             group_of=lambda waiting: waiting.example.video_id,
         )
 
@@ -313,7 +313,8 @@ def _texts(steps: Iterable[SampleRecord]) -> tuple[str, ...]:
     return tuple(step.text or "" for step in steps)
 
 
-def _size_of(images: tuple[Image.Image, ...] | DataError) -> int:
+def decoded_size(images: tuple[Image.Image, ...] | DataError) -> int:
+    """Bytes that a request's images take in memory; none where they could not be decoded."""
     return 0 if isinstance(images, DataError) else size_of_images(images)
 
 

@@ -24,10 +24,10 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.cluster import ClusterNode, RayCluster, reason
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, LinkedMedia
-from barista_bench.data.shared_frames import FrameStore, size_of_images
+from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ClusterError, ConfigError, DataError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
-from barista_bench.runs.ask.asking import AHEAD_BYTES, each_answered
+from barista_bench.runs.ask.asking import AHEAD_BYTES, decoded_size, each_answered
 from barista_bench.runs.ask.catalog import Pairs, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.prefetch import decode_ahead
@@ -125,7 +125,7 @@ class ModelCopy:
             workers=run.workers if run else 1,
             max_items=len(requests),
             max_bytes=AHEAD_BYTES // CHUNKS,
-            size_of=_size_of,
+            size_of=decoded_size,
             group_of=self._video_id,
         )
 
@@ -343,7 +343,3 @@ def _video(examples: ExampleSet, index: int) -> str | None:
     except DataError:
         return None  # it fails when it is asked, and costs no other
     return media.lazy.path if isinstance(media, LinkedMedia) else None
-
-
-def _size_of(images: _Images) -> int:
-    return 0 if isinstance(images, DataError) else size_of_images(images)

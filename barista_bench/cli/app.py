@@ -108,13 +108,12 @@ class Commands(TyperGroup):
     """All commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
-        """Commands by their `rich_help_panel`, as plain text."""
+        """Commands by their `rich_help_panel`, as plain text: of each the whole first sentence, on as many lines as it takes."""
         del ctx
         sections: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (MAKE, RUN, LOOK, PUBLISH)}
-        limit = formatter.width - 6 - max(map(len, self.commands))
         for name, command in self.commands.items():
             panel = getattr(command, "rich_help_panel", None)
-            sections.setdefault(panel or "Commands", []).append((name, command.get_short_help_str(limit)))
+            sections.setdefault(panel or "Commands", []).append((name, command.get_short_help_str(sys.maxsize)))
         _write_sections(formatter, sections)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
@@ -193,6 +192,8 @@ def main() -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
+        # It writes its messages itself, as `datasets` and `transformers` do, which hand none on.
+        logging.getLogger("huggingface_hub").propagate = False
         command = typer.main.get_command(app)
         # The tracker of a worker that was ended removes what the worker's libraries left, and need not say so.
         sys.warnoptions.append("ignore:resource_tracker")

@@ -354,7 +354,7 @@ def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
 
 
 def _make_newest(folder: Path, config: str) -> None:
-    """Put the plain name of a config on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
+    """Put a config's plain name on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
     for path in (folder, folder / CACHE_INFO):
         os.utime(path)
     plain = folder.parents[2] / config

@@ -76,7 +76,7 @@ def test_coverage_is_told_only_where_it_is_incomplete() -> None:
 
 def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
     (section,) = report(answering("strong", "apple"), answering("weak", "kiwi")).sections
-    assert section.finding == "strong leads weak (0.667, 0.667 more, p 0.020). 100 % of its failures: missed."
+    assert section.finding == "strong leads weak (0.667, 0.667 more, p 0.020). 100% of its failures: missed."
     (section,) = report(answering("one", "apple"), answering("two", "apple"), answering("chance", "apple")).sections
     assert section.finding.startswith("one is level with two, at 0.667. It is not reliably better than chance.")
 

@@ -304,7 +304,7 @@ def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changes", "heading"),
     [
-        ({"changed_options": {"matcher": "exact"}}, ("option matcher the default", "option matcher 'exact'")),
+        ({"changed_options": {"matcher": "exact"}}, ("option matcher by default", "option matcher 'exact'")),
         ({"protocol": "paper"}, ("protocol 'release'", "protocol 'paper'")),
     ],
 )

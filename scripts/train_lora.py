@@ -1,6 +1,6 @@
 """Train a LoRA adapter on exported chats with TRL and peft: `barista-bench run --adapter OUT` asks the model with it.
 
-    pip install "barista_bench[run,train]"
+    pip install '.[run,train]'
     barista-bench export DATA --format chat --task relations --task grounding --box-format xyxy/1000 --out chats
     python scripts/train_lora.py chats --model Qwen/Qwen2.5-VL-3B-Instruct --out adapter
 
@@ -39,11 +39,11 @@ def main() -> None:
         sys.exit(f"error: {error}")
     settings: dict[str, Any] = {name: str(value) for name, value in vars(args).items() if name != "exports"}
     settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
-    _claim(args.out, settings)
     set_seed(args.seed)
     processor = load_processor(args.model, wants_video=False, revision=None, trust_remote_code=False)
     model = AutoModelForImageTextToText.from_pretrained(args.model, dtype="auto")
     _refuse_endless(model, processor, args.model)
+    _claim(args.out, settings)
     trainer = SFTTrainer(
         model,
         args=_config(args),
@@ -67,13 +67,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("exports", nargs="+", type=Path, help="folders that `barista-bench export` wrote")
     parser.add_argument("--model", required=True, help="checkpoint folder or Hub id")
     parser.add_argument("--out", required=True, type=Path, help="adapter folder; holds the checkpoints, too")
-    parser.add_argument("--steps", type=int, default=500)
-    parser.add_argument("--batch", type=int, default=8, help="examples a step")
-    parser.add_argument("--micro-batch", type=int, default=8, help="examples on the device at once; divides --batch")
-    parser.add_argument("--learning-rate", type=float, default=1e-4)
-    parser.add_argument("--rank", type=int, default=16)
-    parser.add_argument("--save-steps", type=int, default=50, help="steps between checkpoints")
-    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--steps", type=int, default=500, help="optimizer steps [%(default)s]")
+    parser.add_argument("--batch", type=int, default=8, help="examples a step [%(default)s]")
+    parser.add_argument("--micro-batch", type=int, default=8, help="of these, on the device at once [%(default)s]")
+    parser.add_argument("--learning-rate", type=float, default=1e-4, help="of AdamW [%(default)s]")
+    parser.add_argument("--rank", type=int, default=16, help="of the LoRA matrices [%(default)s]")
+    parser.add_argument("--save-steps", type=int, default=50, help="steps between checkpoints [%(default)s]")
+    parser.add_argument("--seed", type=int, default=42, help="of the chats' order and the new weights [%(default)s]")
     return parser.parse_args()
 
 

@@ -110,8 +110,10 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
 
 
 def test_help_names_every_command() -> None:
-    named = {line.strip("│ ").partition(" ")[0] for line in invoke(cli.app, ["--help"]).output.splitlines()}
+    _, *lines = invoke(cli.app, ["--help"]).output.splitlines()
+    named = {line.strip("│ ").partition(" ")[0] for line in lines}
     assert {command.partition(" ")[0] for command in COMMANDS} <= named
+    assert not any(line.endswith("...") for line in lines), "a sentence is cut off"
     assert invoke(cli.app, ["--version"]).output.strip() == __version__
 
 
@@ -194,6 +196,7 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
         ["build", "--source", "{release}", "--sampling", "step=1"],
         ["build", "--source", "{release}", "--configs", "relation"],
         ["run", "/nowhere", "--out", "x"],
+        ["run", "nowhere", "--out", "x"],
         ["score", "/nowhere"],
         ["validate", "/nowhere"],
     ],
@@ -291,6 +294,16 @@ def test_the_shell_completes_names_without_torch(typed: str, completed: set[str]
         check=False,
     )
     assert set(done.stdout.split()) == completed, done.stderr
+
+
+def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> None:
+    command = [sys.executable, "-m", "barista_bench.cli", "tasks"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
 
 
 def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import MAKE, Cluster, FlagsBySection, app, echo, explained, given, with_flags
+from barista_bench.cli.app import MAKE, Cluster, Commands, FlagsBySection, app, echo, explained, given, with_flags
 from barista_bench.errors import DataError
 from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
@@ -22,7 +22,7 @@ from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, res
 if TYPE_CHECKING:
     from barista_bench.annotate.decisions import Decisions
 
-group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+group = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(group, name="annotate", rich_help_panel=MAKE)
 
 ProjectFolder = Annotated[Path, typer.Argument(help="Folder of the project.")]

@@ -75,12 +75,24 @@ _QUIET = ContextVar("quiet", default=False)
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
     """As `text_out.echo`; what is no error or warning is left out where --quiet or --json asks for that."""
     if err or not _QUIET.get():
-        text_out.echo(*lines, color=color, err=err)
+        with _ending_unread():
+            text_out.echo(*lines, color=color, err=err)
 
 
 def print_json(value: object) -> None:
     """The only text on stdout of a command with --json, in ASCII; a figure that is no number is null."""
-    text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
+    with _ending_unread():
+        text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
+
+
+@contextmanager
+def _ending_unread() -> Iterator[None]:
+    """Ends the command where whoever read its output, such as `head`, has gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it once more at the end
+        raise typer.Exit(1) from None
 
 
 def _write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:  # noqa: ANN401
@@ -108,13 +120,12 @@ class Commands(TyperGroup):
     """All commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
-        """Commands by their `rich_help_panel`, as plain text."""
+        """Commands by their `rich_help_panel`, as plain text: of each the whole first sentence."""
         del ctx
         sections: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (MAKE, RUN, LOOK, PUBLISH)}
-        limit = formatter.width - 6 - max(map(len, self.commands))
         for name, command in self.commands.items():
             panel = getattr(command, "rich_help_panel", None)
-            sections.setdefault(panel or "Commands", []).append((name, command.get_short_help_str(limit)))
+            sections.setdefault(panel or "Commands", []).append((name, command.get_short_help_str(sys.maxsize)))
         _write_sections(formatter, sections)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
@@ -193,6 +204,8 @@ def main() -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
+        # It writes its messages itself, as `datasets` and `transformers` do, which hand none on.
+        logging.getLogger("huggingface_hub").propagate = False
         command = typer.main.get_command(app)
         # The tracker of a worker that was ended removes what the worker's libraries left, and need not say so.
         sys.warnoptions.append("ignore:resource_tracker")

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from barista_bench.core.task import Task
     from barista_bench.scene_graph import Problem
 
+_SHOWN_REASONS = 5
+"""Examples left out of a config that `build` names."""
+
 
 class FramesChoice(StrEnum):
     frozen = "frozen"
@@ -298,8 +301,11 @@ def build(
                 for key, counted in config.groups.items():
                     echo(f"  by {key.replace('_', ' ')}: {_counted(counted)}")
                 echo(f"  by class: {_counted(config.labels)}")
-            for reason in [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)][:20]:
+            left_out = [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)]
+            for reason in left_out[:_SHOWN_REASONS]:
                 echo(f"  left out: {reason}", color="yellow", err=True)
+            if len(left_out) > _SHOWN_REASONS:
+                echo(f"  left out: {len(left_out) - _SHOWN_REASONS} more", color="yellow", err=True)
     counts = Counter(problem.severity for problem in built.problems)
     if built.problems:
         echo(

@@ -20,7 +20,14 @@ from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
-from barista_bench.data.rows import file_sha256, from_row, local_configs, open_rows, reading_datasets
+from barista_bench.data.rows import (
+    file_sha256,
+    from_row,
+    local_configs,
+    open_rows,
+    reading_datasets,
+    refuse_unknown_name,
+)
 from barista_bench.data.shared_frames import FrameStore, StageClock
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
@@ -142,6 +149,7 @@ def config_names(data: str | Path) -> tuple[str, ...]:
         raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
     if (Path(data) / MANIFEST).is_file():
         return local_configs(Path(data))
+    refuse_unknown_name(data)
     with reading_datasets(f"{data}: no dataset here", "run `barista-bench build`"):
         return tuple(datasets.get_dataset_config_names(str(data)))
 

@@ -143,6 +143,8 @@ def build(
             # Linked videos stay on this machine; tables alone are no benchmark.
             if frames == "frozen" and any(config.content_hash for config in made):
                 write_hub_files(folder, result)
+    if cache:
+        warn_of_others(benchmark, [config.name for config in made])
     return result
 
 
@@ -265,7 +267,7 @@ class _Work:
         if plan and self.settings["frames"] == "linked":
             (Path(builder.cache_dir) / VIDEOS_NOTE).write_bytes(os.fsencode(self.origin.media.resolve()))
         if not self.cache_dir:
-            make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
+            _make_newest(Path(builder.cache_dir), name)
         return builder
 
 
@@ -351,11 +353,8 @@ def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
     return [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]
 
 
-def make_newest(folder: Path, benchmark: str, config: str) -> None:
-    """Put the plain name of a config on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`.
-
-    A warning says so where the cache holds others.
-    """
+def _make_newest(folder: Path, config: str) -> None:
+    """Put a config's plain name on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
     for path in (folder, folder / CACHE_INFO):
         os.utime(path)
     plain = folder.parents[2] / config
@@ -366,7 +365,6 @@ def make_newest(folder: Path, benchmark: str, config: str) -> None:
     for other in plain.glob("*/*"):
         if other.is_symlink() and other != link:
             other.unlink()
-    warn_of_others(benchmark, config)
 
 
 @contextmanager

@@ -344,13 +344,30 @@ def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 
+    refuse_unknown_name(data)
     if not Path(data).exists():
-        warn_of_others(str(data), config)
+        warn_of_others(str(data), [config])
     with reading_datasets(f"{data}: no config {config!r}", "run `barista-bench build`"):
         loaded = datasets.load_dataset(str(data), config)
     _refuse_unknown(f"{data}/{config}", split, list(loaded))
     names = list(loaded) if split == "all" else [split]
     return datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
+
+
+def refuse_unknown_name(data: str | Path) -> None:
+    """Refuse, without asking the Hub, a name that is no folder, no `org/name` and not in the `datasets` cache.
+
+    Raises:
+        DataError: names the cache that was looked into.
+    """
+    import datasets
+
+    cache = Path(datasets.config.HF_DATASETS_CACHE).expanduser()
+    if "/" not in str(data) and not Path(data).exists() and not (cache / data).is_dir():
+        raise DataError(
+            f"{data}: no folder here, and no dataset of that name in {cache}. "
+            "Remedy: give a folder that `barista-bench build` wrote, or a Hub dataset as org/name"
+        )
 
 
 def _refuse_unknown(where: str, split: str, known: list[str]) -> None:
@@ -372,8 +389,15 @@ def quiet_datasets() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-def warn_of_others(benchmark: str, config: str) -> None:
-    """Log what the plain name of a config means now, where the cache holds more than one entry of it."""
+def warn_of_others(benchmark: str, configs: Sequence[str]) -> None:
+    """Log what the plain names of configs mean now, where the cache holds more than one entry: in full of the first."""
+    messages = {config: message for config in configs if (message := _other_entries(benchmark, config))}
+    if messages:
+        first, *more = messages
+        log.warning("%s%s", messages[first], f". Likewise: {', '.join(more)}" if more else "")
+
+
+def _other_entries(benchmark: str, config: str) -> str | None:
     import datasets
 
     root = Path(datasets.config.HF_DATASETS_CACHE).expanduser() / benchmark
@@ -385,10 +409,10 @@ def warn_of_others(benchmark: str, config: str) -> None:
     }
     others = [entry for entry in shown if entry not in newest]
     if not newest or not others:
-        return
+        return None
     call = f'load_dataset("{benchmark}", "{config}"'
     chosen = ", ".join(text for entry, text in shown.items() if entry in newest)
-    log.warning(
-        "%s) is the entry %s. Others: %s. To have the first of them: %s, entry=%r)",
-        call, chosen, ", ".join(shown[entry] for entry in others), call, others[0],
-    )  # fmt: skip
+    return (
+        f"{call}) is the entry {chosen}. Others: {', '.join(shown[entry] for entry in others)}. "
+        f"To have the first of them: {call}, entry={others[0]!r})"
+    )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MARKUP = re.compile(r"([\\`*\[\]|~])")
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # Tab and line ends, which start some too, become spaces
-_NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+(e[+-]?\d+)?( %)?")
+_NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+(e[+-]?\d+)?%?")
 
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

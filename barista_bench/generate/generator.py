@@ -209,7 +209,8 @@ def _report(
         unbalanced = reasons.get(DECIDED, 0) - count - given_away
         if unbalanced > 0 and count + given_away < per_subtask:
             refused[UNBALANCED] = unbalanced
-        rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), refused))
+        by_count = dict(Counter(refused).most_common())
+        rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), by_count))
     return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(kept))
 
 

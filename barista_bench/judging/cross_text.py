@@ -72,4 +72,4 @@ def _n(value: float | None) -> str:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}%"

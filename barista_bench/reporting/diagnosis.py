@@ -161,7 +161,7 @@ def _failed(label: str, row: FailureRow | None) -> Cell:
     if row is None:
         return Cell(NOTHING)
     query = (("failure", row.kind), ("model", label))
-    return Cell(f"{100 * row.share:.1f} %", f"{number(row.count)}×", bar=Bar(row.share), query=query)
+    return Cell(f"{100 * row.share:.1f}%", f"{number(row.count)}×", bar=Bar(row.share), query=query)
 
 
 def propagation(graph: PropagationGraph) -> Table:

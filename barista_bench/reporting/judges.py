@@ -110,7 +110,7 @@ def _row(
     model: str, judge: str, results: JudgedResults, names: Sequence[str], spread: Sequence[str]
 ) -> tuple[Cell, ...]:
     coverage = results.coverage
-    share = f"{100 * coverage.share:.1f} %" if coverage.expected else NOTHING
+    share = f"{100 * coverage.share:.1f}%" if coverage.expected else NOTHING
     return cells(
         *(model, judge),
         *(figure_cell(results.figures.get(name)) for name in names),

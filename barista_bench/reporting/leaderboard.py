@@ -148,7 +148,7 @@ def finding(
     total = sum(row.count for row in failures)
     if total:
         main = max(failures, key=lambda row: row.count)
-        parts.append(f"{100 * main.count / total:.0f} % of its failures: {words(main.kind)}.")
+        parts.append(f"{100 * main.count / total:.0f}% of its failures: {words(main.kind)}.")
     return " ".join([*parts, *_weakest(label, breakdown)])
 
 
@@ -156,7 +156,7 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
     if ahead is None:
         return f"{label} has {number(mean)}."
     if not ahead.difference:
-        return f"{label} and {ahead.second} are equal, with {number(mean)}."
+        return f"{label} is level with {ahead.second}, at {number(mean)}."
     gap = f"({number(mean)}, {number(ahead.difference)} more, p {p_text(ahead.p_adjusted)})"
     if ahead.p_adjusted < SURE_BELOW:
         return f"{label} leads {ahead.second} {gap}."
@@ -174,4 +174,4 @@ def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
     low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
     means = [number(groups[value].figure.mean) for value in (low, high)]
     if means[0] != means[1]:
-        yield f"Weakest by {words(breakdown.key)}: {low} {means[0]}, against {means[1]} for {high}."
+        yield f"Weakest by {words(breakdown.key)}: {means[0]} for {low}, against {means[1]} for {high}."

@@ -197,7 +197,7 @@ def ties(models: Sequence[Labelled]) -> str:
 
 def _coverage_cells(results: Results) -> tuple[Cell, ...]:
     coverage = results.coverage
-    share = f"{100 * coverage.answered / coverage.expected:.1f} %" if coverage.expected else NOTHING
+    share = f"{100 * coverage.answered / coverage.expected:.1f}%" if coverage.expected else NOTHING
     counts = [coverage.statuses.get(str(status), 0) for status in Status]
     missing = max(0, coverage.expected - sum(counts))
     scored = Cell(number(coverage.scored), warn=not coverage.complete)

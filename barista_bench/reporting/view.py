@@ -170,8 +170,10 @@ def _title(sections: Sequence[Section]) -> str:
     if len(headings) < 3:
         return f"Evaluation of {', '.join(headings)}"
     benchmarks = dict.fromkeys(section.benchmark for section in sections)
+    tasks = len({section.of_task for section in sections})
     models = len({label for section in sections for label in section.labels})
-    return f"Evaluation of {', '.join(benchmarks)}: {len(headings)} tasks, {models} model{'s' if models > 1 else ''}"
+    counts = [f"{count} {noun}{'s' if count > 1 else ''}" for count, noun in ((tasks, "task"), (models, "model"))]
+    return f"Evaluation of {', '.join(benchmarks)}: {', '.join(counts)}"
 
 
 def _boards(sections: Sequence[Section], analyses: Analyses) -> Iterator[Leaderboard]:

@@ -97,7 +97,7 @@ def test_what_was_built_before_is_newest_again_when_it_is_built_again(
     for path in list(offline.glob("barista/relations/*/frozen-*")):
         path.unlink()
     with caplog.at_level(logging.WARNING):
-        warn_of_others("barista", "relations")
+        warn_of_others("barista", ["relations"])
     assert not caplog.records, "the plain name means nothing"
 
 

@@ -46,7 +46,7 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
     assert cells["score: mean"] == "0.600"
     assert cells["score: accuracy"] == "0.800"
     assert cells["sd over draws: accuracy"] == "0.000"
-    assert cells["coverage (answers): judged %"] == "100.0 %"
+    assert cells["coverage (answers): judged %"] == "100.0%"
     samples = len(judged_run.samples)
     assert (cells["how scored: draws"], cells["how scored: plain"]) == ("2", str(samples * 4))
     assert cells["unusable verdicts: missing"] == "0"

@@ -76,9 +76,9 @@ def test_coverage_is_told_only_where_it_is_incomplete() -> None:
 
 def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
     (section,) = report(answering("strong", "apple"), answering("weak", "kiwi")).sections
-    assert section.finding == "strong leads weak (0.667, 0.667 more, p 0.020). 100 % of its failures: missed."
+    assert section.finding == "strong leads weak (0.667, 0.667 more, p 0.020). 100% of its failures: missed."
     (section,) = report(answering("one", "apple"), answering("two", "apple"), answering("chance", "apple")).sections
-    assert section.finding.startswith("one and two are equal, with 0.667. It is not reliably better than chance.")
+    assert section.finding.startswith("one is level with two, at 0.667. It is not reliably better than chance.")
 
 
 def test_a_finding_names_the_weakest_group_of_several_examples() -> None:
@@ -88,7 +88,7 @@ def test_a_finding_names_the_weakest_group_of_several_examples() -> None:
         "kind", {v: {"one": ModelGroup(n, Figure(mean=m, std=None, runs=[m]))} for v, (n, m) in values.items()}, 0
     )
     said = finding(TaskStanding("garden / fruit", {"one": run}), None, (), (), groups)
-    assert said == "one has 0.667. Weakest by kind: a 0.250, against 0.750 for b."
+    assert said == "one has 0.667. Weakest by kind: 0.250 for a, against 0.750 for b."
 
 
 def test_a_breakdown_is_shown_once_and_not_with_one_example_a_row() -> None:

@@ -121,7 +121,7 @@ def test_tables_of_a_task(page: Page) -> None:
     assert [hostile[f"samples by status: {name}"] for name in ("ok", "parse error", "not run")] == ["4", "4*", "0"]
     assert hostile["samples by status: infra error"] == "4*"
     assert (hostile["coverage (samples): expected"], hostile["coverage (samples): scored"]) == ("20", "16*")
-    assert (hostile["coverage (samples): answered"], hostile["coverage (samples): answered %"]) == ("4", "20.0 %")
+    assert (hostile["coverage (samples): answered"], hostile["coverage (samples): answered %"]) == ("4", "20.0%")
     assert (full["model"], partial["model"]) == ("oracle (b)", "oracle (c)")
     assert partial["samples by status: not run"] == "8*"
     assert page.rows("Figures")[1]["micro f1"] == "1.000 ± 0.000"
@@ -304,7 +304,7 @@ def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changes", "heading"),
     [
-        ({"changed_options": {"matcher": "exact"}}, ("option matcher the default", "option matcher 'exact'")),
+        ({"changed_options": {"matcher": "exact"}}, ("option matcher by default", "option matcher 'exact'")),
         ({"protocol": "paper"}, ("protocol 'release'", "protocol 'paper'")),
     ],
 )

@@ -152,8 +152,8 @@ def test_failures_stand_in_the_order_of_the_vocabulary_and_lead_to_their_samples
     table = diagnosis.failures([failed("a", [("hallucinated", 3), ("missed", 1)]), failed("b", [("format", 2)])])
     assert table is not None
     assert [row[0] for row in texts(table)] == ["format", "missed", "hallucinated"]
-    assert texts(table)[2][2:] == ["30.0 %", "–"]
-    assert table.rows[2][2] == Cell("30.0 %", "3×", bar=Bar(0.3), query=(("failure", "hallucinated"), ("model", "a")))
+    assert texts(table)[2][2:] == ["30.0%", "–"]
+    assert table.rows[2][2] == Cell("30.0%", "3×", bar=Bar(0.3), query=(("failure", "hallucinated"), ("model", "a")))
     assert diagnosis.failures([failed("a", [])]) is None
 
 

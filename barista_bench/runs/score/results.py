@@ -167,7 +167,7 @@ def told_apart(records: Sequence[Comparability]) -> list[str]:
 
 def _shown(name: str, parts: Mapping[str, JsonValue]) -> str:
     if name not in parts:
-        return "the default" if name.startswith("option ") else "none"
+        return "by default" if name.startswith("option ") else "none"
     value = parts[name]
     if isinstance(value, str) and SHA256.fullmatch(value):
         return value[:SHORT]

@@ -24,6 +24,8 @@ from barista_bench.hub.checks import DatasetCardMetadata, RepoId, SpaceCardMetad
 from barista_bench.hub.files import README, refuse_secrets
 
 _NO_TEXT: Final = (".parquet", ".jpg", ".png")
+_SHARED: Final = "app.py"
+"""The program that the Spaces of metrics share; it lies beside their folders."""
 _CHUNK: Final = 2**22
 _OVERLAP: Final = 2**10
 """Bytes that chunks have in common: more than a token has."""
@@ -36,6 +38,7 @@ class Publication:
     Args:
         files: all that leaves the machine, as paths relative to the folder, with their bytes.
         outdated: patterns of files in the repository that are deleted where the folder lacks them.
+        program: one of the files that lies beside the folder instead of in it.
     """
 
     folder: Path
@@ -44,12 +47,17 @@ class Publication:
     files: Mapping[str, int]
     outdated: tuple[str, ...] = ()
     space_sdk: str | None = None
+    program: Path | None = None
+
+    def path(self, name: str) -> Path:
+        """Where one of `files` lies."""
+        return self.program if self.program and self.program.name == name else self.folder / name
 
     def refuse_secrets(self, token: str | None = None) -> None:
         """Raises DataError where a file other than tables and pictures holds an access token, or `token` itself."""
         for name in self.files:
             if not name.endswith(_NO_TEXT):
-                with (self.folder / name).open("rb") as file:
+                with self.path(name).open("rb") as file:
                     end = b""
                     while chunk := file.read(_CHUNK):
                         refuse_secrets({name: end + chunk}, str(self.folder), token)
@@ -84,13 +92,22 @@ def _checked(folder: Path, repo: str, files: Mapping[str, int]) -> Publication:
         problem = f"is no built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
         raise DataError(f"{folder}: {problem}. Remedy: build it, or give a Space such as metrics/mean_ap")
     card = checked(SpaceCardMetadata, metadata, str(folder / README))
-    if card.app_file not in files:
-        raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
+    program = _shared_program(folder, card) if card.app_file not in files else None
+    if program:
+        files = {**files, program.name: program.stat().st_size}
     # `evaluate` loads org/name from the file name.py.
     name, script = repo.partition("/")[2], f"{folder.resolve().name}.py"
     if "metric" in card.tags and script in files and script != f"{name}.py":
         raise ConfigError(f"--repo: evaluate would not find {script} in {repo}. Remedy: call it {script[:-3]}")
-    return Publication(folder, repo, "space", files, space_sdk=card.sdk)
+    return Publication(folder, repo, "space", files, space_sdk=card.sdk, program=program)
+
+
+def _shared_program(folder: Path, card: SpaceCardMetadata) -> Path:
+    """The program of a metric's Space. Raises DataError where the card names another, or there is none."""
+    program = folder.resolve().parent / _SHARED
+    if "metric" not in card.tags or card.app_file != program.name or not program.is_file():
+        raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
+    return program
 
 
 def _files(folder: Path) -> dict[str, int]:

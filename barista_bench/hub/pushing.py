@@ -176,6 +176,13 @@ class Pusher:
                     delete_patterns=list(publication.outdated) or None,
                     commit_message=f"Publish with barista_bench {__version__}",
                 )
+                if publication.program:
+                    self._api.upload_file(
+                        repo_id=repo_id,
+                        repo_type=repo_type,
+                        path_or_fileobj=publication.program,
+                        path_in_repo=publication.program.name,
+                    )
             except RuntimeError as error:  # of hf_xet, which sends large files
                 raise OSError(str(error)) from None
         return str(url)

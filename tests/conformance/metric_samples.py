@@ -121,8 +121,9 @@ SAMPLES: dict[str, list[Sample]] = {
             columns={
                 "predictions": [None, 0, 1, 2],
                 "references": [0, 0, 0, 2],
-                "classes": ["lid", "lid", "cup", "cup"],
-                "choices": [[0, 1, 2]] * 4,
+                "classes": ["lid", "lid", None, "cup"],
+                "verbs": [None, "open", "open", None],
+                "choices": [None, *[[0, 1, 2]] * 3],
             },
             headline="accuracy",
             perfect=[0, 0, 0, 2],

@@ -216,34 +216,6 @@ def scored(examples):
 
 
 @patiently
-@given(rows)
-def test_shares_are_bounded_and_the_answered_questions_are_no_worse_than_all(examples):
-    result = scored(examples)
-    groups = [*(result["per_class"] or {}).values(), *(result["per_verb"] or {}).values()]
-    shares = [result[name] for name in ("accuracy", "accuracy_on_parsed", "chance_level", "coverage")]
-    shares += [group["accuracy"] for group in groups] + list((result["distractors"] or {}).values())[1:]
-    assert all(value is None or 0 <= value <= 1 for value in shares)
-    assert result["accuracy_on_parsed"] is None or result["accuracy_on_parsed"] >= result["accuracy"]
-    assert result["accuracy"] <= result["coverage"] + 1e-12
-
-
-@patiently
-@given(rows, st.randoms(use_true_random=False))
-def test_the_order_of_questions_does_not_matter(examples, rng):
-    assert scored(rng.sample(examples, len(examples))) == scored(examples)
-
-
-@patiently
-@given(rows)
-def test_a_perfect_answer_scores_one_and_a_wrong_or_missing_one_zero(examples):
-    perfect = scored([row | {"answer": row["truth"]} for row in examples])
-    assert (perfect["accuracy"], perfect["accuracy_on_parsed"]) == (1, 1)
-    wrong = scored([row | {"answer": "B" if row["truth"] == "A" else "A"} for row in examples])
-    assert (wrong["accuracy"], wrong["accuracy_on_parsed"]) == (0, 0)
-    assert scored([row | {"answer": None} for row in examples])["accuracy"] == 0
-
-
-@patiently
 @given(rows, st.integers(0, 7))
 def test_a_right_answer_in_place_of_any_other_never_lowers_the_accuracy(examples, index):
     index %= len(examples)
@@ -268,14 +240,8 @@ def test_other_names_for_the_choices_change_nothing(examples):
 # ---------------------------------------------------------------- inputs and errors
 
 
-def test_lists_arrays_and_tensors_give_the_same():
+def test_ids_may_be_numbers_and_texts_of_any_library():
     torch = pytest.importorskip("torch")
-    want = choice_accuracy([0, 1, 2], [0, 1, 1], classes=[7, 7, 8], choices=[[0, 1, 2]] * 3)
-    for convert in (np.asarray, torch.tensor, tuple):
-        got = choice_accuracy(
-            convert([0, 1, 2]), convert([0, 1, 1]), classes=convert([7, 7, 8]), choices=convert([[0, 1, 2]] * 3)
-        )
-        assert got == want
     assert choice_accuracy(np.array(["0", "1", "2"]), [torch.tensor(0), np.int8(1), "1"])["n_correct"] == 2
     assert choice_accuracy(np.array([None, "B"], dtype=object), ["A", "B"])["n_failed"] == 1
 

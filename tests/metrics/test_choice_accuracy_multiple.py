@@ -20,6 +20,8 @@ from choice_accuracy import (  # noqa: E402
     multi_answer,
 )
 
+METRIC = "choice_accuracy"
+
 OPTIONS = ["cup", "lid", "spoon", "milk"]
 patiently = settings(deadline=None, max_examples=60)
 
@@ -224,3 +226,10 @@ def test_wrong_input_is_named_with_its_place_and_remedy(inputs, error, message):
 def test_wrong_values_are_named_with_their_remedy(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_several_right_choices_have_a_configuration_of_their_own(metric_class):
+    with pytest.raises(TypeError, match="choices: is of type NoneType"):
+        metric_class("multi_answer", keep_in_memory=True).compute(predictions=[["A"]], references=[["A"]])
+    with pytest.raises(ValueError, match="the configuration is 'several'; give"):
+        metric_class("several")

@@ -151,24 +151,6 @@ def agreed(rows):
 
 @patiently
 @given(paired)
-def test_figures_are_bounded(rows):
-    pair = agreed(rows)["pairs"][0]
-    assert 0 <= pair["exact"] <= pair["within_1"] <= 1
-    for name in ("qwk", "tau_examples", "tau_models", "shift", "shift_examples"):
-        assert pair[name] is None or -1 - 1e-12 <= pair[name] <= 1 + 1e-12
-
-
-@patiently
-@given(paired, st.randoms(use_true_random=False))
-def test_the_order_of_answers_does_not_matter(rows, rng):
-    got, want = (agreed(part)["mean"] for part in (rng.sample(rows, len(rows)), rows))
-    assert got.keys() == want.keys()
-    for name, value in want.items():
-        assert got[name] == (None if value is None else pytest.approx(value, abs=1e-12))
-
-
-@patiently
-@given(paired)
 def test_a_judge_agrees_with_its_double(rows):
     pair = agreed([(a, a, m) for a, _, m in rows])["pairs"][0]
     assert (pair["exact"], pair["within_1"], pair["shift"], pair["shift_sd"]) == (1, 1, 0, 0)

@@ -23,11 +23,6 @@ PREDICTIONS = [None, MIXED, NONE, LOW]
 REFERENCES = [CUPS, CUPS, NONE, CUPS]
 
 
-def test_the_module_computes_what_the_function_does(metric_class):
-    result = metric_class(keep_in_memory=True).compute(predictions=PREDICTIONS, references=REFERENCES)
-    assert result == mean_ap(PREDICTIONS, REFERENCES)
-
-
 def test_masks_and_options_reach_the_function(metric_class):
     mask = pytest.importorskip("pycocotools.mask")
     squares = mask.frPyObjects(np.array([[2.0, 2, 8, 8], [12, 2, 9, 5]]), 24, 24)

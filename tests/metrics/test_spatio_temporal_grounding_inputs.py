@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import sys
 from pathlib import Path
 
@@ -77,42 +76,11 @@ def shares(result):
 
 @patiently
 @given(columns, vious)
-def test_shares_are_bounded_and_stricter_levels_and_thresholds_are_never_higher(pairs, viou):
-    result = scored(pairs, viou)
-    assert all(0 <= value <= 1 for value in shares(result).values())
-    for measure in MEASURES:
-        assert result["ST-" + measure] <= result["T-" + measure] + 1e-12
-    for level in LEVELS:
-        for name in ("R1", "AP", "vIoU"):
-            assert result[f"{level}{name}@0.3"] >= result[f"{level}{name}@0.5"] >= result[f"{level}{name}@0.7"]
-    assert (result["T-Acc"] == 1) == (result["O-Acc"] == 1)
-
-
-@patiently
-@given(columns, vious)
 def test_the_union_of_time_stamps_never_scores_higher(pairs, viou):
     reference, union = scored(pairs), scored(pairs, "union")
     for level in LEVELS:
         assert union[level + "m_vIoU"] <= reference[level + "m_vIoU"] + 1e-12
         assert union[level + "m_tIoU"] == reference[level + "m_tIoU"]
-
-
-@patiently
-@given(columns, st.randoms(use_true_random=False))
-def test_the_order_of_tasks_and_of_predicted_objects_does_not_matter(pairs, rng):
-    shuffled = [(None if p is None else rng.sample(p, len(p)), r) for p, r in pairs]
-    rng.shuffle(shuffled)
-    assert shares(scored(shuffled)) == pytest.approx(shares(scored(pairs)))
-    assert scored(shuffled)["by_kind"].keys() == scored(pairs)["by_kind"].keys()
-
-
-@patiently
-@given(st.lists(tasks, min_size=1, max_size=4), vious)
-def test_a_perfect_answer_scores_one(references, viou):
-    answers = [[item | {"match": i} for i, item in enumerate(task["objects"])] for task in references]
-    result = spatio_temporal_grounding(answers, references, viou=viou)
-    assert all(value == pytest.approx(1) for value in shares(result).values())
-    assert result["n_extra"] == result["n_malformed"] == 0
 
 
 @patiently
@@ -125,14 +93,6 @@ def test_right_objects_at_the_wrong_time_and_place_score_zero_but_for_the_accura
     ]
     result = shares(spatio_temporal_grounding(answers, references, viou=viou))
     assert {name for name, value in result.items() if value} == {"O-Acc", "T-Acc", "coverage"}
-
-
-@patiently
-@given(st.lists(tasks, min_size=1, max_size=4), vious)
-def test_nothing_recognised_scores_zero(references, viou):
-    for answers in ([[]] * len(references), [[RIGHT | {"match": None}]] * len(references), [None] * len(references)):
-        result = shares(spatio_temporal_grounding(answers, references, viou=viou))
-        assert {name for name, value in result.items() if value} <= {"coverage"}
 
 
 @patiently
@@ -264,13 +224,3 @@ def test_wrong_references_are_never_forgiven(change, error, message):
 def test_an_unknown_viou_is_refused():
     with pytest.raises(ValueError, match="viou is 'mean'; give reference or union"):
         spatio_temporal_grounding([[RIGHT]], [TASK], viou="mean")
-
-
-def test_the_result_is_plain_json_that_does_not_depend_on_the_numbers_of_tasks():
-    import json
-
-    rng = random.Random(0)
-    once = spatio_temporal_grounding([[RIGHT], None], [TASK, TASK])
-    many = spatio_temporal_grounding([[RIGHT], None] * 50, rng.sample([TASK] * 100, 100))
-    assert json.loads(json.dumps(once)) == once
-    assert shares(once) == pytest.approx(shares(many))

@@ -184,36 +184,12 @@ relations = st.tuples(
 )
 example_lists = st.lists(relations, max_size=6)
 pairs = st.lists(st.tuples(example_lists, example_lists), min_size=1, max_size=5)
-pairs_with_failures = st.lists(st.tuples(st.none() | example_lists, example_lists), min_size=1, max_size=5)
 # The machine may be busy: a slow example is no failure.
 patiently = settings(deadline=None)
-SHARES = ("micro_precision", "micro_recall", "micro_f1", "mean_example_f1", "coverage")
 
 
 def scored(cases):
     return tuple_f1([c[0] for c in cases], [c[1] for c in cases])
-
-
-@patiently
-@given(pairs_with_failures)
-def test_shares_are_bounded_and_f1_lies_between_precision_and_recall(cases):
-    result = scored(cases)
-    groups = [*result["per_relation_type"].values(), *result["per_value"].values()]
-    assert all(0 <= result[name] <= 1 for name in SHARES)
-    assert all(0 <= group[name] <= 1 for group in groups for name in ("precision", "recall", "f1"))
-    low, high = sorted((result["micro_precision"], result["micro_recall"]))
-    assert low - 1e-12 <= result["micro_f1"] <= high + 1e-12
-    assert result["tp"] <= min(result["n_predicted"], result["n_reference"])
-
-
-@patiently
-@given(pairs_with_failures, st.randoms(use_true_random=False))
-def test_the_order_of_tuples_and_of_examples_does_not_matter(cases, rng):
-    shuffled = [(None if p is None else rng.sample(p, len(p)), rng.sample(r, len(r))) for p, r in cases]
-    rng.shuffle(shuffled)
-    got, want = scored(shuffled), scored(cases)
-    assert got.pop("mean_example_f1") == pytest.approx(want.pop("mean_example_f1"))
-    assert got == want
 
 
 @patiently
@@ -223,23 +199,6 @@ def test_swapping_the_roles_swaps_precision_and_recall(cases):
     assert forth["micro_precision"] == back["micro_recall"]
     assert forth["micro_recall"] == back["micro_precision"]
     assert forth["mean_example_f1"] == pytest.approx(back["mean_example_f1"])
-
-
-@patiently
-@given(st.lists(example_lists, min_size=1, max_size=5))
-def test_a_perfect_prediction_scores_one(references):
-    result = tuple_f1(references, references)
-    assert all(result[name] == 1 for name in SHARES)
-    has_relations = any(references)
-    assert result["macro_f1"] == result["macro_value_f1"] == has_relations
-
-
-@patiently
-@given(st.lists(example_lists.filter(bool), min_size=1, max_size=5))
-def test_an_all_wrong_prediction_scores_zero(references):
-    wrong = [[(a + 100, b, t, v) for a, b, t, v in reference] for reference in references]
-    result = tuple_f1(wrong, references)
-    assert [result[name] for name in SHARES] == [0, 0, 0, 0, 1]
 
 
 @patiently

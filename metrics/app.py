@@ -1,4 +1,7 @@
-"""The Hugging Face Space of a metric: a form that computes it. README.md beside it says which, and has the example."""
+"""The Hugging Face Space of a metric: a form that computes it, the same for all. `publish` puts it into each Space.
+
+Run it in a metric's folder, whose README.md says which metric it is, and has the example.
+"""
 
 import json
 import re
@@ -7,10 +10,10 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-README = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+README = Path("README.md").read_text(encoding="utf-8")
 TITLE = re.findall(r"^title: (.+)$", README, re.MULTILINE)[0]
 EXAMPLE = json.loads(re.findall(r"```json\n(.+?)```", README, re.DOTALL)[0])
-METRIC = evaluate.load(str(Path(__file__).with_name(re.sub(r"\W", "_", TITLE.lower()) + ".py")))
+METRIC = evaluate.load(str(Path.cwd() / (re.sub(r"\W", "_", TITLE.lower()) + ".py")))
 
 
 def compute(predictions: str, references: str) -> object:

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart
 from barista_bench.core.task import content_seed
 from barista_bench.errors import ConfigError, DataError
@@ -45,12 +46,7 @@ TRIES = 2
 """The first wording, and one repair."""
 REASON = "wording"
 """Of a revision, as tables of retention count it."""
-SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}},
-    "required": ["question", "choices"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}})
 
 
 @dataclass(slots=True)

@@ -16,8 +16,7 @@ REPO = Path(__file__).resolve().parents[2]
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(REPO / "metrics"))
 from mean_ap import STATISTICS, evaluate_images, mean_ap, overlap  # noqa: E402
-from mean_ap.matching import THRESHOLDS, best_assignment  # noqa: E402
-from mean_ap.overlap import Pairs  # noqa: E402
+from mean_ap.matching import THRESHOLDS  # noqa: E402
 from mean_ap.values import runs_of  # noqa: E402
 
 FREE_OF_ORDER = ("f1@50", "f1@[.5:.95]", "precision@50", "recall@50", "mean_best_iou")
@@ -67,18 +66,6 @@ def test_f1_and_best_iou_equal_slow_references_on_random_cases():
         worst = max(worst, *np.abs(np.array([got[n] for n in FREE_OF_ORDER[:2]]) - [f1[0], np.mean(f1)]))
         worst = max(worst, abs(got["mean_best_iou"] - best))
     assert worst < 1e-9
-
-
-def test_the_assignment_is_as_large_as_scipys_on_dense_graphs():
-    sparse = pytest.importorskip("scipy.sparse")
-    matching = pytest.importorskip("scipy.sparse.csgraph").maximum_bipartite_matching
-    rng = np.random.default_rng(5)
-    for _ in range(300):
-        n, m = rng.integers(1, 30, 2)
-        table = rng.random((n, m)) < rng.choice([0.05, 0.2, 0.6])
-        left, right = np.nonzero(table)
-        assigned = best_assignment(Pairs(left, right, np.full(len(left), 0.7)), 0.5, n, m)
-        assert len(np.unique(assigned)) == len(assigned) == (matching(sparse.csr_matrix(table)) >= 0).sum()
 
 
 # ---------------------------------------------------------------- by hand

@@ -116,7 +116,8 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     rows = read_review(source)
     domain, prompts = load_domain(config.domain), judge_prompts("rewording")
     checker = WordingChecker(domain)
-    drafts = [_rewording(row, checker) for row in rows.values() if not row.verdict and _has_own_texts(row)]
+    own = (row for row in rows.values() if family_class(row.item.partition("/")[0]).has_own_texts)
+    drafts = [_rewording(row, checker) for row in own if not row.verdict]
     refuse_inside(config.out, config.folder)
     check_place(config.out)
     writer = model or load_model(config, [])
@@ -183,10 +184,6 @@ def read_texts(text: str) -> ItemTexts | Unusable:
     if len(texts) < 1 + len(choices) or not all(texts):
         return Unusable("no text: the question or a choice is empty, or none")
     return ItemTexts(texts[0], tuple(texts[1:]))
-
-
-def _has_own_texts(row: ReviewedItem) -> bool:
-    return family_class(row.item.partition("/")[0]).has_own_texts
 
 
 def _rewording(row: ReviewedItem, checker: WordingChecker) -> _Rewording:

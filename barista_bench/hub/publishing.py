@@ -103,9 +103,10 @@ def _checked(folder: Path, repo: str, files: Mapping[str, int]) -> Publication:
 
 
 def _shared_program(folder: Path, card: SpaceCardMetadata) -> Path:
-    """The program of a metric's Space. Raises DataError where the card names another, or there is none."""
+    """The program of a metric's Space. Raises DataError where the card names another, or there is no plain file."""
     program = folder.resolve().parent / _SHARED
-    if "metric" not in card.tags or card.app_file != program.name or not program.is_file():
+    is_there = program.is_file() and not program.is_symlink()
+    if "metric" not in card.tags or card.app_file != program.name or not is_there:
         raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
     return program
 

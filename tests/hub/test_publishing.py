@@ -128,6 +128,12 @@ def test_a_metric_becomes_a_space_under_the_name_by_which_evaluate_finds_it(hub:
         publication(METRICS / "tuple_f1", "garden/f1")
 
 
+def test_a_metric_without_the_program_that_all_share_is_no_space(tmp_path: Path) -> None:
+    shutil.copytree(METRICS / "tuple_f1", tmp_path / "tuple_f1", ignore=shutil.ignore_patterns("__pycache__"))
+    with pytest.raises(DataError, match=r"app_file: no app.py there. Remedy"):
+        publication(tmp_path / "tuple_f1", "garden/tuple_f1")
+
+
 def test_a_token_that_may_not_write_is_refused_in_words(hub: UploadStandIn, built: Path) -> None:
     hub.rights, hub.careless = "read", True
     with pytest.raises(PushError, match=r"making the repository: the Hub refuses.*Remedy: use a token") as caught:

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart
 from barista_bench.core.task import content_seed
 from barista_bench.errors import ConfigError, DataError
@@ -45,12 +46,7 @@ TRIES = 2
 """The first wording, and one repair."""
 REASON = "wording"
 """Of a revision, as tables of retention count it."""
-SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}},
-    "required": ["question", "choices"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}})
 
 
 @dataclass(slots=True)
@@ -120,7 +116,8 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     rows = read_review(source)
     domain, prompts = load_domain(config.domain), judge_prompts("rewording")
     checker = WordingChecker(domain)
-    drafts = [_rewording(row, checker) for row in rows.values() if not row.verdict and _has_own_texts(row)]
+    own = (row for row in rows.values() if family_class(row.item.partition("/")[0]).has_own_texts)
+    drafts = [_rewording(row, checker) for row in own if not row.verdict]
     refuse_inside(config.out, config.folder)
     check_place(config.out)
     writer = model or load_model(config, [])
@@ -187,10 +184,6 @@ def read_texts(text: str) -> ItemTexts | Unusable:
     if len(texts) < 1 + len(choices) or not all(texts):
         return Unusable("no text: the question or a choice is empty, or none")
     return ItemTexts(texts[0], tuple(texts[1:]))
-
-
-def _has_own_texts(row: ReviewedItem) -> bool:
-    return family_class(row.item.partition("/")[0]).has_own_texts
 
 
 def _rewording(row: ReviewedItem, checker: WordingChecker) -> _Rewording:

@@ -100,12 +100,12 @@ class _Pairs:
         self.draws = draws
         self._known: dict[tuple[Path, Path], Comparison] = {}
 
-    def __call__(self, first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS) -> Comparison:
+    def __call__(self, first: ScoredRun, second: ScoredRun) -> Comparison:
         key = first.folder, second.folder
         if key[::-1] in self._known:
             return turned(self._known[key[::-1]])
         if key not in self._known:
-            self._known[key] = compare_pair(first, second, draws=draws)
+            self._known[key] = compare_pair(first, second, draws=self.draws)
         return self._known[key]
 
 
@@ -119,7 +119,7 @@ def _comparisons(
         for first, second in pairwise(asked or best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
-                yield first.folder, labelled(compare(first, second, draws=compare.draws), *names)
+                yield first.folder, labelled(compare(first, second), *names)
             except BaristaError as error:
                 left_out.append(f"Comparison of {names[0]} and {names[1]}: {error}")
 
@@ -140,7 +140,7 @@ def _gaps(
     for group in groups:
         try:
             asked = [run for run in group if run.results.model.name != TRUTH]  # which is far from any baseline
-            yield from baseline_gaps(asked, draws=compare.draws, labels=labels, compare=compare)
+            yield from baseline_gaps(asked, labels=labels, compare=compare)
         except BaristaError as error:
             left_out.append(f"Gap to baselines: {error}")
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, get_args
 
 from barista_bench.core.statistics import DRAWS
 from barista_bench.core.task import Status
-from barista_bench.stats.comparison import Compare, Comparison, compare_pair, corrected, labelled
+from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
 
 if TYPE_CHECKING:
@@ -60,13 +61,17 @@ class Consistency:
 
 
 def baseline_gaps(
-    runs: Sequence[ScoredRun], *, draws: int = DRAWS, labels: Labels | None = None, compare: Compare = compare_pair
+    runs: Sequence[ScoredRun],
+    *,
+    draws: int = DRAWS,
+    labels: Labels | None = None,
+    compare: Callable[[ScoredRun, ScoredRun], Comparison] | None = None,
 ) -> tuple[BaselineGap, ...]:
     """Each model with each of its baselines among the runs comparable with its own, corrected together.
 
     Args:
         labels: what the models are called; by default `run_labels`.
-        compare: what compares two runs: `compare_pair`, or one that remembers.
+        compare: what compares two runs instead of `compare_pair`, such as one that remembers.
 
     Raises:
         DataError: a model and its baseline share no finished sample.
@@ -82,7 +87,8 @@ def baseline_gaps(
             mine = baseline.results.model.name in (kind, f"{kind}:{model}")
             if kind is not None and mine and baseline.results.comparability == run.results.comparability:
                 pairs.append((run, kind, baseline))
-    compared = corrected([compare(run, baseline, draws=draws) for run, _, baseline in pairs])
+    compare = compare or partial(compare_pair, draws=draws)
+    compared = corrected([compare(run, baseline) for run, _, baseline in pairs])
     return tuple(
         BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[baseline.folder]))
         for (run, kind, baseline), comparison in zip(pairs, compared, strict=True)

@@ -87,30 +87,27 @@ def facts(task: Task, example: Example) -> dict[str, Json]:
     return values
 
 
-def breakdown(
-    run: ScoredRun, key: str, *, bins: int = BINS, draws: int = DRAWS, most: int | None = None
-) -> tuple[BreakdownRow, ...]:
+def breakdown(run: ScoredRun, key: str, *, draws: int = DRAWS, most: int | None = None) -> tuple[BreakdownRow, ...]:
     """The primary figure of each group of examples that share a value of `key`, in the order of the values.
 
     Args:
         key: one of `breakdown_keys`, or any other key of the examples' metadata.
-        bins: of numbers that have more than `DISTINCT` values.
         most: only the groups with the most examples, as many as this; None for all.
 
     Raises:
         ConfigError: no example has such a key.
     """
-    return breakdowns(run, [key], bins=bins, draws=draws, most=most)[key]
+    return breakdowns(run, [key], draws=draws, most=most)[key]
 
 
 def breakdowns(
-    run: ScoredRun, keys: Iterable[str], *, bins: int = BINS, draws: int = DRAWS, most: int | None = None
+    run: ScoredRun, keys: Iterable[str], *, draws: int = DRAWS, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
     """As `breakdown`, by several keys."""
     return {
         key: tuple(
             _row(run.task, key, group, figure)
-            for group in _largest(_groups(run, key, bins), most)
+            for group in _largest(_groups(run, key), most)
             if (figure := group_figure(run.task, run.counted, group.samples, draws=draws)) is not None
         )
         for key in keys
@@ -137,7 +134,7 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
     )
 
 
-def _groups(run: ScoredRun, key: str, bins: int) -> list[_Group]:
+def _groups(run: ScoredRun, key: str) -> list[_Group]:
     valued = [(sample, facts(run.task, sample.example).get(key)) for sample in run.samples]
     present = [(sample, value) for sample, value in valued if value is not None]
     if not present:
@@ -145,7 +142,7 @@ def _groups(run: ScoredRun, key: str, bins: int) -> list[_Group]:
         raise ConfigError(f"{run.folder}: no example has {key!r}. Remedy: group by one of {known}")
     numbers = [value for _, value in present if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) == len(present) and len(set(numbers)) > DISTINCT:
-        return _binned([sample for sample, _ in present], np.array(numbers, dtype=np.float64), bins)
+        return _binned([sample for sample, _ in present], np.array(numbers, dtype=np.float64))
     members: dict[str, list[ScoredSample]] = {}
     ranks: dict[str, tuple[int, float, str]] = {}
     for sample, value in present:
@@ -157,11 +154,9 @@ def _groups(run: ScoredRun, key: str, bins: int) -> list[_Group]:
     return [_Group(name, order, members[name]) for order, name in enumerate(names)]
 
 
-def _binned(
-    samples: Sequence[ScoredSample], values: np.ndarray[tuple[int], np.dtype[np.float64]], bins: int
-) -> list[_Group]:
+def _binned(samples: Sequence[ScoredSample], values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[_Group]:
     """Half-open bins between quantiles, the last one closed; equal quantiles fall together."""
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)))
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)))
     at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     groups = []
     for order in range(len(edges) - 1):

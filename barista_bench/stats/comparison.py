@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -84,12 +84,6 @@ class Comparison:
     runs: int
     samples: int
     expected_samples: int
-
-
-class Compare(Protocol):
-    """What compares two runs, as `compare_pair` does."""
-
-    def __call__(self, first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS) -> Comparison: ...
 
 
 def compare_runs(runs: Sequence[ScoredRun], *, draws: int = DRAWS, level: float = LEVEL) -> tuple[Comparison, ...]:

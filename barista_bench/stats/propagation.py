@@ -2,8 +2,7 @@
 
 The examples of all tasks come from one scene graph, and name the objects that they are about
 (`Example.evidence["object_ids"]`). Two examples share an object if both name it and their frames meet: the spans from
-their first to their last frame overlap, or are no more than `window` frames apart. `Task.failures` says
-what goes wrong about an object.
+their first to their last frame overlap. `Task.failures` says what goes wrong about an object.
 
 For an ordered pair of tasks, a unit is one object of one answer of the second task about which the first was asked too,
 by the same model in the same run; the first task erred if any of those answers did. The odds ratio is that of the
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.statistics import DRAWS, LEVEL, Floats, bootstrap_seed, interval, video_draws
+from barista_bench.core.statistics import DRAWS, Floats, bootstrap_seed, interval, video_draws
 from barista_bench.core.task import Status, evidence_objects
 from barista_bench.errors import DataError
 
@@ -83,9 +82,7 @@ def propagation(
     runs: Sequence[ScoredRun],
     *,
     sources: Sequence[str] | None = None,
-    window: int = 0,
     draws: int = DRAWS,
-    level: float = LEVEL,
     label: str | None = None,
 ) -> PropagationGraph:
     """The graph of one model over the tasks that it was run on; pairs of tasks that share nothing have no edge.
@@ -93,7 +90,6 @@ def propagation(
     Args:
         runs: one a task, all of one model.
         sources: only edges that start at these tasks; None for all.
-        window: frames by which two examples may be apart.
         label: what the model is called in the graph; its name by default.
 
     Raises:
@@ -110,9 +106,9 @@ def propagation(
     edges = []
     for source, target in permutations(tasks, 2):
         if sources is None or source in sources:
-            tables = shared_errors(errors[source], errors[target], window)
+            tables = shared_errors(errors[source], errors[target])
             if tables:
-                edges.append(_edge(source, target, tables, draws, level))
+                edges.append(_edge(source, target, tables, draws))
     return PropagationGraph(models[0] if label is None else label, tuple(tasks), tuple(edges))
 
 
@@ -131,9 +127,7 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     return errors
 
 
-def shared_errors(
-    source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]], window: int
-) -> dict[str, Floats]:
+def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]]) -> dict[str, Floats]:
     """(4,) both, source only, target only, neither, a video."""
     tables: dict[str, Floats] = {}
     for key, answers in target.items():
@@ -141,20 +135,20 @@ def shared_errors(
         if not asked:
             continue
         for answer in answers:
-            met = [a.erred for a in asked if a.start <= answer.end + window and answer.start <= a.end + window]
+            met = [a.erred for a in asked if a.start <= answer.end and answer.start <= a.end]
             if met:
                 tables.setdefault(key[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
     return dict(sorted(tables.items()))
 
 
-def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level: float) -> PropagationEdge:
+def _edge(source: str, target: str, tables: dict[str, Floats], draws: int) -> PropagationEdge:
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     drawn = video_draws(len(tables), draws, bootstrap_seed(tables)) @ by_video
     point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
     # An undefined draw counts as no association: left out, few informative videos would look like certainty.
     ratios = np.nan_to_num(odds_ratio(drawn.T), nan=1.0)
-    bounds = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
+    bounds = interval(point, ratios, clusters=len(tables)) if len(tables) > 1 else None
     return PropagationEdge(
         source=source,
         target=target,

@@ -112,12 +112,12 @@ def as_names(column: Any, name: str, length: int) -> list[str | None]:  # noqa: 
     return list(names)
 
 
-def positive(scale: object, name: str = "scale") -> float:
+def positive(scale: object) -> float:
     """The highest raw score, as a float. Raises TypeError or ValueError unless it is a positive number."""
     if isinstance(scale, bool) or not isinstance(scale, Real):
-        raise TypeError(f"{name}: is {scale!r} ({type(scale).__name__}); give the judge's highest score, such as 10")
+        raise TypeError(f"scale: is {scale!r} ({type(scale).__name__}); give the judge's highest score, such as 10")
     if not 0 < float(scale) < math.inf:
-        raise ValueError(f"{name}: is {scale!r}; give the judge's highest score, such as 10")
+        raise ValueError(f"scale: is {scale!r}; give the judge's highest score, such as 10")
     return float(scale)
 
 

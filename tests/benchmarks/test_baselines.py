@@ -6,16 +6,20 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from datasets import Dataset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista import TASKS
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.deriving import GraphTask, Sampling
 from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.data.rows import from_row, question_columns, row_features, to_row
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph
@@ -125,6 +129,54 @@ def test_the_prior_depends_on_the_others_but_not_on_their_order(
         assert task.prior_answer(example, known, GRID) == answer
         changed += task.prior_answer(example, (), GRID) != answer
     assert changed
+
+
+@every_task
+def test_the_reference_answer_is_right_in_every_box_format(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
+    for boxes in FORMATS[:3] if task.name in BOXED else FORMATS[:1]:
+        samples = [
+            Scored(example, readable(task, example, task.reference_answer(example, boxes), boxes))
+            for example in drawn[task.name]
+        ]
+        figures = task.aggregate(samples)
+        assert (figures[task.primary], figures["coverage"]) == (pytest.approx(1), 1)
+        for sample in samples:
+            assert {row.verdict for row in task.explain(sample.example, sample.prediction).rows} == {"hit"}
+
+
+@every_task
+def test_chance_depends_on_the_seed_alone(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
+    seeds = (1, 1, 2, 3, 4)
+    first, again, *others = (task.random_answer(drawn[task.name][0], random.Random(seed), GRID) for seed in seeds)
+    assert first == again
+    assert set(others) != {first}
+
+
+@every_task
+def test_the_images_begin_with_the_frames(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
+    example = drawn[task.name][0]
+    frames = [np.full((72, 128, 3), shade, np.uint8) for shade in range(len(example.frames))]
+    images = task.images(example, frames)
+    for image, frame in zip(images, frames, strict=len(images) == len(frames)):
+        assert np.array_equal(np.asarray(image), frame)
+
+
+@every_task
+def test_examples_survive_a_dataset(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
+    examples = drawn[task.name]
+    rows = [to_row(e, i, "0" * 64) | question_columns(task, e) | {"images": []} for i, e in enumerate(examples)]
+    stored = Dataset.from_list(rows, features=row_features(task, "frozen"))
+    assert tuple(map(from_row, stored)) == examples
+
+
+@every_task
+def test_real_clips_are_answered_by_the_oracle_and_not_by_chance(task: GraphTask, real_release: Path) -> None:
+    items = graph_examples(task, SceneGraph(real_release), task.sampling)
+    examples = [item for item in items if isinstance(item, Example)]
+    if not examples and task.name == "activity":
+        pytest.skip("too few classes in these clips for a question")
+    assert scores(task, examples, lambda e: task.reference_answer(e, GRID)) == pytest.approx(1)
+    assert scores(task, examples, lambda e: task.random_answer(e, random.Random(e.example_id), GRID)) < 0.25
 
 
 @every_task

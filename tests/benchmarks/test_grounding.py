@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,9 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pytest
-from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +17,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example
-from barista_bench.data.rows import from_row, question_columns, row_features, to_row
+from tests.benchmarks.answering import assert_on_file
 from tests.benchmarks.grounding_kit import (
     GRID,
     TASK,
@@ -35,7 +32,6 @@ from tests.releases import (
     BUTTON,
     CUP,
     FRAMES,
-    HEIGHT,
     LEFT,
     MACHINE,
     RIGHT,
@@ -45,8 +41,6 @@ from tests.releases import (
     span,
     write_release,
 )
-
-SNAPSHOT = Path(__file__).parent / "snapshots" / "grounding.txt"
 
 
 @pytest.fixture(scope="module")
@@ -185,26 +179,7 @@ def test_the_rendered_prompt_is_the_one_on_file(example: Example) -> None:
     fixed = replace(example, inputs={**example.inputs, "phrase": "white coffee cup held by the left hand"})
     formats = (BoxFormat("yxyx", 1000), BoxFormat("xyxy", None))
     rendered = "\n\n".join(f"=== {f!r} ===\n{TASK.prompt(fixed, f).as_text()}" for f in formats) + "\n"
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        SNAPSHOT.write_text(rendered, encoding="utf-8")
-    assert rendered == SNAPSHOT.read_text(encoding="utf-8")
-
-
-def test_the_image_is_the_frame(example: Example) -> None:
-    frame = np.full((HEIGHT, WIDTH, 3), 7, np.uint8)
-    (image,) = TASK.images(example, [frame])
-    assert np.array_equal(np.asarray(image), frame)
-
-
-def test_examples_survive_a_dataset(root: Path) -> None:
-    examples = derive(root, TASK.sampling)
-    rows = [to_row(e, i, "0" * 64) | question_columns(TASK, e) | {"images": []} for i, e in enumerate(examples)]
-    stored = Dataset.from_list(rows, features=row_features(TASK, "frozen"))
-    assert [from_row(row) for row in stored] == examples
-
-
-def test_the_same_release_gives_the_same_examples(root: Path) -> None:
-    assert derive(root, TASK.sampling) == derive(root, TASK.sampling)
+    assert_on_file("grounding", rendered)
 
 
 WORDS = {"under": ("under", None), "holds": ("holding", "held by"), "contains": ("containing", "inside")}

@@ -183,16 +183,6 @@ def test_what_is_written_as_json_is_read_back(boxes: list[list[int]]) -> None:
     assert parsed.value["boxes"] == [[2 * a, b / 2, 2 * c, d / 2] for a, b, c, d in boxes]
 
 
-@pytest.mark.parametrize("boxes", FORMATS[:3])
-def test_the_oracle_scores_the_maximum(small_release: Path, boxes: BoxFormat) -> None:
-    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
-    result = answer_all(TASK, examples, lambda e: TASK.reference_answer(e, boxes), boxes)
-    assert [result[name] for name in ("map", "map_50", "f1@50", "mean_best_iou", "coverage")] == pytest.approx([1] * 5)
-    parsed = TASK.parse(TASK.reference_answer(examples[0], boxes), examples[0].inputs, boxes)
-    assert isinstance(parsed, Prediction)
-    assert TASK.score(examples[0], parsed)["mean_best_iou"] == pytest.approx(1)
-
-
 SPRAY = json.dumps({"bboxes": [[x, y, x + 125, y + 125] for x in range(0, 900, 60) for y in range(0, 900, 60)]})
 
 
@@ -211,13 +201,6 @@ SPRAY = json.dumps({"bboxes": [[x, y, x + 125, y + 125] for x in range(0, 900, 6
 def test_blind_answers_stay_near_zero(small_release: Path, answer: Callable[[Example], str], ceiling: float) -> None:
     examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
     assert answer_all(TASK, examples, answer)["map"] <= ceiling
-
-
-def test_real_clips_are_grounded_by_the_oracle_and_not_by_chance(real_release: Path) -> None:
-    examples = derive(real_release, TASK.sampling)
-    assert len(examples) > 100
-    assert answer_all(TASK, examples, lambda e: TASK.reference_answer(e, GRID))["map"] == pytest.approx(1)
-    assert answer_all(TASK, examples, lambda e: TASK.random_answer(e, random.Random(e.example_id), GRID))["map"] < 0.02
 
 
 def test_a_failed_answer_counts_as_empty(example: Example) -> None:
@@ -271,8 +254,3 @@ def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> N
         ("wrong", "box [0, 0, 5, 5]: best IoU 0.00"),
     ]
     assert [row.verdict for row in TASK.explain(cup, None).rows] == ["miss", "miss"]
-
-
-def test_chance_depends_on_the_seed_alone(example: Example) -> None:
-    first, again, other = (TASK.random_answer(example, random.Random(seed), GRID) for seed in (1, 1, 2))
-    assert first == again != other

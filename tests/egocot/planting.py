@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from barista_bench.benchmarks.egocot import Cot, EvidenceBase, check_rationale, graph_evidence, open_release
 from barista_bench.benchmarks.egocot.claims import KINDS, ClaimKind
-from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, other_side
+from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBox, EvidenceFact, other_side
 from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, place_sentence, rationale_of
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, PREDICATES, RELEASING
 from barista_bench.core.deriving import Sampling
@@ -107,7 +107,7 @@ def _sure(fact: EvidenceFact, evidence: EvidenceBase) -> float | None:
     """A moment of the first span that its ends cannot be meant by: one that the evidence names, else far from both."""
     start, end = fact.spans[0]
     named = [time for time in evidence.times if start <= time <= end]
-    far = start == end or end - start > 2 * evidence.tolerance + 0.1
+    far = start == end or end - start > 2 * TOLERANCE + 0.1
     return named[0] if named else (start + end) / 2 if far else None
 
 
@@ -149,7 +149,7 @@ def _wrong_relation(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Plan
         if second != RELEASING and _sure(fact, evidence) is not None:
             yield _of_fact("relation", "the opposite", false, evidence)
         elif (
-            second == RELEASING and end - start > 2 * evidence.tolerance + 0.1
+            second == RELEASING and end - start > 2 * TOLERANCE + 0.1
         ):  # it is let go of at the end, which may be meant
             middle = (start + end) / 2
             yield _of_fact("relation", "the opposite", false._replace(spans=((middle, middle),)), evidence)

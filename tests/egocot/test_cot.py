@@ -180,19 +180,6 @@ def test_figures_equal_their_definitions_on_random_samples(dev: list[Example]) -
                 assert {k: values[k] for k in mine} == pytest.approx(mine)
 
 
-def test_resampling_with_ones_gives_the_figures_and_draws_are_those_of_repeated_samples(dev: list[Example]) -> None:
-    rng = random.Random(2)
-    samples = [*random_samples(dev, rng), oracle(dev[0])]
-    counts = np.array([[1] * len(samples), [rng.randint(0, 2) for _ in samples]], dtype=np.float64)
-    counts[1, -1] = 1
-    drawn = TASK.statistics(samples).figures(counts)
-    for row, weights in enumerate(counts):
-        repeated = [s for s, count in zip(samples, weights, strict=True) for _ in range(int(count))]
-        figures = TASK.aggregate(repeated)
-        for name, values in drawn.items():
-            assert values[row] == pytest.approx(figures[name]) if name in figures else np.isnan(values[row]), name
-
-
 def test_hidden_answers_can_be_run_and_never_scored(hidden: list[Example]) -> None:
     example = hidden[0]
     assert example.target == {"answer": None, "reasoning": []}

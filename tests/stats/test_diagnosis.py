@@ -221,7 +221,7 @@ def test_a_few_telling_videos_are_no_certainty() -> None:
     """Two of nine videos hold all right answers: draws without them say nothing, and the interval does not leave 1."""
     tables = {f"v{n}": np.array([3.0, 0, 0, 0]) for n in range(7)}
     tables |= {f"w{n}": np.array([2.0, 0, 0, 3]) for n in range(2)}
-    edge = _edge("a", "b", tables, 1000, 0.95)
+    edge = _edge("a", "b", tables, 1000)
     assert edge.odds_ratio is not None
     assert edge.odds_ratio > 100
     assert edge.low == 1.0

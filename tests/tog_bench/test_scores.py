@@ -7,9 +7,8 @@ import json
 import random
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.tog_bench import TSTVG
@@ -269,29 +268,6 @@ def test_the_union_of_times_never_scores_higher(case: tuple[list[TrueObject], li
     names = [item.category for item in truth]
     if len(set(names)) == len(names):  # otherwise another pairing may be the best
         assert figures_of(UNION, truth, said)["T-m_vIoU"] <= figures_of(EXACT, truth, said)["T-m_vIoU"] + 1e-9
-
-
-@settings(max_examples=25)
-@given(st.lists(samples_of(), min_size=1, max_size=8), st.integers(0, 2**32))
-def test_drawn_figures_are_those_of_the_samples_drawn(
-    cases: list[tuple[list[TrueObject], list[SaidObject]]], seed: int
-) -> None:
-    samples = []
-    for number, (truth, said) in enumerate(cases):
-        example = made_example(truth, number=number)
-        samples.append(Scored(example, parsed(EXACT, made.written(said, random.Random(number)), example)))
-    samples.append(Scored(made_example([cup()], number=99), None))
-    weights = np.random.default_rng(seed).integers(0, 3, size=(5, len(samples))).astype(float)
-    weights[0] = 1
-    drawn = EXACT.statistics(samples).figures(weights)
-    for row in range(5):
-        chosen = [s for s, count in zip(samples, weights[row], strict=True) for _ in range(int(count))]
-        if not chosen:
-            assert np.isnan(drawn["T-m_vIoU"][row])
-            continue
-        wanted = {k: v for k, v in EXACT.aggregate(chosen).items() if isinstance(v, float)}
-        assert {k: drawn[k][row] for k in wanted} == pytest.approx(wanted)
-        assert all(np.isnan(drawn[k][row]) for k in set(drawn) - set(wanted))
 
 
 @pytest.mark.parametrize(

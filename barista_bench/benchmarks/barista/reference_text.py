@@ -201,12 +201,12 @@ def plural(noun: str, count: int) -> str:
     return f"{count} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
-def listing(parts: Sequence[str], last: str = " and ") -> str:
+def listing(parts: Sequence[str]) -> str:
     """
     >>> listing(["a", "b", "c"]), listing(["a"]), listing([])
     ('a, b and c', 'a', '')
     """
-    return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _grouped(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[RelationClause]:

@@ -49,6 +49,10 @@ TOLERANCE = 0.5
 """Seconds that a claimed time may be off: two frames of the benchmark's 4 fps."""
 
 
+_BOX_STEP = 0.25
+"""Seconds between the moments of which a scene graph's boxes are kept."""
+
+
 class EvidenceFact(NamedTuple):
     """`subject` does or is `predicate` to `object` during each of `spans`; undated where there are none.
 
@@ -63,11 +67,11 @@ class EvidenceFact(NamedTuple):
     annotated: bool = True
     text: str = ""
 
-    def at(self, times: tuple[Times, ...], tolerance: float) -> bool:
+    def at(self, times: tuple[Times, ...]) -> bool:
         """Whether it holds at one of the times; undated facts and claims are about any time."""
         if not times or not self.spans:
             return True
-        return any(start - tolerance <= b and a <= end + tolerance for start, end in self.spans for a, b in times)
+        return any(start - TOLERANCE <= b and a <= end + TOLERANCE for start, end in self.spans for a, b in times)
 
 
 class EvidenceBox(NamedTuple):
@@ -98,7 +102,6 @@ class EvidenceBase:
         complete: whether what is not here is not so: true of a scene graph, never of an item's evidence.
         has_unnamed: whether things are there that have no name: any thing may be one of them.
         scheme: of complete evidence, the relations that its annotators look for.
-        tolerance: seconds that a claimed time may be off.
     """
 
     facts: tuple[EvidenceFact, ...] = ()
@@ -115,7 +118,6 @@ class EvidenceBase:
     complete: bool = False
     has_unnamed: bool = False
     scheme: Names = frozenset()
-    tolerance: float = TOLERANCE
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -276,9 +278,7 @@ def graph_evidence(
     video: VideoGraph,
     span: tuple[int, int] | None = None,
     *,
-    step: float = 0.25,
     known: Iterable[str] = (),
-    tolerance: float = TOLERANCE,
 ) -> EvidenceBase:
     """The evidence of a scene graph, which is complete: what it does not hold there is not so.
 
@@ -287,9 +287,7 @@ def graph_evidence(
     Args:
         video: its graph.
         span: frames [start, stop); None for all.
-        step: seconds between the moments of which boxes are kept.
         known: categories of other videos, so that a claim of them is known to be wrong here.
-        tolerance: seconds that a claimed time may be off.
 
     Raises:
         DataError: the graph does not say how many frames a second there are.
@@ -298,7 +296,7 @@ def graph_evidence(
     if not fps:
         raise DataError(f"{video.video_id}: has no fps, so that no time can be told. Remedy: give video_metadata.fps")
     start, stop = span or (0, video.frame_count)
-    stride = max(1, round(step * fps))
+    stride = max(1, round(_BOX_STEP * fps))
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
     size = video.video.width, video.video.height
     places = tuple(
@@ -330,7 +328,6 @@ def graph_evidence(
         shown=(start / fps, stop / fps),
         complete=True,
         scheme=BARISTA_RELATIONS | {predicate for _, predicate, _ in spans},
-        tolerance=tolerance,
     )
 
 

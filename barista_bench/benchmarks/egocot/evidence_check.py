@@ -36,7 +36,7 @@ from barista_bench.benchmarks.egocot.agreement import (
     says,
 )
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
+from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDES
 
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
@@ -157,7 +157,7 @@ class _Checker:
 
     def _near(self, claim: Claim) -> list[EvidenceFact]:
         """What may be so at the claim's times."""
-        return [fact for fact in self.evidence.facts if fact.at(claim.times, self.evidence.tolerance)]
+        return [fact for fact in self.evidence.facts if fact.at(claim.times)]
 
     def _clash(self, claim: Claim) -> EvidenceFact | None:
         """What is surely so at the claim's times, and cannot be true together with it."""
@@ -181,7 +181,7 @@ class _Checker:
 
     def _covers(self, span: Times, times: Times, claim: Claim) -> bool:
         """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
-        (start, end), (first, last), slack = span, times, self.evidence.tolerance
+        (start, end), (first, last), slack = span, times, TOLERANCE
         if first < start - EXACT or end + EXACT < last:
             return False
         if claim.predicate == RELEASING:  # a moment, which may be the last
@@ -249,7 +249,7 @@ class _Checker:
     def _region(self, claim: Claim) -> _Result:
         assert claim.region is not None, "region claims have a region"
         boxes = self._boxes(claim)
-        then = [box for box in boxes if _near(box.time, claim.times, self.evidence.tolerance)]
+        then = [box for box in boxes if _near(box.time, claim.times, TOLERANCE)]
         if any(lies(box, claim.region) == "supported" for box in then or boxes):
             return "supported", "its box lies there"
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
@@ -257,7 +257,7 @@ class _Checker:
     def _lies_elsewhere(self, claim: Claim) -> bool:
         """Whether all boxes of the claim's times lie elsewhere: boxes at that very moment, if there may be others."""
         complete, boxes = self.evidence.complete, self._boxes(claim)
-        slack = self.evidence.tolerance if complete else EXACT
+        slack = TOLERANCE if complete else EXACT
         if not claim.times:
             moments = {box.time for box in self.evidence.places}
             seen = complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
@@ -278,7 +278,7 @@ class _Checker:
         return ((min(times), max(times)),) if times else ()
 
     def _time(self, claim: Claim, dated: Sequence[Claim]) -> _Result:
-        evidence, slack = self.evidence, self.evidence.tolerance
+        evidence, slack = self.evidence, TOLERANCE
         if evidence.duration is not None and claim.times[0][1] > evidence.duration + slack:
             return "contradicted", "the video is over by then"
         dated_spans = {other: spans for other in dated if (spans := self._spans(other))}
@@ -323,12 +323,12 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     return [
         *(any(says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
         *(any(is_named(claimed, target) for claimed in names) for target in evidence.targets),
-        *(any(_overlaps((time, time), claimed, evidence.tolerance) for claimed in moments) for time in evidence.times),
+        *(any(_overlaps((time, time), claimed, TOLERANCE) for claimed in moments) for time in evidence.times),
         *(any(_tells(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
     ]
 
 
 def _tells(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
     about = box.name in (claim.subject or evidence.targets)
-    when = _near(box.time, claim.times, evidence.tolerance)
+    when = _near(box.time, claim.times, TOLERANCE)
     return about and when and claim.region is not None and lies(box, claim.region) == "supported"

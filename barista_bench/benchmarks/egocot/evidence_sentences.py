@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Times
+from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Times
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS
 from barista_bench.core.boxes import Xyxy
@@ -25,7 +25,7 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
     facts = [fact for fact in evidence.facts if fact.annotated]
     focused = [box for box in evidence.places if box.focused]
     mentioned = {time for fact in facts for span in fact.spans[:1] for time in span} | {box.time for box in focused}
-    rest = [time for time in evidence.times if not any(abs(time - other) <= evidence.tolerance for other in mentioned)]
+    rest = [time for time in evidence.times if not any(abs(time - other) <= TOLERANCE for other in mentioned)]
     return [
         *_targets(evidence),
         *(fact_sentence(fact) for fact in facts),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from barista_bench.core.boxes import BoxFormat
@@ -79,6 +82,38 @@ def test_only_the_training_split_is_exported(ours: Path, tmp_path: Path) -> None
     for split in ("test", "all"):
         with pytest.raises(ConfigError, match="held out"):
             export(ours, tmp_path / "out", "chat", split=split, box_format=BoxFormat())
+
+
+def change_hashes(data: Path, split: str, hashes: Callable[[list[str]], list[str | None]]) -> None:
+    path = min((data / "relations").glob(f"{split}-*.parquet"))
+    rows = pq.read_table(path)
+    at, kept = rows.column_names.index("video_sha256"), rows["video_sha256"].to_pylist()
+    pq.write_table(rows.set_column(at, "video_sha256", pa.array(hashes(kept), pa.string())), path)
+
+
+@pytest.mark.parametrize(
+    ("split", "hashes"),
+    [
+        ("test", lambda kept: [None for _ in kept]),
+        ("test", lambda kept: ["?" for _ in kept]),
+        ("train", lambda kept: ["0" * 64, *kept[1:]]),
+    ],
+)
+def test_videos_without_a_hash_or_with_two_are_refused(
+    split: str, hashes: Callable[[list[str]], list[str | None]], ours: Path, tmp_path: Path
+) -> None:
+    data = Path(shutil.copytree(ours, tmp_path / "data"))
+    change_hashes(data, split, hashes)
+    with pytest.raises(DataError, match="no SHA-256 in a row, or two"):
+        export(data, tmp_path / "out", "chat", box_format=BoxFormat())
+
+
+def test_a_set_whose_test_split_was_not_fetched_is_refused(ours: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(ours, tmp_path / "data"))
+    for path in data.glob("relations/test-*"):
+        path.unlink()
+    with pytest.raises(DataError, match="the split 'test' of relations is not here"):
+        export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[data])
 
 
 def test_sets_that_write_boxes_differently_are_not_mixed() -> None:

@@ -137,7 +137,9 @@ def _refuse_partial(data: Path) -> None:
     here = local_splits(data)
     for config, rows in rows_of_configs(data).items():
         if lacking := {split for split, count in rows.items() if count} - here.get(config, set()):
-            raise DataError(f"{data}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files")
+            raise DataError(
+                f"{data}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
+            )
 
 
 def _task_of(data: Path, name: str) -> Task:

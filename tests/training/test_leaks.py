@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pytest
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.folder import build
+from barista_bench.data.rows import hash_of_each
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.training.exporting import export
 
@@ -84,28 +84,20 @@ def test_only_the_training_split_is_exported(ours: Path, tmp_path: Path) -> None
             export(ours, tmp_path / "out", "chat", split=split, box_format=BoxFormat())
 
 
-def change_hashes(data: Path, split: str, hashes: Callable[[list[str]], list[str | None]]) -> None:
-    path = min((data / "relations").glob(f"{split}-*.parquet"))
-    rows = pq.read_table(path)
-    at, kept = rows.column_names.index("video_sha256"), rows["video_sha256"].to_pylist()
-    pq.write_table(rows.set_column(at, "video_sha256", pa.array(hashes(kept), pa.string())), path)
-
-
-@pytest.mark.parametrize(
-    ("split", "hashes"),
-    [
-        ("test", lambda kept: [None for _ in kept]),
-        ("test", lambda kept: ["?" for _ in kept]),
-        ("train", lambda kept: ["0" * 64, *kept[1:]]),
-    ],
-)
-def test_videos_without_a_hash_or_with_two_are_refused(
-    split: str, hashes: Callable[[list[str]], list[str | None]], ours: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("sha256", [None, "?"])
+def test_videos_without_a_hash_are_refused(sha256: str | None, ours: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(ours, tmp_path / "data"))
-    change_hashes(data, split, hashes)
+    path = min((data / "relations").glob("test-*.parquet"))
+    rows = pq.read_table(path)
+    hashes = pa.array([sha256] * rows.num_rows, pa.string())
+    pq.write_table(rows.set_column(rows.column_names.index("video_sha256"), "video_sha256", hashes), path)
     with pytest.raises(DataError, match="no SHA-256 in a row, or two"):
         export(data, tmp_path / "out", "chat", box_format=BoxFormat())
+
+
+def test_a_video_with_two_hashes_is_refused() -> None:
+    with pytest.raises(DataError, match="'v0' has no SHA-256 in a row, or two"):
+        hash_of_each([("v0", "0" * 64), ("v1", "0" * 64), ("v0", "1" * 64)], "data")
 
 
 def test_a_set_whose_test_split_was_not_fetched_is_refused(ours: Path, tmp_path: Path) -> None:

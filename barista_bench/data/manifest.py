@@ -134,7 +134,7 @@ class _ConfigRows(msgspec.Struct):
 
 
 def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
-    """Rows by config and split, as the manifest of a built folder counts them. Raises DataError, see `read_manifest`."""
+    """Rows by config and split, as the manifest counts them. Raises DataError, see `read_manifest`."""
     try:
         configs = msgspec.convert(read_manifest(folder).get("configs"), list[_ConfigRows])
     except msgspec.ValidationError as error:

@@ -196,6 +196,22 @@ def check_variable_name(setting: str, value: str) -> None:
         )
 
 
+_KINDS = re.compile(r"^([a-z0-9_]+:)+")
+"""Before the name of a model: `text_only:served:`."""
+
+
+def shared_name(model: str) -> str:
+    """The name of a model or an encoder as it leaves this machine: of a local path its last part alone.
+
+    >>> shared_name("text_only:/home/me/checkpoints/qwen"), shared_name("served:org/model")
+    ('text_only:qwen', 'served:org/model')
+    """
+    name = _KINDS.sub("", model)
+    kinds = model.removesuffix(name)
+    is_path = name.startswith(("/", ".", "~")) or Path(name).exists() or (not kinds and name.count("/") > 1)
+    return kinds + (Path(name).name if is_path else name)
+
+
 def refuse_credentials(setting: str, value: object) -> None:
     """Refuse a value that holds, at any depth, a field that is called like a credential or a text that is like one.
 

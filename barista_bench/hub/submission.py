@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.leaderboards import SCALE
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.text_out import shared_name
 from barista_bench.hub.checks import (
     SELF_REPORTED,
     Address,
@@ -34,7 +35,6 @@ from barista_bench.hub.checks import (
     valid,
 )
 from barista_bench.hub.rows import SubmissionRow, read_row
-from barista_bench.files.text_out import shared_name
 from barista_bench.judging.results import JudgedResults
 from barista_bench.runs.run_folder import JUDGES
 from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results

@@ -173,6 +173,8 @@ def _metadata(scored: ScoredRun) -> Document:
             "model": shared_name(results.model.name),
             "task": f"{results.dataset.benchmark}/{results.dataset.task}",
             "figures": _without_dots({name: figure.mean for name, figure in results.figures.items()}),
+            "samples": results.coverage.model_dump(include={"expected", "scored", "answered"}),
+            "trained_on": results.trained_on,
         },
         "sample_fields": [
             identity,

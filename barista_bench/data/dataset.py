@@ -23,6 +23,8 @@ from barista_bench.data.manifest import MANIFEST, read_manifest
 from barista_bench.data.rows import (
     file_sha256,
     from_row,
+    hash_columns,
+    hash_of_each,
     local_configs,
     open_rows,
     reading_datasets,
@@ -192,7 +194,7 @@ class BuiltExamples(ExampleSet):
     def __init__(
         self, data: str | Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
     ) -> None:
-        self._rows = open_rows(data, config, split, limit)
+        self._rows, self._where = open_rows(data, config, split, limit), f"{data}/{config}"
         self._root = _data_root(data, root) if self._rows.is_linked else None
         super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)
 
@@ -212,10 +214,7 @@ class BuiltExamples(ExampleSet):
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
     def video_hashes(self) -> dict[str, str]:
-        columns = self._rows.columns
-        if "video_sha256" not in columns.column_names:
-            raise DataError("the rows name no video_sha256. Remedy: build the dataset again")
-        return dict(zip(columns["video_id"].to_pylist(), columns["video_sha256"].to_pylist(), strict=True))
+        return hash_of_each(hash_columns(self._rows.columns, self._where), self._where)
 
 
 def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> Iterator[Example]:

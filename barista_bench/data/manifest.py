@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import yaml
 
 from barista_bench import __version__
@@ -125,6 +126,20 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise DataError(f"{path}: is {type(manifest).__name__}, not an object. Remedy: {remedy}")
     return manifest
+
+
+class _ConfigRows(msgspec.Struct):
+    name: str
+    rows: dict[str, int]
+
+
+def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
+    """Rows by config and split, as the manifest counts them. Raises DataError, see `read_manifest`."""
+    try:
+        configs = msgspec.convert(read_manifest(folder).get("configs"), list[_ConfigRows])
+    except msgspec.ValidationError as error:
+        raise DataError(f"{Path(folder) / MANIFEST}: configs: {error}. Remedy: run `barista-bench build`") from error
+    return {config.name: config.rows for config in configs}
 
 
 def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: FramesMode) -> None:

@@ -24,7 +24,7 @@ import logging
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -59,6 +59,7 @@ VIDEOS_NOTE = "videos_root"
 MAX_COLUMNS = 2**29
 """Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
 """Of an example, that are columns of the same name."""
 _COLUMNS = {*_FIELDS, "position", "task_version", "video_id", "video_sha256", "frame_indices", "frames"}
@@ -219,24 +220,48 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
 
 def local_configs(folder: Path) -> tuple[str, ...]:
     """Names of the configs of a folder that `build` made."""
-    return tuple(path.name for path in sorted(folder.iterdir()) if path.is_dir() and _shards(path))
+    return tuple(local_splits(folder))
+
+
+def local_splits(folder: Path) -> dict[str, set[str]]:
+    """The splits of each config of a folder that `build` made."""
+    folders = (path for path in sorted(folder.iterdir()) if path.is_dir())
+    return {path.name: splits for path in folders if (splits := {split for split, _ in _shards(path)})}
 
 
 def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[str, str]]:
     """Split to the SHA-256 of its videos by id: of these configs of a folder that `build` made, or of all.
 
     Raises:
-        DataError: there is no such folder or config, or a row names no video.
+        DataError: there is no such folder or config, or a row names no video, or a video has two hashes.
     """
-    hashes: dict[str, dict[str, str]] = defaultdict(dict)
+    pairs: dict[str, list[tuple[object, object]]] = defaultdict(list)
     read = [(config, split) for config in configs or local_configs(folder) for split, _ in _shards(folder / config)]
     if not read:
         raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Remedy: run `barista-bench build`")
     for config, split in dict.fromkeys(read):
         columns = _read(_files(folder, config, split), f"{folder}/{config}")
-        if "video_sha256" in columns.column_names:  # tables of a graph have none: their videos stand in examples
-            pairs = zip(columns["video_id"].to_pylist(), columns["video_sha256"].to_pylist(), strict=True)
-            hashes[split].update(pairs)
+        if "example_id" in columns.column_names:  # tables of a graph have no hashes: their videos stand in examples
+            pairs[split] += hash_columns(columns, f"{folder}/{config}")
+    return {split: hash_of_each(of_split, str(folder)) for split, of_split in pairs.items()}
+
+
+def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object]]:
+    """Id and SHA-256 of the video of each row, unchecked. Raises DataError where there is no such column."""
+    names = ("video_id", "video_sha256")
+    if missing := set(names).difference(columns.column_names):
+        raise DataError(f"{where}: has no column {min(missing)}. Remedy: build the dataset again")
+    return zip(*(columns[name].to_pylist() for name in names), strict=True)
+
+
+def hash_of_each(pairs: Iterable[tuple[object, object]], where: str) -> dict[str, str]:
+    """SHA-256 by video. Raises DataError where a video has none, or two."""
+    hashes: dict[str, str] = {}
+    for video, sha256 in pairs:
+        is_hash = isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None
+        if not isinstance(video, str) or not is_hash or hashes.setdefault(video, str(sha256)) != sha256:
+            what = f"video_sha256: video {video!r} has no SHA-256 in a row, or two"
+            raise DataError(f"{where}: {what}. Remedy: build the dataset again")
     return hashes
 
 

@@ -16,6 +16,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -194,6 +195,22 @@ def check_variable_name(setting: str, value: str) -> None:
             f"{setting}: is no name of an environment variable (not repeated here: it may be the secret itself). "
             "Remedy: put the secret into a variable, and give the variable's name, without $"
         )
+
+
+_KINDS = re.compile(r"^([a-z0-9_]+:)+")
+"""Before the name of a model: `text_only:served:`."""
+
+
+def shared_name(model: str) -> str:
+    """The name of a model or an encoder as it leaves this machine: of a local path its last part alone.
+
+    >>> shared_name("text_only:/home/me/checkpoints/qwen"), shared_name("served:org/model")
+    ('text_only:qwen', 'served:org/model')
+    """
+    name = _KINDS.sub("", model)
+    kinds = model.removesuffix(name)
+    is_path = name.startswith(("/", ".", "~")) or Path(name).exists() or (not kinds and name.count("/") > 1)
+    return kinds + (Path(name).name if is_path else name)
 
 
 def refuse_credentials(setting: str, value: object) -> None:

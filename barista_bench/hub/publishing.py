@@ -16,7 +16,7 @@ from huggingface_hub import DatasetCard, RepoCard, SpaceCard
 from pydantic import TypeAdapter, ValidationError
 
 from barista_bench.core.leaderboards import EVAL_FILE, RULES_FILE
-from barista_bench.data.manifest import DEFAULT, MANIFEST, PICTURE, read_manifest
+from barista_bench.data.manifest import DEFAULT, MANIFEST, PICTURE, read_manifest, rows_of_configs
 from barista_bench.data.origin import config_names_of
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import first_complaint
@@ -133,7 +133,7 @@ def _check_dataset(
             raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
     path = folder / README
     card = checked(DatasetCardMetadata, _card(DatasetCard, folder, files), str(path))
-    built, listed = {entry["name"] for entry in manifest["configs"]}, {config.config_name for config in card.configs}
+    built, listed = set(rows_of_configs(folder)), {config.config_name for config in card.configs}
     if built != listed:
         name = sorted(built ^ listed)[0]
         raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Remedy: build it again")

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.leaderboards import SCALE
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.text_out import shared_name
 from barista_bench.hub.checks import (
     SELF_REPORTED,
     Address,
@@ -170,6 +171,7 @@ def submission_of(rows: Sequence[SubmissionRow], target: Target, *, allow_incomp
             for what, remedy in row.missing.items():
                 raise DataError(f"{where}: {what}. Remedy: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
+        _check_options(row.results, where)
     _check_together(rows)
     return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
 
@@ -184,6 +186,16 @@ def _check_name(row: SubmissionRow, target: Target) -> None:
             f"{row.folder / RESULTS_FILE}: model.name: is {run!r}, not {expected!r}. "
             "Remedy: give the model's own --model-repo, or say with --model-name what it was called in the run"
         )
+
+
+def _check_options(results: Results, where: str) -> None:
+    """An encoder that lies in a folder is nobody else's, and its path no name of a leaderboard."""
+    for name, value in results.changed_options.items():
+        if isinstance(value, str) and shared_name(value) != value:
+            raise DataError(
+                f"{where}: options.{name}: {value!r} is a path of this machine. "
+                f"Remedy: run with --option {name}=org/name, as it is called on the Hub"
+            )
 
 
 def _check_together(rows: Sequence[SubmissionRow]) -> None:

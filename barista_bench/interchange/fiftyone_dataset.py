@@ -25,8 +25,8 @@ from PIL import Image
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Overlay, OverlayKind
 from barista_bench.errors import BaristaError, DataError
+from barista_bench.files.text_out import shared_name
 from barista_bench.files.writing import check_target, replacing_folder
-from barista_bench.interchange.trackers import shared_name
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.scene_graph.masks import decode_mask
@@ -173,6 +173,8 @@ def _metadata(scored: ScoredRun) -> Document:
             "model": shared_name(results.model.name),
             "task": f"{results.dataset.benchmark}/{results.dataset.task}",
             "figures": _without_dots({name: figure.mean for name, figure in results.figures.items()}),
+            "samples": results.coverage.model_dump(include={"expected", "scored", "answered"}),
+            "trained_on": results.trained_on,
         },
         "sample_fields": [
             identity,

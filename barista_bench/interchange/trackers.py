@@ -9,20 +9,17 @@ from __future__ import annotations
 import io
 import json
 import logging
-import re
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Literal
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.text_out import refuse_credentials
+from barista_bench.files.text_out import refuse_credentials, shared_name
 from barista_bench.runs.score.results import Results
 
 log = logging.getLogger(__name__)
 
 PROJECT = "barista_bench"
-_KINDS = re.compile(r"^([a-z0-9_]+:)+")
-"""Before the name of a model: `text_only:served:`."""
 Tracker = Literal["trackio", "wandb", "tensorboard"]
 
 
@@ -79,22 +76,12 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[st
                 writer.add_scalar(figure, value)
 
 
-def shared_name(model: str) -> str:
-    """The name of a model as it leaves this machine: of a local path its last part alone.
-
-    >>> shared_name("text_only:/home/me/checkpoints/qwen"), shared_name("served:org/model")
-    ('text_only:qwen', 'served:org/model')
-    """
-    name = _KINDS.sub("", model)
-    kinds = model.removesuffix(name)
-    is_path = name.startswith(("/", ".", "~")) or Path(name).exists() or (not kinds and name.count("/") > 1)
-    return kinds + (Path(name).name if is_path else name)
-
-
 def logged_settings(results: Results) -> dict[str, Any]:
     """Under which the figures stand: the record that makes figures comparable, what is shown beside it, versions."""
+    options = {name: shared_name(v) if isinstance(v, str) else v for name, v in results.changed_options.items()}
     return {
         **results.comparability.model_dump(mode="json", exclude={"judge"}),
+        "options": options,
         **results.circumstances,
         "model": shared_name(results.model.name),
         "model revision": results.model.revision,

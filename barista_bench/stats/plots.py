@@ -34,11 +34,17 @@ def plot_figures(table: pd.DataFrame) -> Figure:
         means, places = rows["mean"].to_numpy(float), range(len(rows))
         interval = [np.abs(rows[end].to_numpy(float) - means) for end in ("low", "high")]
         axes.errorbar(means, places, xerr=interval, fmt="o", color="#0072b2", capsize=3)
-        axes.set_yticks(places, [_label(model) for model in rows["model"]])
+        axes.set_yticks(places, [_label(_marked(row)) for _, row in rows.iterrows()])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_title(f"{_label(task)}: {_label(name)}", loc="left", fontsize="medium")
         axes.grid(axis="x", linewidth=0.4)
     return figure
+
+
+def _marked(row: pd.Series) -> str:
+    """The model, and what keeps its figure from a rank."""
+    incomplete = f" ({row['scored']} of {row['expected']} scored)" if row["scored"] < row["expected"] else ""
+    return f"{row['model']}{incomplete}{' (trained on these videos)' if row['trained_on'] else ''}"
 
 
 def _label(text: str) -> str:

@@ -82,7 +82,7 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
 
     Columns: `model`, `task`, `figure`, `primary` (whether it stands for the task), `mean` and `std` over runs, `low`
     and `high` of the 95% interval over videos, `runs`; then the coverage in samples (examples x runs): `expected`,
-    `scored`, `answered`.
+    `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
     """
     return pd.DataFrame(
         {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure), **_counts(run)}
@@ -92,7 +92,8 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
 
 
 def _counts(run: ScoredRun) -> dict[str, int]:
-    return run.results.coverage.model_dump(include={"expected", "scored", "answered"})
+    coverage = run.results.coverage.model_dump(include={"expected", "scored", "answered"})
+    return {**coverage, "trained_on": run.results.trained_on}
 
 
 def headline_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
@@ -101,6 +102,7 @@ def headline_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     for run, called in named(runs):
         results = run.results
         figure, coverage = results.figures[results.primary], results.coverage
+        marks = ("" if coverage.complete else " INCOMPLETE") + (" TRAINED ON" if results.trained_on else "")
         rows.append(
             {
                 "model": called["model"],
@@ -108,7 +110,7 @@ def headline_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
                 "figure": results.primary,
                 "mean": f"{figure.mean:.3f}",
                 "95% interval": "none" if figure.low is None else f"[{figure.low:.3f}, {figure.high:.3f}]",
-                "answered": f"{coverage.answered}/{coverage.expected}" + ("" if coverage.complete else " INCOMPLETE"),
+                "answered": f"{coverage.answered}/{coverage.expected}{marks}",
             }
         )
     return pd.DataFrame(rows)

@@ -22,9 +22,9 @@ from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.dataset import LinkedMedia, LoadedExample, open_examples
-from barista_bench.data.manifest import DEFAULT, read_manifest
-from barista_bench.data.rows import local_configs, video_hashes
-from barista_bench.errors import ConfigError
+from barista_bench.data.manifest import DEFAULT, read_manifest, rows_of_configs
+from barista_bench.data.rows import local_configs, local_splits, video_hashes
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import TRAINING_SET, refuse_inside, replacing_folder
 from barista_bench.runs.log.asked import asks_on
 from barista_bench.runs.run_folder import read_run
@@ -75,7 +75,7 @@ def export(
     Args:
         data: folder made by `build`.
         split: the one to export, `train`: every other one is held out.
-        tasks: configs of `data`, for `chat`; all that have a text answer where none is named.
+        tasks: configs of `data`, for `chat`; all that a text answers where none is named.
         box_format: how the model to train writes boxes, for `chat`; `preference` keeps that of its run.
         run: run folder whose wrong answers are rejected, for `preference`.
         held_out: further built datasets: no video of their splits other than `train` is exported.
@@ -91,6 +91,8 @@ def export(
     for name, value, wanted in (("box-format", box_format, "chat"), ("run", run, "preference")):
         if (form == wanted) != (value is not None):
             raise ConfigError(f"--{name} goes with --format {wanted}, which needs it. Remedy: say both, or neither")
+    if tasks and form != "chat":
+        raise ConfigError("--task goes with --format chat. Remedy: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
     named, boxes = tuple(tasks), box_format
     notes: tuple[str, ...] = ()
@@ -122,11 +124,22 @@ def _without_leaks(
         raise ConfigError(f"{data}: no split {TRAIN!r}. Remedy: build it with one, e.g. by --split-file")
     sets = {}
     for tested in dict.fromkeys([data, *map(Path, held_out)]):
+        _refuse_partial(tested)
         kept = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
         sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*kept))
     written = str(boxes) if boxes else None
     sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": written})
     return join_without_leaks(sets)
+
+
+def _refuse_partial(data: Path) -> None:
+    """Raises DataError where a split that was built is not here: nobody would know its videos."""
+    here = local_splits(data)
+    for config, rows in rows_of_configs(data).items():
+        if lacking := {split for split, count in rows.items() if count} - here.get(config, set()):
+            raise DataError(
+                f"{data}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
+            )
 
 
 def _task_of(data: Path, name: str) -> Task:
@@ -135,17 +148,24 @@ def _task_of(data: Path, name: str) -> Task:
 
 
 def _chat_tasks(data: Path) -> tuple[str, ...]:
-    """The tasks of a dataset whose answer is one text with a truth: not those that ask on after an answer."""
+    """The tasks of a dataset whose answer is one text with a truth."""
     known = task_names(str(read_manifest(data).get("benchmark", DEFAULT)))
-    return tuple(name for name in known if name in local_configs(data) and not asks_on(_task_of(data, name)))
+    return tuple(name for name in known if name in local_configs(data) and not _untrainable(_task_of(data, name)))
+
+
+def _untrainable(task: Task) -> str:
+    """Why no text is the true answer to a task; empty where one is."""
+    if not task.answered_by_text:
+        return "models that write text cannot answer"
+    return "asks on after an answer that has no truth" if asks_on(task) else ""
 
 
 def _chats(data: Path, tasks: Sequence[str], boxes: BoxFormat, root: str | Path | None) -> Iterator[Conversation]:
     """The true answer to each question, as the task's parser reads it and the oracle writes it."""
     for name in tasks:
         task = _task_of(data, name)
-        if asks_on(task):
-            raise ConfigError(f"{name}: asks on after an answer that has no truth. Remedy: leave the task out")
+        if why_not := _untrainable(task):
+            raise ConfigError(f"{name}: {why_not}. Remedy: leave the task out")
         for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
             if task.has_answer(loaded.example):
                 answer = task.reference_answer(loaded.example, boxes)
@@ -159,8 +179,8 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
     """
     scored = read_scored(run, data=data, root=root)
     task, boxes = scored.task, read_run(run).identity.model.boxes
-    if asks_on(task):
-        raise ConfigError(f"{run}: {task.name} asks on after an answer that has no truth. Remedy: give another run")
+    if why_not := _untrainable(task):
+        raise ConfigError(f"{run}: {task.name}: {why_not}. Remedy: give another run")
     wrong: dict[str, dict[str, None]] = {}
     for sample in scored.samples:
         if sample.record.text and task.failures(sample.example, sample.prediction):

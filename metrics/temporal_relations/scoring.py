@@ -9,7 +9,6 @@ taken once. Texts are compared without surrounding white space and without case.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 RANKS = (10, 20, 50)
 """How many predictions of an example count for recall."""
 MIN_IOU = 0.5
+MAX_TIME = 1e300
+"""On both sides of 0: sums of times stay numbers."""
 
 Floats = NDArray[np.float64]
 
@@ -68,14 +69,19 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
     else:
         raise ValueError(f"{where}: is {raw!r:.80}; give {', '.join(names)}, as a dict or in this order")
     for at, (name, value) in enumerate(zip(names, values, strict=True)):
-        is_number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+        is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_time(value)
         if not (isinstance(value, str) if at < 3 else is_number):
-            wanted = "a text" if at < 3 else "a finite number"
+            wanted = "a text" if at < 3 else f"a number of at most {MAX_TIME:g}"
             raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}); give {wanted}")
-    if values[3] >= values[4]:
+    start, end = map(float, values[3:])
+    if start >= end:
         raise ValueError(f"{where}: start is {values[3]}, end {values[4]}; give an end after the start")
     subject, relation, target = map(normalise, values[:3])
-    return TimedRelation(subject, relation, target, float(values[3]), float(values[4]))
+    return TimedRelation(subject, relation, target, start, end)
+
+
+def _is_time(number: Any) -> bool:  # noqa: ANN401
+    return bool(-MAX_TIME <= number <= MAX_TIME)
 
 
 def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelation]) -> list[int | None]:

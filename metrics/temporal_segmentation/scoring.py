@@ -67,15 +67,25 @@ def edit_score(predicted: Runs, reference: Runs) -> float:
 def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int, int]:
     """The predicted segments that are right, with the reference segment that each matches, by position.
 
+    Both in the order of time, as `segments_of` gives them.
+
     In their order, each takes the reference segment of its label that it overlaps most (at a tie the earlier one), if
     their intersection over union reaches `percent`. It is wrong where that one is taken: it looks for no other.
     """
     matches: dict[int, int] = {}
+    taken, first = set[int](), 0
     for position, segment in enumerate(predicted):
-        overlaps = [_overlap(segment, other) for other in reference]
-        best = max(range(len(reference)), key=overlaps.__getitem__, default=None)
-        if best is not None and 100 * overlaps[best] >= percent and best not in matches.values():
+        while first < len(reference) and reference[first].stop <= segment.start:
+            first += 1
+        overlaps: dict[int, float] = {}
+        for at in range(first, len(reference)):
+            if reference[at].start >= segment.stop:
+                break
+            overlaps[at] = _overlap(segment, reference[at])
+        best = max(overlaps, key=overlaps.__getitem__, default=None)
+        if best is not None and 100 * overlaps[best] >= percent and best not in taken:
             matches[position] = best
+            taken.add(best)
     return matches
 
 

@@ -48,6 +48,7 @@ def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_froz
     described = json.loads((tmp_path / "made" / "metadata.json").read_text())
     stored = {"_id" if field["name"] == "id" else field["name"] for field in described["sample_fields"]}
     assert set(samples[0]) == stored
+    assert described["info"]["samples"] == {"expected": 4, "scored": 4, "answered": 4}
     write_fiftyone(tmp_path / "run", tmp_path / "again")
     for path in (tmp_path / "made").rglob("*.*"):
         assert path.read_bytes() == (tmp_path / "again" / path.relative_to(tmp_path / "made")).read_bytes()

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from barista_bench import cli
 from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import shared_name
 from barista_bench.interchange import trackers
-from barista_bench.interchange.trackers import log_results, logged_figures, logged_settings, shared_name
+from barista_bench.interchange.trackers import log_results, logged_figures, logged_settings
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.one_run import run
 
@@ -44,6 +45,11 @@ def test_a_local_model_is_named_by_the_last_part_of_its_path(tmp_path: Path, mon
     assert [shared_name(path) for path in paths] == ["qwen", "qwen", "first_frame:qwen", "served:qwen"]
     for name in ("org/qwen", "text_only:org/qwen", "served:host/org/qwen", "served:qwen:7b", "chance"):
         assert shared_name(name) == name
+
+
+def test_an_encoder_in_a_folder_is_logged_by_the_last_part_of_its_path(scored: ScoredRun) -> None:
+    scored.results.changed_options["encoder"] = "/home/me/mpnet"
+    assert logged_settings(scored.results)["options"] == {"encoder": "mpnet"}
 
 
 def test_wandb_gets_neither_command_line_nor_paths_nor_packages(

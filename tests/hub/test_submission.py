@@ -116,6 +116,13 @@ def test_published_results_name_the_repository_and_hold_no_addresses_prices_or_p
     assert json.loads(files.results[f"results/{MODEL}/referring/judged.json"])["model"] == MODEL
 
 
+def test_an_option_that_is_a_path_of_this_machine_is_refused() -> None:
+    with pytest.raises(DataError, match=r"options.encoder: '/home/me/mpnet' is a path of this machine.*Remedy"):
+        made(results("grounding", options={"encoder": "/home/me/mpnet"}))
+    files = all_files(made(results("grounding", options={"encoder": "garden/mpnet"})))
+    assert b"garden/mpnet" in b"".join(files.results.values())
+
+
 def test_the_folder_of_a_local_judge_is_not_published() -> None:
     floor = results("referring")
     files = all_files(submission(row(floor, judged(floor).model_copy(update={"judge": LOCAL_JUDGE}))))

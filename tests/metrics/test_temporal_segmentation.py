@@ -14,6 +14,7 @@ import pytest
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
 from temporal_segmentation import temporal_segmentation
+from temporal_segmentation.scoring import matched_segments, segments_of
 
 Clip = list[str | None]
 
@@ -86,6 +87,12 @@ def test_all_figures_equal_those_counted_frame_by_frame_on_500_random_cases() ->
 def test_a_true_segment_is_matched_once_and_later_ones_are_wrong() -> None:
     result = temporal_segmentation([["pour", "pour", None, "pour"]], [["pour"] * 4])
     assert (result["f1_10"], result["f1_50"], result["edit"]) == (2 / 3, 2 / 3, 0.5)
+
+
+def test_a_long_clip_of_short_segments_is_matched_in_linear_time() -> None:
+    """Held against each other one by one, these segments would take a quarter of an hour."""
+    segments = segments_of(["a", "b"] * 15_000)
+    assert len(matched_segments(segments, segments, 50)) == 30_000
 
 
 def test_background_counts_in_the_accuracy_and_is_no_segment() -> None:

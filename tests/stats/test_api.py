@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -27,6 +28,7 @@ def test_evaluate_runs_and_scores_and_asks_nothing_twice(six_tasks: Path, tmp_pa
     pd.testing.assert_frame_equal(first.to_frame(), again.to_frame())
     assert set(first.to_frame().columns) == {
         "model", "task", "figure", "primary", "mean", "std", "low", "high", "runs", "expected", "scored", "answered",
+        "trained_on",
     }  # fmt: skip
 
 
@@ -154,6 +156,16 @@ def test_a_plot_has_the_means_and_intervals_of_the_table(scored: Runs) -> None:
     ends = [segment[:, 0] for segment in container[2][0].get_segments()]
     assert ends == [pytest.approx(ends_of_row) for ends_of_row in rows[["low", "high"]].to_numpy()]
     assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["fair", "weak"]
+
+
+def test_incomplete_figures_and_those_of_seen_videos_are_marked_in_tables_and_pictures(scored: Runs) -> None:
+    run = scored["fair", "activity"]
+    coverage = run.results.coverage.model_copy(update={"scored": 3})
+    results = run.results.model_copy(update={"coverage": coverage, "trained_on": 2})
+    evaluation = Evaluation((replace(run, results=results),))
+    assert repr(evaluation).endswith(f"/{coverage.expected} INCOMPLETE TRAINED ON")
+    (label,) = evaluation.plot().axes[0].get_yticklabels()
+    assert label.get_text() == f"fair (3 of {coverage.expected} scored) (trained on these videos)"
 
 
 def test_what_there_is_can_be_seen_before_it_is_imported() -> None:

@@ -70,6 +70,17 @@ def test_a_linked_set_is_exported_as_the_frozen_one(release: Path, tmp_path: Pat
     assert (tmp_path / "frozen_chat" / PARQUET).read_bytes() == (tmp_path / "linked_chat" / PARQUET).read_bytes()
 
 
+def test_a_task_that_no_text_answers_is_no_chat(release: Path, tmp_path: Path) -> None:
+    configs, sampling = ("mask_tracking", "temporal_scene_graph"), {"frames": 2, "spacing": 1, "limit": 4}
+    data = build(
+        release, tmp_path / "data", benchmark="extended", configs=configs, sampling=sampling, cache=False
+    ).folder
+    export(data, tmp_path / "out", "chat", box_format=BoxFormat())
+    assert {row["example_id"].partition(":")[0] for row in rows_of(tmp_path / "out")} == {"temporal_scene_graph"}
+    with pytest.raises(ConfigError, match="models that write text cannot answer"):
+        export(data, tmp_path / "out", "chat", tasks=["mask_tracking"], box_format=BoxFormat())
+
+
 def test_preferences_are_the_wrong_answers_of_a_run(built: Path, tmp_path: Path) -> None:
     run(built, tmp_path / "run", task="relations", model="chance", runs=2)
     export(built, tmp_path / "out", "preference", run=tmp_path / "run")
@@ -153,6 +164,7 @@ def test_masks_of_another_video_are_refused(built: Path, release: Path, tmp_path
         {"form": "preference"},
         {"form": "chat", "box_format": BoxFormat(), "run": "run"},
         {"form": "davis"},
+        {"form": "coco", "tasks": ["relations"]},
     ],
 )
 def test_what_does_not_go_with_a_format_is_refused(settings: dict, built: Path, tmp_path: Path) -> None:

@@ -6,11 +6,14 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.folder import build
+from barista_bench.data.rows import hash_of_each
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.training.exporting import export
 
@@ -79,6 +82,30 @@ def test_only_the_training_split_is_exported(ours: Path, tmp_path: Path) -> None
     for split in ("test", "all"):
         with pytest.raises(ConfigError, match="held out"):
             export(ours, tmp_path / "out", "chat", split=split, box_format=BoxFormat())
+
+
+@pytest.mark.parametrize("sha256", [None, "?"])
+def test_videos_without_a_hash_are_refused(sha256: str | None, ours: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(ours, tmp_path / "data"))
+    path = min((data / "relations").glob("test-*.parquet"))
+    rows = pq.read_table(path)
+    hashes = pa.array([sha256] * rows.num_rows, pa.string())
+    pq.write_table(rows.set_column(rows.column_names.index("video_sha256"), "video_sha256", hashes), path)
+    with pytest.raises(DataError, match="no SHA-256 in a row, or two"):
+        export(data, tmp_path / "out", "chat", box_format=BoxFormat())
+
+
+def test_a_video_with_two_hashes_is_refused() -> None:
+    with pytest.raises(DataError, match="'v0' has no SHA-256 in a row, or two"):
+        hash_of_each([("v0", "0" * 64), ("v1", "0" * 64), ("v0", "1" * 64)], "data")
+
+
+def test_a_set_whose_test_split_was_not_fetched_is_refused(ours: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(ours, tmp_path / "data"))
+    for path in data.glob("relations/test-*"):
+        path.unlink()
+    with pytest.raises(DataError, match="the split 'test' of relations is not here"):
+        export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[data])
 
 
 def test_sets_that_write_boxes_differently_are_not_mixed() -> None:

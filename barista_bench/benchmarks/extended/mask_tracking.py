@@ -14,8 +14,9 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from barista_bench.benchmarks.barista.clips import Keyframes
@@ -44,6 +45,7 @@ from barista_bench.core.deriving import Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields, content_seed
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
     Example,
@@ -74,13 +76,16 @@ class GivenMask(TypedFields):
     rle: RunLengthFields
 
 
+Side = Annotated[int, msgspec.Meta(ge=1, le=2**13)]
+
+
 class TrackingInputs(TypedFields):
     """Sizes in pixels."""
 
     objects: list[GivenMask]
-    n_frames: int
-    width: int
-    height: int
+    n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
+    width: Side
+    height: Side
 
     @property
     def size(self) -> Size:
@@ -222,7 +227,7 @@ class MaskTracking(ClipTask):
         objects = TrackingInputs.read(example.inputs).objects
         kinds: tuple[tuple[OverlayKind, dict[ObjectFrame, Rle]], ...] = (
             ("given", {(item.number, 0): item.rle.mask for item in objects}),
-            ("truth", _masks(example.target)),
+            ("truth", _true_masks(example)),
             ("predicted", _answered(prediction)),
         )
         names = {item.number: f"{item.number} {item.category}" for item in objects}
@@ -260,7 +265,7 @@ def usual_box(examples: Sequence[Example]) -> list[float]:
     """The median box of all true masks, [x0, y0, x1, y1] in shares of the frame; the middle without any."""
     shares = [np.empty((0, 4))]
     for example in examples:
-        asked, masks = TrackingInputs.read(example.inputs), _masks(example.target).values()
+        asked, masks = TrackingInputs.read(example.inputs), _true_masks(example).values()
         tight = mask_boxes([mask.counts for mask in masks], *asked.size)
         tight[:, 2:] += tight[:, :2]
         shares.append(tight / ([asked.width, asked.height] * 2))
@@ -288,13 +293,24 @@ def _masks(fields: Fields) -> dict[ObjectFrame, Rle]:
     return {(entry.object, entry.frame): entry.rle.mask for entry in TrackMasks.read(fields).masks}
 
 
+def _true_masks(example: Example) -> dict[ObjectFrame, Rle]:
+    """Raises DataError for a mask that is not asked for, or of another size: a dataset may come from anywhere."""
+    asked, masks = TrackingInputs.read(example.inputs), _masks(example.target)
+    asked_for = set(_asked_for(asked))
+    for (number, frame), mask in masks.items():
+        if (number, frame) not in asked_for or mask.size != asked.size:
+            what = f"the mask of object {number} on frame {frame} is of another size, or not asked for"
+            raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
+    return masks
+
+
 def _answered(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
     return {} if prediction is None else _masks(prediction.value)
 
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
     """By object, J and F, mean over all frames but the first."""
-    asked, truth, answered = TrackingInputs.read(example.inputs), _masks(example.target), _answered(prediction)
+    asked, truth, answered = TrackingInputs.read(example.inputs), _true_masks(example), _answered(prediction)
     nothing = empty_mask(asked.size)
     frames = defaultdict[int, list[MaskScore]](list)
     for key in _asked_for(asked):
@@ -308,7 +324,7 @@ def _sample_sums(sample: Scored) -> Row:
     scores = object_scores(sample.example, sample.prediction).values()
     n_frames = TrackingInputs.read(sample.example.inputs).n_frames
     answered = None if sample.prediction is None else _sequence(_answered(sample.prediction), n_frames)
-    tracked = sequence_counts(answered, _sequence(_masks(sample.example.target), n_frames))
+    tracked = sequence_counts(answered, _sequence(_true_masks(sample.example), n_frames))
     return {
         "J": sum(score.j for score in scores),
         "F": sum(score.f for score in scores),

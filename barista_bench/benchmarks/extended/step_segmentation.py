@@ -12,6 +12,9 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Annotated
+
+import msgspec
 
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered
 from barista_bench.benchmarks.clock_times import read_seconds
@@ -33,6 +36,7 @@ from barista_bench.core.task import (
     Scored,
     SkippedExample,
 )
+from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.metrics.temporal_segmentation.scoring import (
     OVERLAPS,
@@ -46,6 +50,8 @@ from barista_bench.scene_graph import Segment, VideoGraph
 
 MOST_STRETCHES = 8
 """Stretches of a made-up answer."""
+MAX_CLIP = 10**7
+"""Frames of a clip: four days at 30 a second."""
 PLACES = 100
 """Places along a clip at which the usual step is counted."""
 
@@ -53,10 +59,10 @@ PLACES = 100
 class StepInputs(TypedFields):
     """`steps` are the names of all steps of the set, `times` those of the frames shown in seconds of the clip."""
 
-    steps: list[str]
+    steps: Annotated[list[str], msgspec.Meta(min_length=1)]
     times: list[float]
-    frame_count: Int64
-    fps: float
+    frame_count: Annotated[int, msgspec.Meta(ge=1, le=MAX_CLIP, extra={"dtype": "int64"})]
+    fps: Annotated[float, msgspec.Meta(gt=0, le=1000)]
 
 
 class TimedStep(TypedFields):
@@ -282,9 +288,12 @@ def _timed_step(entry: list[object], asked: StepInputs) -> TimedStep | None:
 
 
 def _labels(fields: Fields, example: Example) -> list[str | None]:
-    """The step of each frame of the clip, None where there is none."""
+    """The step of each frame of the clip, None where there is none. Raises DataError for a step outside of it."""
     labels: list[str | None] = [None] * StepInputs.read(example.inputs).frame_count
     for segment in TimedSteps.read(fields).segments:
+        if not 0 <= segment.start < segment.end <= len(labels):
+            what = f"a step from frame {segment.start} to {segment.end} of {len(labels)}"
+            raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
         labels[segment.start : segment.end] = [segment.step] * (segment.end - segment.start)
     return labels
 

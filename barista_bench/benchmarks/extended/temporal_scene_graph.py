@@ -13,7 +13,9 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement, product
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from msgspec.structs import astuple
 
@@ -26,6 +28,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -60,9 +63,9 @@ Triplet = tuple[str, str, str]
 class ClipInputs(TypedFields):
     """Categories that relations of the clip have, and values that relations of the whole set have; sorted."""
 
-    n_frames: int
-    objects: list[str]
-    relations: list[str]
+    n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
+    objects: Annotated[list[str], msgspec.Meta(min_length=1)]
+    relations: Annotated[list[str], msgspec.Meta(min_length=1)]
 
 
 class RelationSegment(TypedFields):
@@ -242,7 +245,12 @@ def _segment(entry: object, n_frames: int) -> RelationSegment | None:
 
 
 def _truth(example: Example) -> list[RelationSegment]:
-    return ClipGraph.read(example.target).relations
+    """Raises DataError for frames that the clip has not: a dataset may come from anywhere."""
+    n_frames, relations = ClipInputs.read(example.inputs).n_frames, ClipGraph.read(example.target).relations
+    for item in relations:
+        if not 1 <= item.start <= item.end <= n_frames:
+            raise DataError(f"{example.example_id}: {item}, of {n_frames}. Remedy: build the dataset again")
+    return relations
 
 
 def _answered(prediction: Prediction) -> list[RelationSegment]:

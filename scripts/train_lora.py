@@ -21,7 +21,14 @@ import datasets
 import matplotlib.pyplot as plt
 import torch
 from peft import LoraConfig
-from transformers import AutoModelForImageTextToText, set_seed
+from transformers import (
+    AutoModelForImageTextToText,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+    set_seed,
+)
 from transformers.trainer_utils import get_last_checkpoint
 from trl import SFTConfig, SFTTrainer
 
@@ -33,6 +40,8 @@ from barista_bench.training.exporting import PARQUET
 
 def main() -> None:
     args = _arguments()
+    if args.batch % args.micro_batch:
+        sys.exit("error: --micro-batch does not divide --batch. Remedy: choose numbers so that it does")
     try:
         training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.exports})
     except BaristaError as error:
@@ -52,14 +61,25 @@ def main() -> None:
         peft_config=LoraConfig(
             r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
+        callbacks=[_VideosBesideCheckpoints(training)],
     )
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(args.out / "checkpoints")))  # type: ignore[no-untyped-call]
-    trainer.model.save_pretrained(args.out)
     training.write(args.out)
+    trainer.model.save_pretrained(args.out)
     losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in trainer.state.log_history if "loss" in entry]
     (args.out / "loss.json").write_text(json.dumps(losses, indent=1) + "\n")
     _draw(losses, args.out / "loss.png")
     print(f"wrote {args.out}: loss {losses[0]['loss']:.3f} to {losses[-1]['loss']:.3f}")
+
+
+class _VideosBesideCheckpoints(TrainerCallback):
+    """A checkpoint is an adapter, too, and a run with it must know what was seen."""
+
+    def __init__(self, training: TrainingVideos) -> None:
+        self.training = training
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object) -> None:
+        self.training.write(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
 
 def _arguments() -> argparse.Namespace:

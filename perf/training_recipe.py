@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,46 +86,51 @@ SETS = (
 def main() -> None:
     print(HEADER)
     for training_set in SETS:
-        print(measured(training_set, Path(sys.argv[1]) / training_set.folder), flush=True)
+        work = Path(sys.argv[1]) / training_set.folder
+        work.mkdir(parents=True, exist_ok=True)
+        with chdir(work):  # so that reports call the model by a short path
+            print(measured(training_set), flush=True)
 
 
-def measured(training_set: TrainingSet, work: Path) -> str:
-    """The row of a set. Differences are those of the training with the median figure."""
-    model = prepare(training_set, work)
-    before = asked(work, "before", model=str(model))
-    prior = asked(work, "prior", model="prior")
-    trained = [train_and_ask(training_set, work, model, seed) for seed in SEEDS]
+def measured(training_set: TrainingSet) -> str:
+    prepare(training_set)
+    untrained = asked(training_set, "before", model="model")
+    prior = asked(training_set, "prior", model="prior")
+    return row(training_set, untrained, prior, [train_and_ask(training_set, seed) for seed in SEEDS])
+
+
+def row(training_set: TrainingSet, untrained: ScoredRun, prior: ScoredRun, trained: Sequence[ScoredRun]) -> str:
+    """A row of the table. Differences are those of the training with the median figure."""
     least, median, most = sorted(trained, key=primary)
-    cells = [training_set.name, str(training_set.steps), f"{primary(before):.3f}", f"{primary(prior):.3f}"]
+    cells = [training_set.name, str(training_set.steps), f"{primary(untrained):.3f}", f"{primary(prior):.3f}"]
     cells.append(f"{primary(median):.3f} ({primary(least):.3f} to {primary(most):.3f})")
-    for other in (before, prior):
+    for other in (untrained, prior):
         difference = compare_pair(median, other)
         cells.append(f"{difference.difference:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]")
     return f"| {' | '.join(cells)} |"
 
 
-def prepare(training_set: TrainingSet, work: Path) -> Path:
-    """Videos, dataset and chats of a set; returns an untrained model."""
-    work.mkdir(parents=True, exist_ok=True)
-    training_set.write(work / "videos")
-    split = work / "split.json"
-    build(work / "videos", work / "data", configs=(training_set.task,), sampling=training_set.sampling,
-          split_file=split if split.exists() else None, cache=False)  # fmt: skip
-    export(work / "data", work / "chats", "chat", box_format=BoxFormat())
-    return make_trainable_model(work / "model", work / "chats")
+def prepare(training_set: TrainingSet) -> None:
+    """Videos, dataset, chats, and an untrained model."""
+    training_set.write(Path("videos"))
+    split = "split.json" if Path("split.json").exists() else None
+    build("videos", "data", configs=(training_set.task,), sampling=training_set.sampling, split_file=split, cache=False)
+    export("data", "chats", "chat", box_format=BoxFormat())
+    make_trainable_model(Path("model"), Path("chats"))
 
 
-def train_and_ask(training_set: TrainingSet, work: Path, model: Path, seed: int) -> ScoredRun:
-    adapter = work / f"adapter_{seed}"
-    settings = {"model": model, "out": adapter, "steps": training_set.steps, "seed": seed, **TRAINED}
+def train_and_ask(training_set: TrainingSet, seed: int) -> ScoredRun:
+    adapter = f"adapter_{seed}"
+    settings = {"model": "model", "out": adapter, "steps": training_set.steps, "seed": seed, **TRAINED}
     flags = [f"--{name}={value}" for name, value in settings.items()]
-    subprocess.run([sys.executable, RECIPE, work / "chats", *flags], check=True, stdout=sys.stderr)
-    return asked(work, f"after_{seed}", model=str(model), adapter=str(adapter))
+    subprocess.run([sys.executable, RECIPE, "chats", *flags], check=True, stdout=sys.stderr)
+    return asked(training_set, f"after_{seed}", model="model", adapter=adapter)
 
 
-def asked(work: Path, name: str, **settings: object) -> ScoredRun:
-    run(work / "data", work / "runs" / name, **{**ASKED, **settings})
-    return score(work / "runs" / name)
+def asked(training_set: TrainingSet, name: str, **settings: object) -> ScoredRun:
+    folder = Path("runs") / name
+    run("data", folder, task=training_set.task, **{**ASKED, **settings})
+    return score(folder)
 
 
 def primary(scored: ScoredRun) -> float:

@@ -49,37 +49,41 @@ def main() -> None:
     settings: dict[str, Any] = {name: str(value) for name, value in vars(args).items() if name != "exports"}
     settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
     _claim(args.out, settings)
+    checkpoints, curve = args.out / "checkpoints", args.out / "loss.json"
+    if curve.exists():  # the last thing written; TRL would add a step to a training that has all of them
+        print(f"{args.out}: is trained already")
+        return
     set_seed(args.seed)
     processor = load_processor(args.model, wants_video=False, revision=None, trust_remote_code=False)
     model = AutoModelForImageTextToText.from_pretrained(args.model, dtype="auto")
     _refuse_endless(model, processor, args.model)
     trainer = SFTTrainer(
         model,
-        args=_config(args),
+        args=_config(args, checkpoints),
         train_dataset=_chats(args.exports),
         processing_class=processor,
         peft_config=LoraConfig(
             r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
-        callbacks=[_VideosBesideCheckpoints(training)],
+        callbacks=[_VideosBesideCheckpoints(training, checkpoints)],
     )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(args.out / "checkpoints")))  # type: ignore[no-untyped-call]
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))  # type: ignore[no-untyped-call]
     training.write(args.out)
     trainer.model.save_pretrained(args.out)
     losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in trainer.state.log_history if "loss" in entry]
-    (args.out / "loss.json").write_text(json.dumps(losses, indent=1) + "\n")
     _draw(losses, args.out / "loss.png")
+    curve.write_text(json.dumps(losses, indent=1) + "\n")
     print(f"wrote {args.out}: loss {losses[0]['loss']:.3f} to {losses[-1]['loss']:.3f}")
 
 
 class _VideosBesideCheckpoints(TrainerCallback):
     """A checkpoint is an adapter, too, and a run with it must know what was seen."""
 
-    def __init__(self, training: TrainingVideos) -> None:
-        self.training = training
+    def __init__(self, training: TrainingVideos, folder: Path) -> None:
+        self.training, self.folder = training, folder
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object) -> None:
-        self.training.write(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+        self.training.write(self.folder / f"checkpoint-{state.global_step}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -135,10 +139,10 @@ def _chats(exports: list[Path]) -> datasets.Dataset:
     return datasets.Dataset.from_parquet(files).select_columns(["images", "prompt", "completion"])
 
 
-def _config(args: argparse.Namespace) -> SFTConfig:
+def _config(args: argparse.Namespace, checkpoints: Path) -> SFTConfig:
     has_gpu = torch.cuda.is_available()
     return SFTConfig(
-        output_dir=str(args.out / "checkpoints"),
+        output_dir=str(checkpoints),
         max_steps=args.steps,
         per_device_train_batch_size=args.micro_batch,
         gradient_accumulation_steps=args.batch // args.micro_batch,

@@ -22,7 +22,7 @@ from tests.one_run import run as ask
 from tests.training.patches import make_trainable_model, write_patches
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
-STEPS = 300
+STEPS = 150
 ASKED = {"temperature": 0, "runs": 1, "max_new_tokens": 48, "batch_size": 16, "split": "test"}
 
 
@@ -54,7 +54,9 @@ def test_a_killed_training_goes_on_and_beats_the_untrained_model_and_the_prior(p
         first.send_signal(signal.SIGKILL)
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert f" 1/{STEPS} [" not in done.stderr  # the progress bar begins behind the last checkpoint
-    for folder in adapter.glob("checkpoints/*"):
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "is trained already" in again.stdout
+    for folder in adapter.glob("checkpoints/checkpoint-*"):
         assert TrainingVideos.read(folder) == TrainingVideos.read(tmp_path / "chats")
 
     def scored(name: str, **settings: object) -> ScoredRun:

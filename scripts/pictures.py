@@ -73,6 +73,9 @@ ANNOTATING = (
     Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
 )
 """Of the project in build/own."""
+TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
+TRAINED = BUILD / "training" / "report" / "report.html"
+"""Not of `make run`: docs/training.md says how it is made."""
 
 
 def kitchen() -> Image.Image:
@@ -132,6 +135,10 @@ if __name__ == "__main__":
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for screen in SCREENS:
             picture(browser, (BUILD / "report" / "report.html").as_uri(), screen, sample)
+        if TRAINED.exists():
+            picture(browser, TRAINED.as_uri(), TRAINING, sample)
+        else:
+            print(f"no {TRAINED}: {TRAINING.name}.png stays as it is")
         review = next((BUILD / "releases" / "egocot").glob("review*.jsonl"))
         with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
             for screen in STUDIO:

@@ -21,7 +21,7 @@ import datasets
 import matplotlib.pyplot as plt
 import torch
 from peft import LoraConfig
-from transformers import AutoModelForImageTextToText, set_seed
+from transformers import AutoModelForImageTextToText, TrainerCallback, TrainerState, set_seed
 from transformers.trainer_utils import get_last_checkpoint
 from trl import SFTConfig, SFTTrainer
 
@@ -33,6 +33,8 @@ from barista_bench.training.exporting import PARQUET
 
 def main() -> None:
     args = _arguments()
+    if args.batch % args.micro_batch:
+        sys.exit("error: --micro-batch does not divide --batch. Remedy: choose numbers so that it does")
     try:
         training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.exports})
     except BaristaError as error:
@@ -44,22 +46,37 @@ def main() -> None:
     model = AutoModelForImageTextToText.from_pretrained(args.model, dtype="auto")
     _refuse_endless(model, processor, args.model)
     _claim(args.out, settings)
+    checkpoints, curve = args.out / "checkpoints", args.out / "loss.json"
+    if curve.exists():  # the last thing written; TRL would add a step to a training that has all of them
+        print(f"{args.out}: is trained already")
+        return
+    chats = datasets.Dataset.from_parquet([str(path / PARQUET) for path in args.exports])
+    lora = LoraConfig(r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM")
     trainer = SFTTrainer(
         model,
-        args=_config(args),
-        train_dataset=_chats(args.exports),
+        args=_config(args, checkpoints),
+        train_dataset=chats.select_columns(["images", "prompt", "completion"]),  # images are decoded batch by batch
         processing_class=processor,
-        peft_config=LoraConfig(
-            r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM"
-        ),
+        peft_config=lora,
+        callbacks=[_VideosBesideCheckpoints(training, checkpoints)],
     )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(args.out / "checkpoints")))  # type: ignore[no-untyped-call]
-    trainer.model.save_pretrained(args.out)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))  # type: ignore[no-untyped-call]
     training.write(args.out)
+    trainer.model.save_pretrained(args.out)
     losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in trainer.state.log_history if "loss" in entry]
-    (args.out / "loss.json").write_text(json.dumps(losses, indent=1) + "\n")
-    _draw(losses, args.out / "loss.png")
+    _draw_learning_curve(losses, args.out / "loss.png")
+    curve.write_text(json.dumps(losses, indent=1) + "\n")
     print(f"wrote {args.out}: loss {losses[0]['loss']:.3f} to {losses[-1]['loss']:.3f}")
+
+
+class _VideosBesideCheckpoints(TrainerCallback):
+    """A checkpoint is an adapter, too, and a run with it must know what was seen."""
+
+    def __init__(self, training: TrainingVideos, folder: Path) -> None:
+        self.training, self.folder = training, folder
+
+    def on_save(self, args: object, state: TrainerState, control: object, **_: object) -> None:
+        self.training.write(self.folder / f"checkpoint-{state.global_step}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -77,8 +94,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _draw(losses: list[dict[str, float]], path: Path) -> None:
-    """The learning curve."""
+def _draw_learning_curve(losses: list[dict[str, float]], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
     axes.plot([entry["step"] for entry in losses], [entry["loss"] for entry in losses])
     axes.set(xlabel="step", ylabel="loss (log)", yscale="log")
@@ -96,10 +112,9 @@ def _claim(out: Path, settings: dict[str, Any]) -> None:
 
 def _refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)
     """TRL trains the end of the turn, and generation stops at `eos_token_id`: otherwise answers would run on."""
-    turn = [{"role": "assistant", "content": [{"type": "text", "text": "."}]}]
-    asked = [{"role": "user", "content": [{"type": "text", "text": "."}]}]
+    chat = [{"role": role, "content": [{"type": "text", "text": "."}]} for role in ("user", "assistant")]
     tokenizer = processor.tokenizer
-    written = tokenizer(processor.apply_chat_template(asked + turn).rstrip(), add_special_tokens=False)["input_ids"]
+    written = tokenizer(processor.apply_chat_template(chat).rstrip(), add_special_tokens=False)["input_ids"]
     declared = model.generation_config.eos_token_id
     if written[-1] not in (declared if isinstance(declared, list) else [declared]):
         end = tokenizer.convert_ids_to_tokens(written[-1])
@@ -109,16 +124,10 @@ def _refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN
         )
 
 
-def _chats(exports: list[Path]) -> datasets.Dataset:
-    """All chats; their images are decoded batch by batch."""
-    files = [str(path / PARQUET) for path in exports]
-    return datasets.Dataset.from_parquet(files).select_columns(["images", "prompt", "completion"])
-
-
-def _config(args: argparse.Namespace) -> SFTConfig:
+def _config(args: argparse.Namespace, checkpoints: Path) -> SFTConfig:
     has_gpu = torch.cuda.is_available()
     return SFTConfig(
-        output_dir=str(args.out / "checkpoints"),
+        output_dir=str(checkpoints),
         max_steps=args.steps,
         per_device_train_batch_size=args.micro_batch,
         gradient_accumulation_steps=args.batch // args.micro_batch,

@@ -141,10 +141,7 @@ def finding(
     figure = run.results.figures.get(run.results.primary)
     if figure is None:
         return f"{label} has no scored sample."
-    parts = [_lead(label, figure.mean, ahead)]
-    unclear = [gap for gap in gaps if gap.comparison.difference <= 0 or gap.comparison.p_adjusted >= SURE_BELOW]
-    if unclear:
-        parts.append(f"It is not reliably better than {', '.join(words(gap.kind) for gap in unclear)}.")
+    parts = [_lead(label, figure.mean, ahead), *_beside_baselines(gaps)]
     total = sum(row.count for row in failures)
     if total:
         main = max(failures, key=lambda row: row.count)
@@ -161,6 +158,18 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
     if ahead.p_adjusted < SURE_BELOW:
         return f"{label} leads {ahead.second} {gap}."
     return f"{label} is ahead of {ahead.second} {gap}, which may be chance."
+
+
+def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
+    sides: dict[str, list[str]] = {"above": [], "below": [], "not reliably better than": []}
+    for gap in gaps:
+        difference = gap.comparison.difference
+        side = "above" if difference > 0 else "below"
+        sure = gap.comparison.p_adjusted < SURE_BELOW
+        sides[side if sure else "not reliably better than"].append(f"{words(gap.kind)} ({difference:+.3f})")
+    named = [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]
+    if named:
+        yield f"It is {'; '.join(named)}."
 
 
 def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.training_videos import TrainingVideos
 from barista_bench.data.folder import build
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, score
@@ -21,7 +22,7 @@ from tests.one_run import run as ask
 from tests.training.patches import make_trainable_model, write_patches
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
-STEPS = 600
+STEPS = 150
 ASKED = {"temperature": 0, "runs": 1, "max_new_tokens": 48, "batch_size": 16, "split": "test"}
 
 
@@ -53,6 +54,10 @@ def test_a_killed_training_goes_on_and_beats_the_untrained_model_and_the_prior(p
         first.send_signal(signal.SIGKILL)
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert f" 1/{STEPS} [" not in done.stderr  # the progress bar begins behind the last checkpoint
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "is trained already" in again.stdout
+    for folder in adapter.glob("checkpoints/checkpoint-*"):
+        assert TrainingVideos.read(folder) == TrainingVideos.read(tmp_path / "chats")
 
     def scored(name: str, **settings: object) -> ScoredRun:
         ask(tmp_path / "data", tmp_path / name, **{**ASKED, **settings})

@@ -78,7 +78,14 @@ def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
     (section,) = report(answering("strong", "apple"), answering("weak", "kiwi")).sections
     assert section.finding == "strong leads weak (0.667, 0.667 more, p 0.020). 100% of its failures: missed."
     (section,) = report(answering("one", "apple"), answering("two", "apple"), answering("chance", "apple")).sections
-    assert section.finding.startswith("one is level with two, at 0.667. It is not reliably better than chance.")
+    said = "one is level with two, at 0.667. It is not reliably better than chance (+0.000)."
+    assert section.finding.startswith(said)
+
+
+def test_a_finding_says_which_baselines_the_best_model_is_above_and_below() -> None:
+    baselines = answering("chance", "kiwi"), answering("prior", "apple, pear")
+    (section,) = report(answering("trained", "apple"), *baselines, draws=200).sections
+    assert section.finding.startswith("trained has 0.667. It is above chance (+0.667); below prior (-0.333).")
 
 
 def test_a_finding_names_the_weakest_group_of_several_examples() -> None:

@@ -272,6 +272,7 @@ def test_help_has_what_most_need_before_what_few_do() -> None:
     assert all(f"  --{flag} " in rare for flag in ("base-url", "tensor-parallel", "batch-size", "top-k", "workers"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

@@ -117,6 +117,7 @@ def test_export_never_writes_into_a_folder_that_holds_something(video: VideoFile
         exporting.export(video.folder.parent, tmp_path / "graphs")
 
 
+@pytest.mark.full
 def test_the_command_says_what_it_does_and_what_it_waits_for(small_kitchen: Path, tmp_path: Path) -> None:
     def command(*words: object) -> str:
         result = CliRunner().invoke(app, ["annotate", *map(str, words)])

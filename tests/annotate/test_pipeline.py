@@ -167,6 +167,7 @@ def test_a_correction_propagates_only_its_segment_again(
     assert video.accepted().corrections == 1
 
 
+@pytest.mark.full
 def test_objects_of_segments_that_hide_their_ids_are_linked(small_kitchen: Path, tmp_path: Path) -> None:
     video = annotated(small_kitchen, started(small_kitchen, tmp_path, propagator="flow"), hidden=True)
     propagated(video)
@@ -181,6 +182,7 @@ def test_objects_of_segments_that_hide_their_ids_are_linked(small_kitchen: Path,
     assert not seen & links.keys()
 
 
+@pytest.mark.full
 def test_identities_are_split_merged_renamed_and_all_of_it_undone(video: VideoFiles, project: Project) -> None:
     propagated(video)
     before = list(video.tracks())

@@ -238,6 +238,7 @@ SPRAY = json.dumps(
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("answer", "ceiling"),
     [

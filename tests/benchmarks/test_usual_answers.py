@@ -126,6 +126,7 @@ def pooled_f1(examples: Sequence[Example], rules: set[tuple[str, str, str]]) -> 
     return 2 * hits / (said + true) if said + true else 0.0
 
 
+@pytest.mark.full
 @settings(max_examples=50, deadline=None)
 @given(relation_sets())
 def test_no_other_choice_of_rules_answers_relations_better(examples: list[Example]) -> None:

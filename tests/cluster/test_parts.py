@@ -135,6 +135,7 @@ def test_nodes_need_what_the_command_names_and_the_videos_of_linked_examples(
     }
 
 
+@pytest.mark.full
 def test_a_video_is_annotated_from_its_files_alone_and_what_changed_comes_home(
     small_kitchen: Path, tmp_path: Path
 ) -> None:

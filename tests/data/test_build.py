@@ -156,6 +156,7 @@ def offline(tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatc
     return datasets_cache
 
 
+@pytest.mark.full
 def test_a_rebuilt_cache_entry_is_the_one_that_is_loaded(small_release: Path, tmp_path: Path, offline: Path) -> None:
     for step in (10, 20, 10):
         build(small_release, tmp_path / "out", configs=["relations"], sampling={"frame_step": step})

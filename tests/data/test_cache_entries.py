@@ -86,6 +86,7 @@ def test_results_kept_beside_older_rows_do_not_make_them_the_newest(small_releas
     assert sum(map(len, load_dataset("barista", "relations").values())) == 12
 
 
+@pytest.mark.full
 def test_what_was_built_before_is_newest_again_when_it_is_built_again(
     small_release: Path, offline: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

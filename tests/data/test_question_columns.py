@@ -90,6 +90,7 @@ def as_text(messages: list[dict[str, Any]]) -> str:
     return text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_rows_ask_what_a_run_asks_and_hold_what_the_oracle_answers(
     benchmark: str, frozen: Callable[[str], Path], tmp_path: Path

@@ -60,6 +60,7 @@ def test_no_file_is_larger_than_the_limit_however_uneven_rows_are(
         assert (tmp_path / "piece.parquet").stat().st_size <= 400_000
 
 
+@pytest.mark.full
 def test_rows_are_the_same_in_the_same_order_in_any_number_of_files(
     built: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_folder_with_one_file_a_split_is_read_as_before(built: Path, tmp_path:
     assert before.examples == after.examples
 
 
+@pytest.mark.full
 def test_four_processes_and_four_streaming_workers_give_each_row_once(built: Path, tmp_path: Path) -> None:
     expected = ids(shards(built))
     loaded = load_dataset(str(built), "relations", split="test", num_proc=4, cache_dir=str(tmp_path))

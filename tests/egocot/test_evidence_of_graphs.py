@@ -54,6 +54,7 @@ def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, small
             assert hits == there or sort in MISSED[where], (where, sort, hits, there)
 
 
+@pytest.mark.full
 def test_falsehoods_in_other_words_are_found_and_truths_are_not_called_false(
     mini_root: Path, small_kitchen: Path
 ) -> None:
@@ -92,6 +93,7 @@ def _states_and_actions(video: VideoGraph) -> Iterator[str]:
         yield f"At {(row.start + row.end - 1) / 2 / fps:.2f} s the person {third_person(words.said(row.name))}."
 
 
+@pytest.mark.full
 def test_what_is_true_of_the_scene_graph_is_never_contradicted(dev: list[Example], small_kitchen: Path) -> None:
     graph = SceneGraph(small_kitchen)
     asked: dict[str, list[EvidenceBase]] = {video.video_id: [graph_evidence(video)] for video in graph}

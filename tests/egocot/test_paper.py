@@ -43,6 +43,7 @@ def of_subtask(example: Example, code: str, number: int) -> Example:
     return replace(example, example_id=f"egocot:{code}_{number}", label=code, metadata=metadata)
 
 
+@pytest.mark.full
 def test_samples_that_fit_gpt_5_1_give_its_published_rows(dev: list[Example]) -> None:
     printed = [float(value) for value in ACCURACY.split()]
     by_subtask = dict(zip((s.code for s in SUBTASKS), (v for i, v in enumerate(printed[1:]) if i % 4 < 3), strict=True))

@@ -123,6 +123,7 @@ def test_two_answers_agree_whichever_stands_for_the_truth(first: str, second: st
     assert scores == both_ways
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
 def test_chance_is_at_its_computed_value(kind: type[NamedActivityTask]) -> None:
     task = kind()

@@ -252,6 +252,7 @@ def random_case(rng: np.random.Generator) -> tuple[Example, Masks, Masks, int]:
     return example_of({item: blob() for item in objects}, true, frames), true, answer, frames
 
 
+@pytest.mark.full
 def test_figures_equal_those_made_from_pixels_on_500_random_cases() -> None:
     rng, nothing = np.random.default_rng(23), np.zeros((HEIGHT, WIDTH), dtype=bool)
     for _ in range(500):
@@ -280,6 +281,7 @@ def test_draws_weigh_samples_as_often_as_they_take_them() -> None:
 # ---------------------------------------------------------------- baselines
 
 
+@pytest.mark.full
 def test_chance_scores_as_computed_over_all_rectangles() -> None:
     """Ends are two even draws of a side, sorted and rounded: each pair of whole ends has a known probability."""
     true = block(2, 3, 6)

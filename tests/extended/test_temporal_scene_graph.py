@@ -121,6 +121,7 @@ def test_draws_weigh_samples_as_often_as_they_take_them(example: Example) -> Non
         assert figures[name].tolist() == pytest.approx(values)
 
 
+@pytest.mark.full
 def test_chance_hits_a_relation_as_often_as_computed(example: Example) -> None:
     """Of 2 x 3 x 2 triplets one, and of the 10 stretches of 4 frames those that share half of it or more."""
     inputs = {"n_frames": 4, "objects": ["cup", "hand"], "relations": ["holds", "on", "touches"]}

@@ -83,6 +83,7 @@ def texts_below(folder: Path) -> Iterator[str]:
             yield re.sub(r'"counts":\s*"[^"]*"|[0-9a-f]{8}-[0-9a-f-]{27}', "", file.read_text(encoding="utf-8"))
 
 
+@pytest.mark.full
 def test_all_families_speak_of_the_workshop(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
     reports = generate(workshop, tmp_path / "made", list(FAMILIES), per_subtask=4, domain=domain_file)
     assert all(report.drawn for report in reports)
@@ -93,6 +94,7 @@ def test_all_families_speak_of_the_workshop(workshop: Path, domain_file: Path, t
     assert "timber machine" in texts
 
 
+@pytest.mark.full
 def test_sets_of_the_graph_speak_of_the_workshop(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
     configs = ("grounding", "referring", "temporal_vqa")
     sampling = {name: {"domain": str(domain_file), "limit": 30} for name in configs}

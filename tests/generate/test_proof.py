@@ -126,6 +126,7 @@ def test_a_sample_of_the_kitchen_is_proved(small_kitchen: Path, kitchen_sample: 
     assert not list(faults(small_kitchen, kitchen_sample, ("tog_bench", "egocot")))
 
 
+@pytest.mark.full
 def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, kitchen_sample: Path) -> None:
     items = lines_of(kitchen_sample / "egocot.items.jsonl")
     videos = {item["video_id"]: RawVideo(small_kitchen / item["video_id"] / "coco_annotation.json") for item in items}
@@ -134,6 +135,7 @@ def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, ki
             assert proved(videos[item["video_id"]], choice["statement"]) is (at in item["correct"])
 
 
+@pytest.mark.full
 def test_another_text_is_not_read_as_what_a_choice_states(small_kitchen: Path, kitchen_sample: Path) -> None:
     for item in lines_of(kitchen_sample / "egocot.items.jsonl"):
         video = RawVideo(small_kitchen / item["video_id"] / "coco_annotation.json")

@@ -66,6 +66,7 @@ def publish(hub: UploadStandIn, folder: Path, repo: str = REPO, *, public: bool 
     return pusher.publish(publication(folder, repo), public=public)
 
 
+@pytest.mark.full
 def test_an_upload_that_was_cut_off_twice_goes_on_and_the_repository_then_equals_the_folder(
     hub: UploadStandIn, built: Path
 ) -> None:

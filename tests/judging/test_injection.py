@@ -129,6 +129,7 @@ def test_no_attack_scores_higher_than_the_same_answer_without_it(attack: str) ->
     assert naive(form(attack)) <= honest
 
 
+@pytest.mark.full
 def test_a_run_full_of_attacks_gains_nothing_end_to_end(make_run: Callable, use: Callable) -> None:
     def grade(request: Request, draw: int) -> Completion:
         return Completion(json.dumps({"score": naive(request.prompt.as_text()), "reason": material(request)["answer"]}))

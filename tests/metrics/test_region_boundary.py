@@ -154,6 +154,7 @@ def assert_equals_the_definition(prediction, reference, rng, tolerance=0.008):
 # ---------------------------------------------------------------- equal to the definition
 
 
+@pytest.mark.full
 def test_j_and_f_equal_the_full_frame_definition_on_600_random_images():
     rng = np.random.default_rng(0)
     for _ in range(600):

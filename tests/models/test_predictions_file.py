@@ -294,6 +294,7 @@ def test_the_documented_program_prints_what_the_page_says(
     assert second in DOCS.read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_the_documented_way_from_rows_to_a_report_works_for_every_kind_of_answer(
     generated: Callable[[str], Path], tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ def test_no_more_calls_than_its_capacity_are_at_an_engine(make):
     assert engine.has_room
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["crash", "garbage", "stranger", "hang"])
 def test_a_death_costs_a_restart_and_no_answer(make, tmp_path, caplog, how):
     engine = make(timeout=2.5 if how == "hang" else 20.0)

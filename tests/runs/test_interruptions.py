@@ -118,6 +118,7 @@ def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(
     assert (out / "scores.jsonl").read_bytes() == (whole / "scores.jsonl").read_bytes()
 
 
+@pytest.mark.full
 def test_a_start_with_other_processes_waits_for_those_at_work(dataset: Path, tmp_path: Path) -> None:
     processes = start(dataset, tmp_path / "run", tmp_path / "asked", 0.5, 1, world=2)
     try:

@@ -102,6 +102,7 @@ def test_videos_by_preparation_device_and_resolution(stats: ReleaseStatistics) -
     assert stats.resolution_counts == {"96x64": 2}
 
 
+@pytest.mark.full
 def test_what_is_written_is_json_tables_and_pictures(stats: ReleaseStatistics, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     paths = write_statistics(stats, tmp_path / "out")

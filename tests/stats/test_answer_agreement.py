@@ -157,6 +157,7 @@ def test_answers_of_every_task_can_be_held_against_each_other(six_tasks: Path) -
     compare_with_the_truth(six_tasks, "barista")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("benchmark", sorted(BENCHMARKS.keys() - {"barista", "extended"}))
 def test_answers_of_every_sibling_can_be_held_against_each_other(
     benchmark: str, generated: Callable[[str], Path], tmp_path: Path
@@ -165,6 +166,7 @@ def test_answers_of_every_sibling_can_be_held_against_each_other(
     compare_with_the_truth(tmp_path / "data", benchmark)
 
 
+@pytest.mark.full
 def test_answers_of_every_extended_task_can_be_held_against_each_other(small_kitchen: Path, tmp_path: Path) -> None:
     tasks = list(BENCHMARKS["extended"].tasks.names)
     build(small_kitchen, tmp_path / "data", benchmark="extended", configs=tasks, cache=False)

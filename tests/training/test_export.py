@@ -34,6 +34,7 @@ def text_of(turns: list[dict]) -> str:
     return "".join(part["text"] or "" for turn in turns for part in turn["content"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("written", ["xyxy/1000", "yxyx/1000", "xyxy/1"])
 def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Path, tmp_path: Path) -> None:
     boxes = BoxFormat.parse(written)

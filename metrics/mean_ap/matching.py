@@ -224,12 +224,33 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     ([0, 1], [0])
     """
     pairs = pairs.only(pairs.iou >= threshold)
-    if not len(pairs.iou):
-        return np.zeros(0, np.int64)
-    # Imported here: whoever only looks up the metric needs no scipy.
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_bipartite_matching
+    alone = _is_alone(pairs, n_predicted, n_reference)
+    options: dict[int, list[int]] = {}
+    for predicted, reference in zip(pairs.predicted[~alone].tolist(), pairs.reference[~alone].tolist(), strict=True):
+        options.setdefault(predicted, []).append(reference)
+    held: dict[int, int] = {}  # prediction to reference
+    partner: dict[int, int] = {}  # reference to prediction
+    for predicted in options:
+        _augment(predicted, options, held, partner)
+    return np.sort(np.concatenate([pairs.predicted[alone], np.array(list(held), np.int64)]))
 
-    ends = pairs.predicted, pairs.reference
-    graph = csr_array((np.ones(len(pairs.iou), bool), ends), shape=(n_predicted, n_reference))
-    return np.flatnonzero(maximum_bipartite_matching(graph, perm_type="column") >= 0)
+
+def _augment(newcomer: int, options: dict[int, list[int]], held: dict[int, int], partner: dict[int, int]) -> None:
+    """Find the newcomer a reference, moving others to their alternatives where that helps (breadth first)."""
+    asked: dict[int, int] = {}  # reference to the prediction that asked for it
+    queue = [newcomer]
+    for predicted in queue:
+        for reference in options[predicted]:
+            if reference in asked:
+                continue
+            asked[reference] = predicted
+            if reference in partner:
+                queue.append(partner[reference])
+                continue
+            while True:
+                mover = asked[reference]
+                left = held.get(mover)
+                held[mover], partner[reference] = reference, mover
+                if left is None:  # the newcomer held nothing
+                    return
+                reference = left

@@ -1,4 +1,4 @@
-"""The `evaluate` metric MeanAP: see scoring.py for the rules. Needs `datasets`, `evaluate`, `numpy`, `scipy`.
+"""The `evaluate` metric MeanAP: see scoring.py for the rules. Needs `datasets`, `evaluate`, `numpy`.
 
 `evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line, and
 import something of each sibling here, since it does not look into the siblings.

@@ -2,7 +2,7 @@
 
 The task is phrase grounding (BARISTA, arXiv 2605.12074, section A.2.1): find all instances of a phrase in an image.
 The twelve statistics are those of pycocotools without crowd regions. Boxes are (x0, y0, x1, y1) in pixels.
-Needs numpy and scipy; masks need pycocotools.
+Needs numpy; masks need pycocotools.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import matplotlib.pyplot as plt
 import torch
 from peft import LoraConfig
 from transformers import AutoModelForImageTextToText, TrainerCallback, TrainerState, set_seed
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 from trl import SFTConfig, SFTTrainer
 
@@ -33,7 +35,7 @@ from barista_bench.training.exporting import PARQUET
 
 def main() -> None:
     args = _arguments()
-    if args.batch % args.micro_batch:
+    if args.micro_batch < 1 or args.batch % args.micro_batch:
         sys.exit("error: --micro-batch does not divide --batch. Remedy: choose numbers so that it does")
     try:
         training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.exports})
@@ -41,15 +43,32 @@ def main() -> None:
         sys.exit(f"error: {error}")
     settings: dict[str, Any] = {name: str(value) for name, value in vars(args).items() if name != "exports"}
     settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
+    kept, checkpoints = args.out / "settings.json", args.out / "checkpoints"
+    if kept.exists() and json.loads(kept.read_text()) != settings:  # a checkpoint of another must not go on as this one
+        sys.exit(f"error: {args.out}: was trained with other settings, see {kept}. Remedy: choose another --out")
+    final = checkpoints / f"checkpoint-{args.steps}"
+    if not (final / TRAINER_STATE_NAME).exists():  # TRL would add a step to a training that has all of them
+        _train(args, settings, training, checkpoints)
+    training.write(args.out)
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        shutil.copyfile(final / name, args.out / name)
+    history = json.loads((final / TRAINER_STATE_NAME).read_text())["log_history"]
+    losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in history if "loss" in entry]
+    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+    axes.plot([entry["step"] for entry in losses], [entry["loss"] for entry in losses])
+    axes.set(xlabel="step", ylabel="loss (log)", yscale="log")
+    figure.savefig(args.out / "loss.png", dpi=120, metadata={"Software": None})
+    (args.out / "loss.json").write_text(json.dumps(losses, indent=1) + "\n")
+    print(f"wrote {args.out}: loss {losses[0]['loss']:.3f} to {losses[-1]['loss']:.3f}")
+
+
+def _train(args: argparse.Namespace, settings: dict[str, Any], training: TrainingVideos, checkpoints: Path) -> None:
     set_seed(args.seed)
     processor = load_processor(args.model, wants_video=False, revision=None, trust_remote_code=False)
     model = AutoModelForImageTextToText.from_pretrained(args.model, dtype="auto")
     _refuse_endless(model, processor, args.model)
-    _claim(args.out, settings)
-    checkpoints, curve = args.out / "checkpoints", args.out / "loss.json"
-    if curve.exists():  # the last thing written; TRL would add a step to a training that has all of them
-        print(f"{args.out}: is trained already")
-        return
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "settings.json").write_text(json.dumps(settings, indent=1, sort_keys=True) + "\n")
     chats = datasets.Dataset.from_parquet([str(path / PARQUET) for path in args.exports])
     lora = LoraConfig(r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM")
     trainer = SFTTrainer(
@@ -61,12 +80,6 @@ def main() -> None:
         callbacks=[_VideosBesideCheckpoints(training, checkpoints)],
     )
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))  # type: ignore[no-untyped-call]
-    training.write(args.out)
-    trainer.model.save_pretrained(args.out)
-    losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in trainer.state.log_history if "loss" in entry]
-    _draw_learning_curve(losses, args.out / "loss.png")
-    curve.write_text(json.dumps(losses, indent=1) + "\n")
-    print(f"wrote {args.out}: loss {losses[0]['loss']:.3f} to {losses[-1]['loss']:.3f}")
 
 
 class _VideosBesideCheckpoints(TrainerCallback):
@@ -92,22 +105,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--save-steps", type=int, default=50, help="steps between checkpoints [%(default)s]")
     parser.add_argument("--seed", type=int, default=42, help="of the chats' order and the new weights [%(default)s]")
     return parser.parse_args()
-
-
-def _draw_learning_curve(losses: list[dict[str, float]], path: Path) -> None:
-    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-    axes.plot([entry["step"] for entry in losses], [entry["loss"] for entry in losses])
-    axes.set(xlabel="step", ylabel="loss (log)", yscale="log")
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-
-
-def _claim(out: Path, settings: dict[str, Any]) -> None:
-    """The folder is of this training, or new: a checkpoint of another one must not go on as this."""
-    path = out / "settings.json"
-    if path.exists() and json.loads(path.read_text()) != settings:
-        sys.exit(f"error: {out}: was trained with other settings, see {path}. Remedy: choose another --out")
-    out.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings, indent=1, sort_keys=True) + "\n")
 
 
 def _refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)

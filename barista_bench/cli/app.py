@@ -204,8 +204,9 @@ def main() -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
-        # It writes its messages itself, as `datasets` and `transformers` do, which hand none on.
-        logging.getLogger("huggingface_hub").propagate = False
+        # Each brings a handler of its own when it is imported: its messages would appear twice.
+        for library in ("datasets", "huggingface_hub"):
+            logging.getLogger(library).propagate = False
         command = typer.main.get_command(app)
         # The tracker of a worker that was ended removes what the worker's libraries left, and need not say so.
         sys.warnoptions.append("ignore:resource_tracker")

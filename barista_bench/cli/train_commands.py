@@ -28,7 +28,9 @@ def export(
     ],
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("training_set"),
     split: Annotated[str, typer.Option(help="Only train: all others are held out for tests.")] = "train",
-    task: Annotated[list[str] | None, typer.Option(help="Of chat; may be given several times. All by default.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="Of chat; several times. By default all that a text answers.")
+    ] = None,
     box_format: Annotated[
         str | None, typer.Option(help="Of chat: how the model writes boxes, as run takes it, e.g. yxyx/1000.")
     ] = None,

@@ -209,7 +209,7 @@ def shared_name(model: str) -> str:
     """
     name = _KINDS.sub("", model)
     kinds = model.removesuffix(name)
-    is_path = name.startswith(("/", ".", "~")) or Path(name).exists() or (not kinds and name.count("/") > 1)
+    is_path = name.startswith(("/", ".", "~")) or os.path.exists(name) or (not kinds and name.count("/") > 1)
     return kinds + (Path(name).name if is_path else name)
 
 

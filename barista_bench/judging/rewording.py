@@ -116,8 +116,8 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     rows = read_review(source)
     domain, prompts = load_domain(config.domain), judge_prompts("rewording")
     checker = WordingChecker(domain)
-    own = (row for row in rows.values() if family_class(row.item.partition("/")[0]).has_own_texts)
-    drafts = [_rewording(row, checker) for row in own if not row.verdict]
+    with_texts = (row for row in rows.values() if family_class(row.item.partition("/")[0]).has_own_texts)
+    drafts = [_rewording(row, checker) for row in with_texts if not row.verdict]
     refuse_inside(config.out, config.folder)
     check_place(config.out)
     writer = model or load_model(config, [])

@@ -166,7 +166,9 @@ def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
         difference = gap.comparison.difference
         side = "above" if difference > 0 else "below"
         sure = gap.comparison.p_adjusted < SURE_BELOW
-        sides[side if sure else "not reliably better than"].append(f"{words(gap.kind)} ({difference:+.3f})")
+        sides[side if sure else "not reliably better than"].append(
+            f"{words(gap.kind)} ({round(difference, 3) + 0.0:+.3f})"
+        )
     named = [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]
     if named:
         yield f"It is {'; '.join(named)}."

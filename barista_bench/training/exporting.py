@@ -156,7 +156,7 @@ def _chat_tasks(data: Path) -> tuple[str, ...]:
 def _untrainable(task: Task) -> str:
     """Why no text is the true answer to a task; empty where one is."""
     if not task.answered_by_text:
-        return "models that write text cannot answer"
+        return "no text answers it"
     return "asks on after an answer that has no truth" if asks_on(task) else ""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from barista_bench.benchmarks.handyvqa.masks import answered_masks
 from barista_bench.benchmarks.handyvqa.segmentation import frame_scores
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, Task
+from barista_bench.errors import DataError
 from barista_bench.metrics.region_boundary import region_boundary
 from barista_bench.models.base import Request
 from barista_bench.models.specialists.sam3_masks import is_sequential, problem_with, wanted_images, write_masks
@@ -309,3 +312,21 @@ def test_explanations_and_failures_go_frame_by_frame() -> None:
     assert kinds == ["loose_mask", "hallucinated", "missed"]
     assert [failure.kind for failure in TASK.failures(example, None)] == ["format"]
     assert all(row.verdict == "miss" for row in TASK.explain(example, None).rows)
+
+
+DAMAGES: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+    ("target", lambda target: target["masks"][0].update(rle=rle(np.zeros((16, 16), bool)))),
+    ("target", lambda target: target["masks"][0].update(frame=2)),
+    ("inputs", lambda inputs: inputs.update(width=0)),
+    ("inputs", lambda inputs: inputs.update(height=10**9)),
+    ("inputs", lambda inputs: inputs.update(frames=[99])),
+    ("inputs", lambda inputs: inputs.update(frame_count=2**31)),
+]
+
+
+@pytest.mark.parametrize(("part", "change"), DAMAGES)
+def test_a_damaged_row_is_an_error_that_says_so(part: str, change: Callable[[dict[str, Any]], object]) -> None:
+    example = copy.deepcopy(EXAMPLE)
+    change(getattr(example, part))
+    with pytest.raises(DataError, match="Remedy: build the dataset again"):
+        TASK.statistics([Scored(example, None)])

@@ -63,6 +63,7 @@ from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, sequence_coun
 from barista_bench.metrics.tracking.scoring import figures as tracking_figures
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.masks import mask_boxes
+from barista_bench.scene_graph.release import PixelCount
 
 _CENTRE = [0.25, 0.25, 0.75, 0.75]
 """[x0, y0, x1, y1] in shares of the frame."""
@@ -76,16 +77,13 @@ class GivenMask(TypedFields):
     rle: RunLengthFields
 
 
-Side = Annotated[int, msgspec.Meta(ge=1, le=2**13)]
-
-
 class TrackingInputs(TypedFields):
     """Sizes in pixels."""
 
     objects: list[GivenMask]
     n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
-    width: Side
-    height: Side
+    width: PixelCount
+    height: PixelCount
 
     @property
     def size(self) -> Size:

@@ -28,8 +28,8 @@ from barista_bench.scene_graph.masks import mask_boxes, run_problems
 Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
 
-MAX_PIXELS = 2**26
-"""Of a mask: twice those of a frame in 8K."""
+MAX_PIXELS = 2**28
+"""Of a mask: the largest frame that a release may have."""
 MAX_COUNTS = 2**20
 """Characters of one mask in an answer: outlines of 1080p take some thousands."""
 
@@ -41,12 +41,8 @@ class MaskScore(NamedTuple):
     f: float
 
 
-@lru_cache(maxsize=2**14)
-def damage(counts: tuple[str, ...], size: Size) -> str | None:
-    """What is wrong with the first compressed run lengths that do not fill `size`; None where all are sound.
-
-    Kept, since tables read the same masks many times over.
-    """
+def damage(counts: Sequence[str], size: Size) -> str | None:
+    """What is wrong with the first compressed run lengths that do not fill `size`; None where all are sound."""
     return next((problem for problem in run_problems(counts, size[0] * size[1]) if problem), None)
 
 
@@ -130,7 +126,7 @@ class RunLengthFields(TypedFields):
     def __post_init__(self) -> None:
         if len(self.size) != 2 or min(self.size) < 1 or self.size[0] * self.size[1] > MAX_PIXELS:
             raise ValueError(f"size is {self.size!r:.80}, no [height, width] of up to {MAX_PIXELS} pixels")
-        if problem := damage((self.counts,), (self.size[0], self.size[1])):
+        if problem := damage([self.counts], (self.size[0], self.size[1])):
             raise ValueError(f"counts are no run lengths of {self.size}: {problem}")
 
     @classmethod
@@ -203,7 +199,7 @@ def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
     counts, (height, width) = rle.get("counts"), (integer(side) for side in rle["size"])
     if height is None or width is None or (height, width) not in sizes:
         return None
-    if not isinstance(counts, str) or len(counts) > MAX_COUNTS or damage((counts,), (height, width)):
+    if not isinstance(counts, str) or len(counts) > MAX_COUNTS or damage([counts], (height, width)):
         return None
     return Rle(counts=counts, size=(height, width))
 

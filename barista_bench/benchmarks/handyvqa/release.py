@@ -305,6 +305,6 @@ def _annotated_frame(frame: AnnotatedRecord, key: str, correct: Sequence[int], s
     if wrong or len(set(options)) < len(options):
         what = f"option {wrong[0]} is not right" if wrong else "an option has two masks"
         raise RecordError(key, what, "give one mask for each right option that is visible")
-    if damaged := damage(tuple(counts), size):
+    if damaged := damage(counts, size):
         raise RecordError(key, f"a mask is damaged ({damaged})", "write it with pycocotools")
     return AnnotatedFrame(Moment(frame.frame, frame.second), union(counts, size), tuple(sorted(options)))

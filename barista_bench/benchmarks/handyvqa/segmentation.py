@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 from PIL import Image
 
@@ -55,7 +56,10 @@ from barista_bench.core.task import (
     Verdict,
 )
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.release import PixelCount
 
+MAX_CLIP = 2**16
+"""Frames of a clip."""
 FOUND_ABOVE = 0.5
 """A frame whose J is higher counts as found, in explanations; DAVIS' recall has the same bound."""
 PRIOR_EXAMPLES = 200
@@ -68,10 +72,14 @@ class SegmentationInputs(TypedFields):
     """`frames` are the indices of the annotated frames among the example's; sizes in pixels."""
 
     query: str
-    frames: list[int]
-    frame_count: int
-    width: int
-    height: int
+    frames: Annotated[list[int], msgspec.Meta(min_length=1)]
+    frame_count: Annotated[int, msgspec.Meta(ge=1, le=MAX_CLIP)]
+    width: PixelCount
+    height: PixelCount
+
+    def __post_init__(self) -> None:
+        if not 0 <= min(self.frames) <= max(self.frames) < self.frame_count:
+            raise ValueError(f"frames {self.frames!r:.80} are not all among the {self.frame_count} of the clip")
 
     @property
     def size(self) -> Size:
@@ -287,7 +295,13 @@ class RvosParts(SegmentationTask):
 
 
 def true_masks(example: Example) -> list[FrameMask]:
-    return frame_masks(SegmentationTarget.read(example.target).masks)
+    """Raises DataError for a mask of another frame or size than asked for: a dataset may come from anywhere."""
+    asked, masks = SegmentationInputs.read(example.inputs), frame_masks(SegmentationTarget.read(example.target).masks)
+    for frame, mask in masks:
+        if frame not in asked.frames or mask.size != asked.size:
+            what = f"the mask of frame {frame} is of another size, or not asked for"
+            raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
+    return masks
 
 
 def frame_scores(example: Example, prediction: Prediction | None) -> list[MaskScore]:

@@ -91,7 +91,7 @@ def _ending_unread() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes standard output once more at the end
         raise typer.Exit(1) from None
 
 

@@ -18,6 +18,7 @@ from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.task import Example, Task
+from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
 from barista_bench.data.rows import (
@@ -27,8 +28,6 @@ from barista_bench.data.rows import (
     hash_of_each,
     local_configs,
     open_rows,
-    reading_datasets,
-    refuse_unknown_name,
 )
 from barista_bench.data.shared_frames import FrameStore, StageClock
 from barista_bench.errors import ConfigError, DataError

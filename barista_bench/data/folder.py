@@ -30,18 +30,15 @@ from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.task import ProtocolName
 from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
+from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
 from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import (
-    CACHE_INFO,
-    VIDEOS_NOTE,
     FramesMode,
     file_sha256,
-    quiet_datasets,
-    warn_of_others,
 )
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
@@ -267,7 +264,7 @@ class _Work:
         if plan and self.settings["frames"] == "linked":
             (Path(builder.cache_dir) / VIDEOS_NOTE).write_bytes(os.fsencode(self.origin.media.resolve()))
         if not self.cache_dir:
-            _make_newest(Path(builder.cache_dir), name)
+            make_newest(Path(builder.cache_dir), name)
         return builder
 
 
@@ -351,20 +348,6 @@ def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
     ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
     starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
     return [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]
-
-
-def _make_newest(folder: Path, config: str) -> None:
-    """Put a config's plain name on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
-    for path in (folder, folder / CACHE_INFO):
-        os.utime(path)
-    plain = folder.parents[2] / config
-    link = plain / folder.parent.name / folder.name
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        link.symlink_to(Path("..", "..", *folder.parts[-3:]))
-    for other in plain.glob("*/*"):
-        if other.is_symlink() and other != link:
-            other.unlink()
 
 
 @contextmanager

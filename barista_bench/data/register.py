@@ -17,9 +17,9 @@ from barista_bench import __version__
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset import recorded_root
+from barista_bench.data.dataset_cache import VIDEOS_NOTE
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.data.origin import config_names_of
-from barista_bench.data.rows import VIDEOS_NOTE
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError
 from barista_bench.media.frames import AnyDataset, link_frames

@@ -9,23 +9,15 @@ them (`question_columns`). Examples are not made of these, so that no wording is
 Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
 column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
 Files are not trusted: only the columns that examples are made of are read, and of those no more than fits.
-
-In the cache of `datasets`, entries that `build` made are told apart by content: `load_dataset(benchmark, config,
-entry=ID)` finds one, with or without this package. The plain name, `load_dataset(benchmark, config)`, is a link to the
-one built last. Nothing else lies under it: of several folders `datasets` takes the one changed last, and `map` over
-older rows, which keeps its results beside them, would change theirs.
 """
 
 from __future__ import annotations
 
 import glob
 import hashlib
-import logging
 import re
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -39,6 +31,7 @@ from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
+from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_others
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET
 from barista_bench.media.video.frame_folder import folder_sha256
@@ -49,13 +42,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from datasets import Features
 
-log = logging.getLogger(__name__)
-
 FramesMode = Literal["frozen", "linked"]
-CACHE_INFO = "dataset_info.json"
-"""The file by which `datasets` knows an entry of its cache."""
-VIDEOS_NOTE = "videos_root"
-"""The file in which an entry of linked frames says where its videos lie, for this machine alone."""
 MAX_COLUMNS = 2**29
 """Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
@@ -265,19 +252,6 @@ def hash_of_each(pairs: Iterable[tuple[object, object]], where: str) -> dict[str
     return hashes
 
 
-@contextmanager
-def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
-    """`datasets` without its bars; where it finds no dataset, a DataError that begins with `problem`."""
-    import datasets
-
-    try:
-        with quiet_datasets():
-            yield
-    # RuntimeError: a dataset that is a script.
-    except (ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise DataError(f"{problem} ({error}). Remedy: {remedy}") from error
-
-
 def _shards(folder: Path) -> list[tuple[str, Path]]:
     """Split and file, in the order of their names.
 
@@ -379,65 +353,6 @@ def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
     return datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
 
 
-def refuse_unknown_name(data: str | Path) -> None:
-    """Refuse, without asking the Hub, a name that is no folder, no `org/name` and not in the `datasets` cache.
-
-    Raises:
-        DataError: names the cache that was looked into.
-    """
-    import datasets
-
-    cache = Path(datasets.config.HF_DATASETS_CACHE).expanduser()
-    if "/" not in str(data) and not Path(data).exists() and not (cache / data).is_dir():
-        raise DataError(
-            f"{data}: no folder here, and no dataset of that name in {cache}. "
-            "Remedy: give a folder that `barista-bench build` wrote, or a Hub dataset as org/name"
-        )
-
-
 def _refuse_unknown(where: str, split: str, known: list[str]) -> None:
     if split != "all" and split not in known:
         raise ConfigError(f"{where}: no split {split!r}. Remedy: use one of all, {', '.join(known)}")
-
-
-@contextmanager
-def quiet_datasets() -> Iterator[None]:
-    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
-    import datasets
-
-    shown = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            datasets.enable_progress_bars()
-
-
-def warn_of_others(benchmark: str, configs: Sequence[str]) -> None:
-    """Log what the plain names of configs mean now, where the cache holds more than one entry: in full of the first."""
-    messages = {config: message for config in configs if (message := _other_entries(benchmark, config))}
-    if messages:
-        first, *more = messages
-        log.warning("%s%s", messages[first], f". Likewise: {', '.join(more)}" if more else "")
-
-
-def _other_entries(benchmark: str, config: str) -> str | None:
-    import datasets
-
-    root = Path(datasets.config.HF_DATASETS_CACHE).expanduser() / benchmark
-    newest = [path.name for path in (root / config).glob("*/*") if path.is_symlink() and path.exists()]
-    built = {info.parent.name: info.stat().st_mtime for info in root.glob(f"{config}-entry=*/*/*/{CACHE_INFO}")}
-    shown = {
-        entry: f"{entry} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(built[entry]))})"
-        for entry in sorted(built, key=lambda entry: built[entry], reverse=True)
-    }
-    others = [entry for entry in shown if entry not in newest]
-    if not newest or not others:
-        return None
-    call = f'load_dataset("{benchmark}", "{config}"'
-    chosen = ", ".join(text for entry, text in shown.items() if entry in newest)
-    return (
-        f"{call}) is the entry {chosen}. Others: {', '.join(shown[entry] for entry in others)}. "
-        f"To have the first of them: {call}, entry={others[0]!r})"
-    )

@@ -11,9 +11,10 @@ import pytest
 from datasets import DatasetDict, load_dataset
 
 from barista_bench.data.dataset import open_examples
+from barista_bench.data.dataset_cache import warn_of_others
 from barista_bench.data.folder import build
 from barista_bench.data.register import register, unregister
-from barista_bench.data.rows import FramesMode, warn_of_others
+from barista_bench.data.rows import FramesMode
 from tests.releases import document, write_release
 
 

@@ -1,0 +1,111 @@
+"""The cache of `datasets`: what lies in it under which name, and `datasets` called without its bars.
+
+Entries that `build` made are told apart by content: `load_dataset(benchmark, config, entry=ID)` finds one, with or
+without this package. The plain name, `load_dataset(benchmark, config)`, is a link to the one built last. Nothing else
+lies under it: of several folders `datasets` takes the one changed last, and `map` over older rows, which keeps its
+results beside them, would change theirs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from barista_bench.errors import DataError
+
+log = logging.getLogger(__name__)
+
+CACHE_INFO = "dataset_info.json"
+"""The file by which `datasets` knows an entry of its cache."""
+VIDEOS_NOTE = "videos_root"
+"""The file in which an entry of linked frames says where its videos lie, for this machine alone."""
+
+
+def refuse_unknown_name(data: str | Path) -> None:
+    """Refuse, without asking the Hub, a name that is no folder, no `org/name` and not in the `datasets` cache.
+
+    Raises:
+        DataError: names the cache that was looked into.
+    """
+    import datasets
+
+    cache = Path(datasets.config.HF_DATASETS_CACHE).expanduser()
+    if "/" not in str(data) and not Path(data).exists() and not (cache / data).is_dir():
+        raise DataError(
+            f"{data}: no folder here, and no dataset of that name in {cache}. "
+            "Remedy: give a folder that `barista-bench build` wrote, or a Hub dataset as org/name"
+        )
+
+
+@contextmanager
+def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
+    """`datasets` without its bars; where it finds no dataset, a DataError that begins with `problem`."""
+    import datasets
+
+    try:
+        with quiet_datasets():
+            yield
+    # RuntimeError: a dataset that is a script.
+    except (ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise DataError(f"{problem} ({error}). Remedy: {remedy}") from error
+
+
+@contextmanager
+def quiet_datasets() -> Iterator[None]:
+    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
+    import datasets
+
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
+
+
+def warn_of_others(benchmark: str, configs: Sequence[str]) -> None:
+    """Log what the plain names of configs mean now, where the cache holds more than one entry: in full of the first."""
+    messages = {config: message for config in configs if (message := _other_entries(benchmark, config))}
+    if messages:
+        first, *more = messages
+        log.warning("%s%s", messages[first], f". Likewise: {', '.join(more)}" if more else "")
+
+
+def _other_entries(benchmark: str, config: str) -> str | None:
+    import datasets
+
+    root = Path(datasets.config.HF_DATASETS_CACHE).expanduser() / benchmark
+    newest = [path.name for path in (root / config).glob("*/*") if path.is_symlink() and path.exists()]
+    built = {info.parent.name: info.stat().st_mtime for info in root.glob(f"{config}-entry=*/*/*/{CACHE_INFO}")}
+    shown = {
+        entry: f"{entry} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(built[entry]))})"
+        for entry in sorted(built, key=lambda entry: built[entry], reverse=True)
+    }
+    others = [entry for entry in shown if entry not in newest]
+    if not newest or not others:
+        return None
+    call = f'load_dataset("{benchmark}", "{config}"'
+    chosen = ", ".join(text for entry, text in shown.items() if entry in newest)
+    return (
+        f"{call}) is the entry {chosen}. Others: {', '.join(shown[entry] for entry in others)}. "
+        f"To have the first of them: {call}, entry={others[0]!r})"
+    )
+
+
+def make_newest(folder: Path, config: str) -> None:
+    """Put a config's plain name on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
+    for path in (folder, folder / CACHE_INFO):
+        os.utime(path)
+    plain = folder.parents[2] / config
+    link = plain / folder.parent.name / folder.name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(Path("..", "..", *folder.parts[-3:]))
+    for other in plain.glob("*/*"):
+        if other.is_symlink() and other != link:
+            other.unlink()

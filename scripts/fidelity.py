@@ -48,7 +48,7 @@ TESTS = (
     *("tests/benchmarks/test_golden_images.py", "tests/benchmarks/test_golden_answers.py"),
     *("tests/data/test_golden_frozen.py", "tests/data/test_golden_runs.py"),
     *("tests/benchmarks/test_change_detection.py", "tests/benchmarks/test_temporal_vqa.py"),
-    "tests/judging/test_questions.py",
+    "tests/generate/test_questions.py",
 )
 ANSWERED = {
     "grounding": ("grounding", "default"),

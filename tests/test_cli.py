@@ -26,6 +26,7 @@ from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
 from barista_bench.generate.audit import choice_sets
 from barista_bench.generate.generator import generate
+from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.hub.publishing import publication
 from barista_bench.hub.pushing import Destination, Pusher
 from barista_bench.hub.submission import Target, make_submission
@@ -34,7 +35,7 @@ from barista_bench.interchange.importing import import_run
 from barista_bench.interchange.mask_formats import read_mask_tracks
 from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.interchange.submission_file import write_submission_file
-from barista_bench.judging.config import JudgeConfig, QuestionConfig, RewordConfig
+from barista_bench.judging.config import JudgeConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report
 from barista_bench.reporting.set_statistics import set_statistics

@@ -24,7 +24,8 @@ from barista_bench.cli.app import (
     with_flags,
 )
 from barista_bench.errors import ConfigError
-from barista_bench.judging.config import JudgeConfig, QuestionConfig, RewordConfig
+from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
+from barista_bench.judging.config import JudgeConfig
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def judges(
 
 
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.judging.questions import write_questions
+    from barista_bench.generate.writing.questions import write_questions
 
     with explained():
         config = settings(QuestionConfig, flags)
@@ -129,7 +130,7 @@ app.command(help=_QUESTIONS_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
 
 
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.judging.rewording import reword as make
+    from barista_bench.generate.writing.rewording import reword as make
 
     with explained():
         session = make(settings(RewordConfig, flags))

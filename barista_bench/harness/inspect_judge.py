@@ -17,7 +17,6 @@ from barista_bench.core.task import Task
 from barista_bench.harness import inspect_model as ours
 from barista_bench.harness.questions import QuestionSet, question_set
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
-from barista_bench.judging.asking import RepeatedPrompt, reply_record
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.judged_run import GroupFigures
@@ -27,6 +26,7 @@ from barista_bench.judging.scoring import read_replies
 from barista_bench.judging.session import describe_judge, judge_questions, reply_reading
 from barista_bench.models import ModelIdentity
 from barista_bench.models.settings import checked
+from barista_bench.runs.ask.replies import RepeatedPrompt, reply_record
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
 

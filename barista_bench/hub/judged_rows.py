@@ -15,13 +15,14 @@ from barista_bench.errors import DataError
 from barista_bench.hub.rows import AskedLine, Expected, check_log, refuse_difference
 from barista_bench.judging.answers import REASONING, RunAnswers
 from barista_bench.judging.forms import judge_prompts
-from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, plain_json, read_judge
+from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge
 from barista_bench.judging.released_verdicts import METHOD as RELEASED
 from barista_bench.judging.released_verdicts import verdict_key
 from barista_bench.judging.results import JudgedResults, read_judged
 from barista_bench.judging.rubric import Rubric, load_rubric
 from barista_bench.judging.scoring import read_judged_run
 from barista_bench.judging.session import judge_questions
+from barista_bench.runs.log.asked import plain_json
 from barista_bench.runs.run_folder import JUDGE_FILE
 from barista_bench.runs.score.results import RESULTS_FILE
 from barista_bench.runs.score.scoring import ScoredRun

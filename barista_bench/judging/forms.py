@@ -3,34 +3,27 @@
 G-Eval (arXiv 2303.16634), as the BARISTA paper uses it (arXiv 2605.12074, sections A.1, A.2.3 and A.3.3): criteria,
 evaluation steps, and a score from 0 to 10 by bands, a tenth of which is reported. Of reasoning (EgoCoT-Bench,
 arXiv 2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5; the wording is ours.
-
-Untrusted text is fenced, so that it can neither leave its place nor look like the prompt: one line of JSON, in which
-everything beside plain letters, digits and ordinary punctuation is written as `\\uXXXX` (control and invisible
-characters, look-alikes of other scripts, and what chat templates, tags, code fences and JSON objects are made of). The
-line stands between markers that hold a digest of it, which nobody can write into the text that the digest is made of.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from barista_bench.benchmarks.parsing import object_schema
+from barista_bench.core.fencing import fenced
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import Judged, Rationale
 from barista_bench.judging.rubric import Criterion, Rubric
-from barista_bench.judging.verdicts import Unusable, read_object
+from barista_bench.runs.ask.replies import Unusable, read_object
 
 MOST_STEPS = 12
 STEPS_SCHEMA = object_schema({"steps": {"type": "array", "items": {"type": "string"}}})
 
 
 def judge_prompts(name: str, domain_file: Path | None = None) -> PromptTexts:
-    """Our wording for judges and writers, `judging/prompts/<name>.yaml`, in the words of a domain file."""
+    """Our wording for judges, `judging/prompts/<name>.yaml`, in the words of a domain file."""
     return packaged_prompts("barista_bench.judging", name, domain_file)
 
 
@@ -106,32 +99,3 @@ def read_steps(text: str) -> tuple[str, ...] | Unusable:
 def _prompt(wording: str, **values: str) -> Prompt:
     system, user = judge_prompts(wording).fill(**values)
     return Prompt(system, (TextPart(user),))
-
-
-MAX_TEXT = 20_000
-"""Characters of one field that a judge is shown; what is beyond them is counted in a note."""
-
-_STRUCTURAL = re.compile(r"[<>{}\[\]|`#]")
-
-
-def fenced(fields: Mapping[str, str]) -> tuple[str, str]:
-    """Name of the markers, and the material as one line of JSON.
-
-    >>> name, line = fenced({"answer": "a <b> cup"})
-    >>> line, name.startswith("MATERIAL-")
-    ('{"answer": "a \\\\u003cb\\\\u003e cup"}', True)
-    """
-    body = ", ".join(f'"{name}": {_escaped(_bounded(text))}' for name, text in fields.items())
-    line = f"{{{body}}}"
-    return f"MATERIAL-{hashlib.sha256(line.encode()).hexdigest()[:16]}", line
-
-
-def _escaped(text: str) -> str:
-    written = json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
-    return _STRUCTURAL.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= MAX_TEXT:
-        return text
-    return f"{text[:MAX_TEXT]} (... {len(text) - MAX_TEXT} more characters)"

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +19,10 @@ import msgspec
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.judging.answers import REASONING, form_id
-from barista_bench.judging.asking import draw_keys
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
+from barista_bench.runs.ask.replies import draw_keys
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.run_folder import JUDGE_FILE
 
@@ -84,11 +83,6 @@ def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str,
     """The judge's name in characters that a folder may have, and a digest of everything else."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-60:] or "judge"
     return f"{slug}-{digest(identity, generation)[:10]}"
-
-
-def plain_json(value: dict[str, Any]) -> dict[str, Any]:
-    """As JSON has it: tuples as lists."""
-    return json.loads(json.dumps(value))
 
 
 def write_json(path: Path, content: object) -> None:

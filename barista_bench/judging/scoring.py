@@ -30,10 +30,11 @@ from barista_bench.judging.judged_run import (
 from barista_bench.judging.released_verdicts import METHOD as RELEASED
 from barista_bench.judging.released_verdicts import read_released_log
 from barista_bench.judging.results import MEAN
-from barista_bench.judging.verdicts import GEVAL_FORM, ReplyForm, Unusable, read_verdict, splits_ten, weighted_score
+from barista_bench.judging.verdicts import GEVAL_FORM, ReplyForm, read_verdict, splits_ten, weighted_score
 from barista_bench.metrics.judge_score.egocot import spurious_correct_rate
 from barista_bench.metrics.judge_score.scoring import judge_score
 from barista_bench.models import TokenLogprob
+from barista_bench.runs.ask.replies import Unusable
 from barista_bench.runs.log.sample_log import SampleRecord, counting_records
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.scoring import ScoredRun

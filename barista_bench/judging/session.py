@@ -23,14 +23,12 @@ from barista_bench.judging.answers import (
     form_id,
     offline_judge,
 )
-from barista_bench.judging.asking import KeptTokens, ReadReply, RepeatedPrompt, ask, draw_keys
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.forms import STEPS_SCHEMA, form_prompts, judge_prompts, read_steps, steps_prompt
 from barista_bench.judging.judge_folder import (
     VERDICTS_FILE,
     JudgeDescription,
     judge_folder_name,
-    plain_json,
     verdict_keys,
     write_json,
 )
@@ -39,7 +37,6 @@ from barista_bench.judging.verdicts import (
     GEVAL_FORM,
     REASONING_FORM,
     JudgeVerdict,
-    Unusable,
     read_verdict,
     score_tokens,
 )
@@ -48,6 +45,8 @@ from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
 from barista_bench.runs.ask.config import checked
+from barista_bench.runs.ask.replies import KeptTokens, ReadReply, RepeatedPrompt, Unusable, ask, draw_keys
+from barista_bench.runs.log.asked import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun, read_scored

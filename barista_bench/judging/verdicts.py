@@ -21,7 +21,6 @@ counts as 1: a token "10" of its own may merely be too improbable to be among th
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import defaultdict
@@ -31,11 +30,7 @@ from dataclasses import dataclass
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.example import Fields
 from barista_bench.models import TokenLogprob
-
-MAX_REPLY = 100_000
-"""Characters of a reply that are read; an honest one has a few hundred."""
-
-_FENCE = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL)
+from barista_bench.runs.ask.replies import Unusable, read_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +39,6 @@ class JudgeVerdict:
 
     score: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """A reply that is no verdict."""
-
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +59,6 @@ class ReplyForm:
 
 GEVAL_FORM = ReplyForm("score", "reason", 10)
 REASONING_FORM = ReplyForm("reasoning_score", "analysis", 5)
-
-
-def read_object(text: str) -> dict[str, object] | Unusable:
-    """The JSON object that is the whole text, perhaps within one code fence. No key may stand twice.
-
-    >>> read_object('{"a": 1}'), read_object('Sure: {"a": 1}').why
-    ({'a': 1}, 'not JSON: Expecting value')
-    """
-    if len(text) > MAX_REPLY:
-        return Unusable(f"longer than {MAX_REPLY} characters")
-    text = text.strip()
-    block = _FENCE.fullmatch(text)
-    try:
-        value = json.loads(block[1] if block else text, object_pairs_hook=_without_repeats)
-    except json.JSONDecodeError as error:
-        return Unusable(f"not JSON: {error.msg}")
-    except (ValueError, RecursionError) as error:
-        return Unusable(f"not JSON that can be read: {error}")
-    return value if isinstance(value, dict) else Unusable(f"a JSON {type(value).__name__}, not one object")
-
-
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError("a key stands twice")
-    return content
 
 
 def read_verdict(text: str, form: ReplyForm = GEVAL_FORM) -> JudgeVerdict | Unusable:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.lexical import content_words
+from barista_bench.benchmarks.lexical import content_words
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.lexical import (
+from barista_bench.benchmarks.barista.common import domain_vocabulary
+from barista_bench.benchmarks.kinds.text import lexical_statistics
+from barista_bench.benchmarks.lexical import (
     NO_OVERLAP,
     Overlap,
     content_words,
-    domain_vocabulary,
     labelled,
-    lexical_statistics,
     overlap,
 )
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.lexical import domain_vocabulary
+from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, ParseError, Prediction
 from tests.benchmarks.answering import answer_all

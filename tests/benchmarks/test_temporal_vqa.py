@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES
-from barista_bench.benchmarks.barista.lexical import domain_vocabulary
+from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.barista.qa_templates import (
     read_pairs,
 )

@@ -18,7 +18,6 @@ from barista_bench.benchmarks.barista.common import remembered
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
-from barista_bench.benchmarks.barista.lexical import content_words, most_typical
 from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkLook,
@@ -26,6 +25,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     RelationInputs,
     likely_relations,
 )
+from barista_bench.benchmarks.lexical import content_words, most_typical
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef
 

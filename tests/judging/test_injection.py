@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from barista_bench import judging
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.lexical import overlap
+from barista_bench.benchmarks.lexical import overlap
+from barista_bench.core.fencing import MAX_TEXT, fenced
 from barista_bench.core.task import Judged, Rationale
 from barista_bench.judging.answers import whole_score
-from barista_bench.judging.forms import MAX_TEXT, fenced, form_prompt, reasoning_prompt
+from barista_bench.judging.forms import form_prompt, reasoning_prompt
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.core.task import Status
-from barista_bench.judging.asking import reply_status
-from barista_bench.judging.verdicts import GEVAL_FORM, MAX_REPLY, REASONING_FORM, JudgeVerdict, Unusable, read_verdict
+from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, read_verdict
 from barista_bench.models import Completion, Failure
+from barista_bench.runs.ask.replies import MAX_REPLY, Unusable, reply_status
 
 GOOD = '{"score": 7, "reason": "one slip"}'
 

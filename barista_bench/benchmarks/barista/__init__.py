@@ -38,7 +38,7 @@ BENCHMARK = Benchmark(
     released_prompts=on_demand("barista_bench.benchmarks.barista.released_wording:released_prompts"),
     released_wording=WORDING,
     released_rubric=on_demand("barista_bench.benchmarks.barista.released_wording:released_rubric"),
-    vocabulary=on_demand("barista_bench.benchmarks.barista.lexical:domain_vocabulary"),
+    vocabulary=on_demand("barista_bench.benchmarks.barista.common:domain_vocabulary"),
 )
 
 __all__ = ["BENCHMARK", "TASKS"]

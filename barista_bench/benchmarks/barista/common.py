@@ -258,3 +258,8 @@ def even_places(length: int, count: int) -> list[int]:
     if count == 1:
         return [length // 2]
     return [i * (length - 1) // (count - 1) for i in range(count)]
+
+
+def domain_vocabulary() -> dict[str, str]:
+    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
+    return load_domain().categories

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.common import FrameArrays
-from barista_bench.benchmarks.barista.lexical import stem
+from barista_bench.benchmarks.lexical import stem
 from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import UNNAMED

@@ -3,7 +3,7 @@
 A frame and one box are given; the model writes one sentence that identifies the object. The reference is the graph's
 structured text (`reference_text.py`). A judge scores the answer (`judged`, `rubrics/referring.yaml`). Without one,
 `lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
-(`lexical.py`).
+(`kinds/text.py`).
 
 Candidates: frames at the stride that lie inside an activity (half-open, activities without a class left out); objects
 that are not `unknown`, have an attribute and a relation on that frame, and are no border fragments. A relation counts
@@ -31,17 +31,10 @@ from barista_bench.benchmarks.barista.common import (
     FrameArrays,
     FrameMetadata,
     domain_of,
+    domain_vocabulary,
     frame_metadata,
     frozen_sentence,
     remembered,
-)
-from barista_bench.benchmarks.barista.lexical import (
-    Compared,
-    LexicalTask,
-    ReferenceFact,
-    domain_vocabulary,
-    labelled,
-    most_typical,
 )
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
@@ -51,6 +44,8 @@ from barista_bench.benchmarks.barista.reference_text import (
     statements,
     structured_reference,
 )
+from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
+from barista_bench.benchmarks.lexical import labelled, most_typical
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import Int64, PixelBox, TypedFields
@@ -136,7 +131,9 @@ class ReferringEvidence(TypedFields):
     relation_rows: list[Int64]
 
 
-class Referring(LexicalTask):
+class Referring(TextTask):
+    benchmark = "barista"
+    prompt_package = PROMPT_PACKAGE
     name = "referring"
     upstream_name = "referring"
     version = 2

@@ -4,8 +4,8 @@ Six frames of a clip and one question; the model answers in free text. What chan
 (`change_detection.py`) and kept as evidence; the question and its reference answer are written by templates that cover
 every change (`qa_templates.py`), or come from files that a language model wrote (`Sampling.pairs`). Judges score the
 answer (`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical_f1` compares its words with the reference: a
-floor that must not be published as the paper's Accuracy or Completeness (`lexical.py`). An empty answer scores 0; the
-release leaves it out of its mean.
+floor that must not be published as the paper's Accuracy or Completeness (`kinds/text.py`). An empty answer scores 0;
+the release leaves it out of its mean.
 
 Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
 Files hold what was drawn when they were written, and are taken as they are.
@@ -26,17 +26,12 @@ from typing import cast
 from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipView, clips
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, remembered
-from barista_bench.benchmarks.barista.lexical import (
-    Compared,
-    LexicalTask,
-    ReferenceFact,
-    after_last,
-    content_words,
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    FrameMetadata,
     domain_vocabulary,
-    labelled,
-    most_typical,
-    overlap,
+    frame_metadata,
+    remembered,
 )
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
@@ -47,6 +42,8 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
+from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
+from barista_bench.benchmarks.lexical import after_last, content_words, labelled, most_typical, overlap
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
@@ -95,7 +92,9 @@ class TemporalEvidence(TypedFields):
     changes: list[Change]
 
 
-class TemporalVQA(LexicalTask):
+class TemporalVQA(TextTask):
+    benchmark = "barista"
+    prompt_package = PROMPT_PACKAGE
     """`Sampling.pairs` names a folder of question-answer pairs to use instead of the templates.
 
     Who wrote them stands in the examples' metadata.

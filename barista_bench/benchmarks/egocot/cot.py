@@ -23,7 +23,6 @@ from functools import lru_cache
 import numpy as np
 
 from barista_bench.benchmarks.barista.common import SameObject
-from barista_bench.benchmarks.barista.lexical import overlap
 from barista_bench.benchmarks.egocot.answers import read_answer, unnumbered
 from barista_bench.benchmarks.egocot.claim_statistics import ClaimStatistics, sample_row
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase
@@ -41,6 +40,7 @@ from barista_bench.benchmarks.egocot.items import (
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.failures import FailureKind

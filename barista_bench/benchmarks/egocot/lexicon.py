@@ -11,7 +11,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
-from barista_bench.benchmarks.barista.lexical import stem
+from barista_bench.benchmarks.lexical import stem
 
 PieceKind: TypeAlias = Literal[
     "name", "predicate", "region", "target", "negation", "hedge", "article", "stop", "word",

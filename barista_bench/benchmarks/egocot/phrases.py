@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from barista_bench.benchmarks.barista.lexical import stem
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.evidence import Names, Terms, Times, Vocabulary
 from barista_bench.benchmarks.egocot.lexicon import (
@@ -30,6 +29,7 @@ from barista_bench.benchmarks.egocot.lexicon import (
     Predicate,
     Region,
 )
+from barista_bench.benchmarks.lexical import stem
 
 MAX_TEXT = 100_000
 """Characters of a text that are read."""

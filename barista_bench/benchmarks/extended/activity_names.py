@@ -14,8 +14,8 @@ from typing import ClassVar, cast
 
 from barista_bench.benchmarks.barista.activity import named_activities
 from barista_bench.benchmarks.barista.common import remembered
-from barista_bench.benchmarks.barista.lexical import content_words
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, Sampling, Vocabulary
 from barista_bench.core.example import TypedFields, evidence_objects

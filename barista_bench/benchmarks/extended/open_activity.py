@@ -20,7 +20,6 @@ from typing import ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.barista.activity import Activity, ActivityEvidence, ActivityMetadata
-from barista_bench.benchmarks.barista.lexical import labelled
 from barista_bench.benchmarks.extended.activity_names import (
     MAX_NAME,
     Guesses,
@@ -29,6 +28,7 @@ from barista_bench.benchmarks.extended.activity_names import (
     made_up_names,
     usual_activities,
 )
+from barista_bench.benchmarks.lexical import labelled
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Sampling, Vocabulary

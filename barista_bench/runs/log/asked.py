@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -202,3 +203,8 @@ def merge_inputs(folders: Sequence[Path], out: Path) -> None:
 def _write(path: Path, lines: Iterable[_Line]) -> None:
     in_order = sorted(lines, key=lambda line: line.example_id)
     write_whole(path, b"".join(seal(msgspec.json.encode(line)) for line in in_order))
+
+
+def plain_json(value: dict[str, Any]) -> dict[str, Any]:
+    """As JSON has it: tuples as lists."""
+    return json.loads(json.dumps(value))

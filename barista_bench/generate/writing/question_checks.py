@@ -15,10 +15,11 @@ import re
 from collections.abc import Sequence
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
-from barista_bench.benchmarks.barista.lexical import domain_vocabulary, stem
+from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, QaPair
+from barista_bench.benchmarks.lexical import stem
 from barista_bench.benchmarks.parsing import is_text, object_schema
-from barista_bench.judging.verdicts import MAX_REPLY, Unusable
+from barista_bench.runs.ask.replies import MAX_REPLY, Unusable
 from barista_bench.scene_graph.domain import Domain
 
 SCHEMA = object_schema({name: {"type": "string"} for name in QaPair.__annotations__})

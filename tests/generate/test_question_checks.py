@@ -13,8 +13,8 @@ from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example
-from barista_bench.judging.question_checks import invented, read_pair, too_short, unmentioned, wrong_with
-from barista_bench.judging.verdicts import Unusable
+from barista_bench.generate.writing.question_checks import invented, read_pair, too_short, unmentioned, wrong_with
+from barista_bench.runs.ask.replies import Unusable
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.judging.changes import LID, change, changes_of

@@ -1,7 +1,13 @@
-"""Asks a model the text prompts that its log does not answer yet. The rules of the sample log hold."""
+"""Replies to text prompts, for judges and writers: asked for, logged by the rules of the sample log, and read.
+
+A reply is one JSON object and nothing else. Nothing is repaired or searched for: whatever a lenient reader finds, an
+answer that the prompt quotes can plant.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
@@ -10,11 +16,23 @@ from tqdm import tqdm
 
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Status, content_seed
-from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
 from barista_bench.runs.ask.asking import AskCounts, answer_fields, each_answered
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
+
+MAX_REPLY = 100_000
+"""Characters of a reply that are read; an honest one has a few hundred."""
+
+_FENCE = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A reply that is not of the form asked for."""
+
+    why: str
+
 
 ReadReply = Callable[[str], object]
 """What a reply says; `Unusable` if it is not of the form asked for."""
@@ -203,3 +221,29 @@ def reply_status(reply: Completion | Failure, read: ReadReply) -> tuple[Status, 
     if reply.finish_reason == "length":
         return Status.TRUNCATED, "the reply reached max_new_tokens"
     return Status.PARSE_ERROR, content.why
+
+
+def read_object(text: str) -> dict[str, object] | Unusable:
+    """The JSON object that is the whole text, perhaps within one code fence. No key may stand twice.
+
+    >>> read_object('{"a": 1}'), read_object('Sure: {"a": 1}').why
+    ({'a': 1}, 'not JSON: Expecting value')
+    """
+    if len(text) > MAX_REPLY:
+        return Unusable(f"longer than {MAX_REPLY} characters")
+    text = text.strip()
+    block = _FENCE.fullmatch(text)
+    try:
+        value = json.loads(block[1] if block else text, object_pairs_hook=_without_repeats)
+    except json.JSONDecodeError as error:
+        return Unusable(f"not JSON: {error.msg}")
+    except (ValueError, RecursionError) as error:
+        return Unusable(f"not JSON that can be read: {error}")
+    return value if isinstance(value, dict) else Unusable(f"a JSON {type(value).__name__}, not one object")
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a key stands twice")
+    return content

@@ -1,37 +1,17 @@
-"""`lexical`: how many content words an answer shares with a reference, without any model.
-
-A floor, not the published score. The paper's figures for referring and temporal VQA come from a language model as judge
-(G-Eval), which understands paraphrase, negation and who does what to whom; counting shared words does not. Figures are
-therefore called `lexical_*`, and they must never be reported as the paper's Correctness, Accuracy or Completeness.
+"""Words of texts, without any model: which ones count, what two texts share, and what an answer marks as its own.
 
 Words are case-folded runs of letters and digits; stop words are dropped; plural and third-person endings are cut; words
-are matched as multisets. Shares run from 0 to 1.
-
-`LexicalTask` is what tasks with free-text answers share: scores, explanations and failures by words alone.
+are matched as multisets. Fractions run from 0 to 1.
 """
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.deriving import GraphTask
-from barista_bench.core.failures import FailureKind
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Prediction,
-    Scored,
-)
-from barista_bench.scene_graph.domain import load_domain
 
 _WORD = re.compile(r"[^\W_]+")
 # Function words. Words of place and number (on, under, inside, no, left, right, open) say something and stay.
@@ -148,41 +128,6 @@ def unexpected(answer: str, *texts: str) -> list[str]:
     return [word for word in dict.fromkeys(content_words(answer)) if word not in known]
 
 
-FIGURES = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall": "recall"}
-"""Figures, and the field of `Overlap` that each is a mean of."""
-
-
-def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[str]) -> SumStatistics:
-    """Means over all samples, and `per_category`; None is a sample without a readable answer: 0.
-
-    >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published()
-    >>> result["lexical_f1"], result["coverage"], result["per_category"]["b"]["support"]
-    (0.5, 0.5, 1)
-    """
-    rows: list[Row] = []
-    for overlap_or_none, category in zip(overlaps, categories, strict=True):
-        score = overlap_or_none or NO_OVERLAP
-        row: dict[Hashable, float] = {name: getattr(score, field) for name, field in FIGURES.items()}
-        row |= {(category, name): value for name, value in row.items()}
-        row |= {(category, "support"): 1.0, "n_failed": float(overlap_or_none is None)}
-        rows.append(row)
-    return SumStatistics(rows, _means, sample_scores={name: name for name in FIGURES}, tables=_tables)
-
-
-def _means(sums: Sums) -> Figures:
-    means = {name: share(sums[name], sums["n"]) for name in FIGURES}
-    return {**means, "coverage": 1 - share(sums["n_failed"], sums["n"])}
-
-
-def _tables(sums: Row) -> dict[str, Any]:
-    support = {key[0]: count for key, count in sums.items() if isinstance(key, tuple) and key[1] == "support" and count}
-    per_category = {
-        category: {**{name: sums[category, name] / count for name in FIGURES}, "support": int(count)}
-        for category, count in sorted(support.items())
-    }
-    return {"per_category": per_category, "n": int(sums["n"]), "n_failed": int(sums["n_failed"])}
-
-
 def most_typical(texts: Sequence[str], passed: Collection[str] = ()) -> str:
     """The text that shares most words with all texts: the highest expected F1 of content words (`lexical.py`).
 
@@ -239,101 +184,3 @@ def after_last(text: str, marker: str) -> str:
     text = text[-MAX_ANSWER:]
     matches = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
     return text[matches[-1].end() if matches else 0 :].strip()
-
-
-def domain_vocabulary() -> dict[str, str]:
-    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
-    return load_domain().categories
-
-
-class Compared(NamedTuple):
-    """What an answer's words are compared with, as `lexical.overlap` takes it; words of none of it are unexpected."""
-
-    reference: str
-    context: str = ""
-    asked: str = ""
-
-
-class ReferenceFact(NamedTuple):
-    """One thing to say.
-
-    Args:
-        text: whose content words an answer must have.
-        shown: the text in explanations.
-        objects: ids of those that it is about.
-        replaced: the kind of failure where an answer has other words instead.
-    """
-
-    text: str
-    shown: str
-    objects: tuple[str, ...]
-    replaced: FailureKind = "missed"
-
-
-class LexicalTask(GraphTask):
-    """A task whose answer is one text, the field `answer_field` of a prediction."""
-
-    benchmark = "barista"
-    primary = "lexical_f1"
-    primary_note = "Mean F1 of the facts and words that answer and reference share."
-    sample_score = "lexical_f1"
-    prompt_package = PROMPT_PACKAGE
-    answer_field: ClassVar[str]
-
-    @abstractmethod
-    def compared(self, example: Example) -> Compared:
-        """The texts that an answer is compared with."""
-
-    @abstractmethod
-    def facts(self, example: Example) -> list[ReferenceFact]:
-        """What an answer should say; empty for released files that leave it out."""
-
-    def described(self, example: Example) -> tuple[str, ...]:
-        """Ids of the objects that failures of the answer as a whole are about; here none."""
-        return ()
-
-    def text_of(self, prediction: Prediction | None) -> str:
-        """The text of an answer; empty where there is none."""
-        return str(prediction.value[self.answer_field]) if prediction else ""
-
-    @abstractmethod
-    def category(self, example: Example) -> str:
-        """The group of an example in the table `per_category`."""
-
-    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Means of `lexical_f1`, `lexical_precision`, `lexical_recall`; no readable or an empty answer scores 0."""
-        overlaps = [self._overlap(sample.example, sample.prediction) for sample in samples]
-        return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
-
-    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """As in `explain`: facts that are missing, and words that no fact has.
-
-        A fact is `missed`, or `replaced` where the answer has such other words instead.
-        """
-        facts, described = self.facts(example), self.described(example)
-        other, answer = self._unexpected(example, prediction), self.text_of(prediction)
-        failures = [
-            AnswerFailure(fact.replaced if other else "missed", fact.objects)
-            for fact in facts
-            if not is_said(fact.text, answer)
-        ]
-        if not facts and not overlap(answer, *self.compared(example)).recall:
-            failures.append(AnswerFailure("missed", described))
-        return (*failures, *([AnswerFailure("hallucinated", described)] if other else ()))
-
-    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""
-        answer = self.text_of(prediction)
-        facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
-        return explanation(
-            (shown for text, shown in facts if is_said(text, answer)),
-            (shown for text, shown in facts if not is_said(text, answer)),
-            (f"not in the reference: {word}" for word in self._unexpected(example, prediction)),
-        )
-
-    def _overlap(self, example: Example, prediction: Prediction | None) -> Overlap | None:
-        """None without a readable answer."""
-        return overlap(self.text_of(prediction), *self.compared(example)) if prediction else None
-
-    def _unexpected(self, example: Example, prediction: Prediction | None) -> list[str]:
-        return unexpected(self.text_of(prediction), *self.compared(example))

@@ -27,7 +27,7 @@ from barista_bench.benchmarks.egocot.evidence import Terms, Vocabulary, canonica
 from barista_bench.benchmarks.egocot.lexicon import GRAPH_WORDS, NEGATIONS, ORDER, PieceKind, stems
 from barista_bench.benchmarks.egocot.phrases import ANY, clauses
 from barista_bench.generate.candidates import alike
-from barista_bench.judging.question_checks import root
+from barista_bench.generate.writing.question_checks import root
 from barista_bench.scene_graph.domain import Domain
 
 CHECKS_VERSION = 1

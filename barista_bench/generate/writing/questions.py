@@ -36,19 +36,25 @@ from barista_bench.benchmarks.barista.qa_templates import (
 from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.deriving import Candidate, Sampling
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, named_domain, released_clone
+from barista_bench.core.prompt import (
+    Prompt,
+    PromptTexts,
+    TextPart,
+    load_prompts,
+    named_domain,
+    packaged_prompts,
+    released_clone,
+)
 from barista_bench.core.task import ProtocolName
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_place, write_whole
-from barista_bench.judging.asking import Draft, ask_in_rounds
-from barista_bench.judging.config import QuestionConfig
-from barista_bench.judging.forms import judge_prompts
-from barista_bench.judging.judge_folder import plain_json
-from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, wrong_with
+from barista_bench.generate.writing.config import QuestionConfig
+from barista_bench.generate.writing.question_checks import SCHEMA, read_pair, too_short, wrong_with
 from barista_bench.models import Model
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.ask.replies import Draft, ask_in_rounds
+from barista_bench.runs.log.asked import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -169,10 +175,10 @@ def question_prompt(prompts: PromptTexts, category: Category, context: str, agai
 
 def _wording(config: QuestionConfig) -> PromptTexts:
     if config.prompts is None:
-        return judge_prompts("questions")
+        return packaged_prompts(__package__, "questions")
     domain_file = named_domain(config.prompts)
     if domain_file is not None:
-        return judge_prompts("questions", domain_file)
+        return packaged_prompts(__package__, "questions", domain_file)
     clone = released_clone(config.prompts)
     return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
 

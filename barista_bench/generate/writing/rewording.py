@@ -22,22 +22,21 @@ from typing import Any
 import msgspec
 
 from barista_bench.benchmarks.parsing import object_schema
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart
+from barista_bench.core.fencing import fenced
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import content_seed
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_place, refuse_inside, write_whole
 from barista_bench.generate.family import family_class
 from barista_bench.generate.generator import REVIEW_FILE
 from barista_bench.generate.review import ReviewedItem, read_review, review_bytes
-from barista_bench.judging.asking import Draft, ask_in_rounds, draw_keys
-from barista_bench.judging.config import RewordConfig
-from barista_bench.judging.forms import fenced, judge_prompts
-from barista_bench.judging.judge_folder import plain_json
-from barista_bench.judging.verdicts import Unusable, read_object
-from barista_bench.judging.wording_checks import CHECKS_VERSION, ItemTexts, WordingChecker
+from barista_bench.generate.writing.config import RewordConfig
+from barista_bench.generate.writing.wording_checks import CHECKS_VERSION, ItemTexts, WordingChecker
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.replies import Draft, Unusable, ask_in_rounds, draw_keys, read_object
+from barista_bench.runs.log.asked import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph.domain import load_domain
 
@@ -114,7 +113,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     if not source.is_file():
         raise DataError(f"{source}: not there. Remedy: name a folder that `barista-bench generate` wrote")
     rows = read_review(source)
-    domain, prompts = load_domain(config.domain), judge_prompts("rewording")
+    domain, prompts = load_domain(config.domain), packaged_prompts(__package__, "rewording")
     checker = WordingChecker(domain)
     with_texts = (row for row in rows.values() if family_class(row.item.partition("/")[0]).has_own_texts)
     drafts = [_rewording(row, checker) for row in with_texts if not row.verdict]

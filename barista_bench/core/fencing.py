@@ -1,0 +1,43 @@
+"""Untrusted text in prompts.
+
+Text of a model or a dataset is fenced, so that it can neither leave its place nor look like the prompt: one line of
+JSON, in which everything beside plain letters, digits and ordinary punctuation is written as `\\uXXXX` (control and
+invisible characters, look-alikes of other scripts, and what chat templates, tags, code fences and JSON objects are
+made of). The line stands between markers that hold a digest of it, which nobody can write into the text that the
+digest is made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+
+MAX_TEXT = 20_000
+"""Characters of one field that is shown; what is beyond them is counted in a note."""
+
+_STRUCTURAL = re.compile(r"[<>{}\[\]|`#]")
+
+
+def fenced(fields: Mapping[str, str]) -> tuple[str, str]:
+    """Name of the markers, and the material as one line of JSON.
+
+    >>> name, line = fenced({"answer": "a <b> cup"})
+    >>> line, name.startswith("MATERIAL-")
+    ('{"answer": "a \\\\u003cb\\\\u003e cup"}', True)
+    """
+    body = ", ".join(f'"{name}": {_escaped(_bounded(text))}' for name, text in fields.items())
+    line = f"{{{body}}}"
+    return f"MATERIAL-{hashlib.sha256(line.encode()).hexdigest()[:16]}", line
+
+
+def _escaped(text: str) -> str:
+    written = json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
+    return _STRUCTURAL.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= MAX_TEXT:
+        return text
+    return f"{text[:MAX_TEXT]} (... {len(text) - MAX_TEXT} more characters)"

@@ -1,0 +1,46 @@
+"""Every setting of what models write, in one table each, as `runs.ask.config` has them for runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from barista_bench.core.task import ProtocolName
+from barista_bench.runs.ask.config import Count, ModelSettings, Texts
+
+
+class QuestionConfig(ModelSettings):
+    """Who writes questions about which release. The descriptions are the help texts of the command line."""
+
+    model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
+    source: str = Field(description="Data root of a release: one folder a video.")
+    out: Path = Field(
+        Path("questions"), description="Folder for <video>_qa_pairs.jsonl; videos that have theirs are left out."
+    )
+    protocol: ProtocolName = Field(
+        "release",
+        description="release: one try, kept if it can be read and is long enough; paper: it must name every change "
+        "and nothing else.",
+    )
+    prompts: Path | None = Field(
+        None,
+        description="Prompt file, release:FOLDER (your clone of the released repository), or domain:FILE (ours in a "
+        "domain file's words), instead of ours.",
+    )
+    attempts: Count = Field(3, description="Tries at one question before it is left out; for protocol=paper.")
+    sampling: Texts = Field(
+        (), description="Override of the published sampling, as build takes it, e.g. per_class=10 or spacing=12."
+    )
+    date: str | None = Field(
+        None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="Recorded as the day of writing; today if left out."
+    )
+
+
+class RewordConfig(ModelSettings):
+    """Who puts which generated items into other words. The descriptions are the help texts of the command line."""
+
+    model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
+    folder: Path = Field(description="Folder that `generate` wrote. It is not changed.")
+    out: Path = Field(Path("reworded"), description="Folder for review.jsonl, which `generate --review` takes.")
+    domain: Path | None = Field(None, description="Domain file that the items were generated with, if any.")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from barista_bench.benchmarks import Benchmark, RecordedAnswer, RecordedAnswers
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask, Sampling
 from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
@@ -66,8 +66,7 @@ class Words(ReleaseTask):
     version = 1
     primary = "accuracy"
     sample_score = "correct"
-    sampling = Sampling(frames=2)
-    sampling_uses = frozenset({"frames"})
+    sampling = EvenSampling(frames=2)
     prompt_package = "none"
     row_note = "frames, and words of which one is right"
     answer_note = "a word"

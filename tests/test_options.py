@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.tog_bench.columns import TogSampling
 from barista_bench.core.options import MAX_NUMBER, Option
 from barista_bench.errors import ConfigError
 
@@ -52,4 +52,4 @@ def test_a_pair_may_be_said_twice_and_an_absurd_value_is_text() -> None:
 
 def test_a_sampling_rate_that_is_no_number_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"rate is nan.*Remedy"):
-        Sampling().with_overrides({"rate": float("nan")}, frozenset({"rate"}))
+        TogSampling().with_overrides({"rate": float("nan")})

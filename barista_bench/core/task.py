@@ -317,9 +317,7 @@ class Task(Question, Scoring, Display):
     version: ClassVar[int]
     """Goes up with every change that alters prompts, parsing or scores; part of a sample's key."""
     sampling: ClassVar[Sampling]
-    """The published parameters."""
-    sampling_uses: ClassVar[frozenset[str]]
-    """The fields of `Sampling` that this task reads beside the common ones."""
+    """The published parameters; its class has those that the task reads."""
     prompt_package: ClassVar[str]
     """Where `prompts/<name>.yaml` lies, and `rubrics/<name>.yaml` of a judged task."""
     protocol_rules: ClassVar[tuple[ProtocolRule, ...]] = ()

@@ -118,7 +118,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
     @cached_property
     def plan(self) -> Plan:
-        sampling = self._task.sampling.with_overrides(self.config.sampling, self._task.sampling_uses)
+        sampling = self._task.sampling.with_overrides(self.config.sampling)
         drawn = self.origin.plans([(self._task, sampling)])
         if drawn.empty:
             raise drawn.empty[self._task.name]

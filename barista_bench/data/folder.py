@@ -174,7 +174,7 @@ def _plans(
     for name, changes in overrides.items():
         texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
         task = get_task(origin.benchmark.name, name, texts, protocol=protocol)
-        sampled.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
+        sampled.append((task, task.sampling.with_overrides(changes)))
     plans = origin.plans(sampled, num_proc=num_proc, cluster=cluster, progress=progress)
     for name, reason in plans.empty.items():
         log.warning("%s: left out: %s", name, reason)

@@ -16,8 +16,7 @@ import msgspec
 import yaml
 
 from barista_bench import __version__
-from barista_bench.benchmarks import Benchmark, get_benchmark, get_task, task_class
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.core.prompt import fill
 from barista_bench.core.task import ProtocolName
 from barista_bench.data.rows import FramesMode, row_features
@@ -148,7 +147,7 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
     origin = f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder"
     rows = [
         f"| `{c.name}` | {sum(c.rows.values())} | {c.candidates} | {len(c.skipped) + len(c.lost)} "
-        f"| {sampling_text(built.benchmark, c.name, c.sampling)} | `{c.content_hash}` |"
+        f"| {sampling_text(c.sampling)} | `{c.content_hash}` |"
         for c in built.configs
         if c.content_hash
     ]
@@ -180,8 +179,7 @@ def published_card(name: str) -> DatasetCard:
         features = row_features(get_task(name, config), "frozen") if is_task else table_features(config)
         infos[config] = DatasetInfo(features=features, config_name=config)
     rows = [
-        f"| `{task.name}` | {task.sampling.limit or 'all'} | "
-        f"{sampling_text(name, task.name, dataclasses.asdict(task.sampling))} |"
+        f"| `{task.name}` | {task.sampling.limit or 'all'} | {sampling_text(dataclasses.asdict(task.sampling))} |"
         for task in benchmark.tasks
     ]
     source = "ramblr/BARISTA" if benchmark.open_release is None else "ANNOTATIONS"
@@ -197,15 +195,9 @@ def published_card(name: str) -> DatasetCard:
     )
 
 
-def sampling_text(benchmark: str, name: str, sampling: Mapping[str, Any]) -> str:
-    """The values that a task's set was drawn with: those that the task reads, and common ones that are set."""
-    default = dataclasses.asdict(Sampling())
-    reads = task_class(benchmark, name).sampling_uses | {"seed"}
-    return ", ".join(
-        f"{key}={value}"
-        for key, value in sampling.items()
-        if value is not None and (key in reads or value != default[key])
-    )
+def sampling_text(sampling: Mapping[str, Any]) -> str:
+    """The values that a set was drawn with, without those that leave all of something."""
+    return ", ".join(f"{key}={value}" for key, value in sampling.items() if value is not None)
 
 
 def protocol_table(benchmark: Benchmark) -> str:

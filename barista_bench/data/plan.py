@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from tqdm import tqdm
 
-from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks import task_class
 from barista_bench.core.cluster import RayCluster
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Sampling, Vocabulary
 from barista_bench.core.task import Example, SkippedExample, Task
@@ -88,7 +88,8 @@ class Plans:
     problems: tuple[Problem, ...]
 
 
-SampledTasks = Mapping[str, tuple[GraphTask, Sampling]]
+AnyGraphTask: TypeAlias = GraphTask[Any]
+SampledTasks = Mapping[str, tuple[AnyGraphTask, Sampling]]
 """By task name: the task, and how it is sampled."""
 
 
@@ -160,7 +161,7 @@ class VideoReader:
 class _Draw:
     """What one task draws: positions in `selected`, in the order drawn."""
 
-    task: GraphTask
+    task: AnyGraphTask
     sampling: Sampling
     selected: list[Candidate]
     order: list[int]
@@ -170,7 +171,7 @@ class _Draw:
 
 def plan_tasks(
     graph: SceneGraph,
-    wanted: Sequence[tuple[GraphTask, Sampling]],
+    wanted: Sequence[tuple[AnyGraphTask, Sampling]],
     *,
     split: Callable[[Mapping[str, str], Sequence[frozenset[str]]], Mapping[str, str]],
     num_proc: int = 1,
@@ -256,7 +257,7 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
     return Plans(plans, empty, {}, tuple(release.problems))
 
 
-def plan_task(graph: SceneGraph, task: GraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
+def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
     """Draw one task's frozen set.
 
     Raises:
@@ -299,7 +300,7 @@ def _joined(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
     )
 
 
-def _draw(task: GraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
+def _draw(task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
     """Caps over all videos, then the draw, of the candidates in the sampled splits."""
     inside = _joined(
         s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits
@@ -352,7 +353,7 @@ def task_overrides(benchmark: str, name: str, chosen: Sequence[str], sampling: M
     Raises:
         ConfigError: a name is read by none of the chosen tasks.
     """
-    reads = {task: Sampling.COMMON | get_task(benchmark, task).sampling_uses for task in chosen}
+    reads = {task: task_class(benchmark, task).sampling.names() for task in chosen}
     shared = {key: value for key, value in sampling.items() if key not in chosen}
     for key in shared:
         if not any(key in names for names in reads.values()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, SkippedExample
@@ -14,7 +15,7 @@ from tests.releases import document, span, write_release
 
 TASK = Activity()
 BOXES = BoxFormat()
-ALL = Sampling(seed=42, frames=4, choices=25, per_class=None, same_verb=4)
+ALL = ActivitySampling(seed=42, frames=4, choices=25, per_class=None, same_verb=4)
 VERBS = ("Open", "Close", "Place", "Remove", "Press")
 NOUNS = ("bottle", "lid", "door", "drawer", "coffee cup", "tap")
 CLASSES = {f"{verb} {noun}".lower().replace(" ", "-"): f"{verb} {noun}" for verb in VERBS for noun in NOUNS}

@@ -7,11 +7,11 @@ from typing import Any
 
 from barista_bench.benchmarks.barista.change_detection import Change, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipView
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from tests.releases import document, span, write_release
 
-SAMPLING = Sampling(frames=6, spacing=4)
+SAMPLING = TemporalSampling(frames=6, spacing=4)
 KEYFRAMES = (0, 4, 8, 12, 16, 20)
 
 

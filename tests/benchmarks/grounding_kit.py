@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.grounding import Grounding, GroundingSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example
@@ -16,7 +16,7 @@ from tests.releases import document, span, write_release
 
 TASK = Grounding()
 GRID = BoxFormat()
-EVERY_FRAME = Sampling()
+EVERY_FRAME = GroundingSampling()
 CUP2, CUP3 = "o-cup2", "o-cup3"
 
 Content = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks.barista.referring import Referring
+from barista_bench.benchmarks.barista.referring import Referring, ReferringSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example
@@ -15,7 +15,7 @@ from tests.releases import FRAMES, segmentation, span, write_release
 
 TASK = Referring()
 BOXES = BoxFormat()
-DENSE = Sampling(frame_step=4)
+DENSE = ReferringSampling(frame_step=4)
 
 
 def derive(root: Path, sampling: Sampling = DENSE, task: Referring = TASK) -> list[Example]:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, SkippedExample
@@ -47,7 +47,7 @@ def examples(root: Path) -> list[Example]:
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
+    assert TASK.sampling == ActivitySampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
 
 
 def test_segments_come_by_video_and_by_place_in_the_file(tmp_path: Path) -> None:

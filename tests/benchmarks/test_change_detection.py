@@ -11,6 +11,7 @@ import pytest
 
 from barista_bench.benchmarks.barista.change_detection import Change, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipView, clips
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.core.deriving import Sampling
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.clip_kit import KEYFRAMES, SAMPLING, changes, detected, graph, quiet
@@ -45,12 +46,12 @@ def rename(content: dict[str, Any], name: str, category: str) -> None:
     ("sampling", "starts"),
     [
         (SAMPLING, [0, 24]),
-        (Sampling(frames=6, spacing=2), [0, 12, 24, 36]),
-        (Sampling(frames=6, spacing=2, frame_range=(1, 35)), [12, 24]),
-        (Sampling(frames=6, spacing=2, frame_range=(0, 34)), [0, 12]),
-        (Sampling(frames=6, spacing=24), [0]),
-        (Sampling(frames=3, spacing=13), [0]),  # 39 is the last frame: a clip of one keyframe
-        (Sampling(frames=6, spacing=40), []),
+        (TemporalSampling(frames=6, spacing=2), [0, 12, 24, 36]),
+        (TemporalSampling(frames=6, spacing=2, frame_range=(1, 35)), [12, 24]),
+        (TemporalSampling(frames=6, spacing=2, frame_range=(0, 34)), [0, 12]),
+        (TemporalSampling(frames=6, spacing=24), [0]),
+        (TemporalSampling(frames=3, spacing=13), [0]),  # 39 is the last frame: a clip of one keyframe
+        (TemporalSampling(frames=6, spacing=40), []),
     ],
 )
 def test_clips_do_not_overlap_and_the_last_may_be_shorter(
@@ -361,7 +362,7 @@ def test_all_changes_are_those_of_the_released_code(golden: Path, real_release: 
         expected, config = json.loads(file.read_text()), file.parent.name
         root = golden / "tricky" / config.removeprefix("tricky_") if config.startswith("tricky") else real_release
         params, release = expected["params"], SceneGraph(root)
-        sampling = Sampling(frames=params["clip_length_in_frames"], spacing=params["frame_spacing"])
+        sampling = TemporalSampling(frames=params["clip_length_in_frames"], spacing=params["frame_spacing"])
         for video_id, listed in expected["clips"].items():
             if "load_error" in listed:  # the release cannot read these; here a record is left out
                 continue

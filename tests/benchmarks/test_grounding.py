@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barista_bench.benchmarks.barista.grounding import GroundingSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
@@ -54,7 +55,7 @@ def example(root: Path) -> Example:
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == Sampling(
+    assert TASK.sampling == GroundingSampling(
         limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100
     )
     names = (TASK.name, TASK.upstream_name, TASK.primary, TASK.sample_score)
@@ -75,17 +76,17 @@ def test_one_phrase_a_category_where_there_is_something_to_say(root: Path) -> No
 @pytest.mark.parametrize(
     ("sampling", "frames"),
     [
-        (Sampling(), range(40)),
-        (Sampling(in_activities=True), range(30)),
-        (Sampling(with_relations=True), range(20, 40)),
-        (Sampling(in_activities=True, with_relations=True), range(20, 30)),
+        (GroundingSampling(), range(40)),
+        (GroundingSampling(in_activities=True), range(30)),
+        (GroundingSampling(with_relations=True), range(20, 40)),
+        (GroundingSampling(in_activities=True, with_relations=True), range(20, 30)),
         # The fraction is of what the filters leave: of ten frames here.
-        (Sampling(in_activities=True, with_relations=True, fraction=0.3), [20, 24, 29]),
-        (Sampling(in_activities=True, with_relations=True, fraction=0.25), [20, 29]),
-        (Sampling(in_activities=True, with_relations=True, fraction=0.1), [24]),
-        (Sampling(in_activities=True, with_relations=True, fraction=0.01), [24]),
-        (Sampling(fraction=0.1), [0, 13, 26, 39]),
-        (Sampling(fraction=0.5, frame_range=(10, 18), frame_step=2), [10, 16]),
+        (GroundingSampling(in_activities=True, with_relations=True, fraction=0.3), [20, 24, 29]),
+        (GroundingSampling(in_activities=True, with_relations=True, fraction=0.25), [20, 29]),
+        (GroundingSampling(in_activities=True, with_relations=True, fraction=0.1), [24]),
+        (GroundingSampling(in_activities=True, with_relations=True, fraction=0.01), [24]),
+        (GroundingSampling(fraction=0.1), [0, 13, 26, 39]),
+        (GroundingSampling(fraction=0.5, frame_range=(10, 18), frame_step=2), [10, 16]),
     ],
 )
 def test_frames_are_filtered_and_then_thinned(tmp_path: Path, sampling: Sampling, frames: list[int]) -> None:
@@ -101,22 +102,22 @@ def test_frames_are_filtered_and_then_thinned(tmp_path: Path, sampling: Sampling
 def test_a_relation_needs_both_ends_boxed(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [relation(LEFT, CUP, "human_actions", "holds", (0, 40))]
-    frames = {e.frames[0].frame_index for e in derived(tmp_path, content, Sampling(with_relations=True))}
+    frames = {e.frames[0].frame_index for e in derived(tmp_path, content, GroundingSampling(with_relations=True))}
     assert frames == set(range(20)), "the left hand is seen on frames 0 to 19"
 
 
 def test_the_fraction_is_taken_from_each_video(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_release(tmp_path, name, video=False)
-    frames = [(e.video_id, e.frames[0].frame_index) for e in derive(tmp_path, Sampling(fraction=0.05))]
+    frames = [(e.video_id, e.frames[0].frame_index) for e in derive(tmp_path, GroundingSampling(fraction=0.05))]
     assert list(dict.fromkeys(frames)) == [(v, f) for v in "ab" for f in (0, 39)]
 
 
 def test_small_objects_are_left_out(root: Path) -> None:
     # The button is 4 x 4 pixels, the left hand 10 x 16.
-    assert "button" not in on_frame(derive(root, Sampling(min_area=16.5)), 12)
-    assert "button" in on_frame(derive(root, Sampling(min_area=16)), 12)
-    assert set(on_frame(derive(root, Sampling(min_area=161)), 12)) == {"coffee cup", "right hand"}
+    assert "button" not in on_frame(derive(root, GroundingSampling(min_area=16.5)), 12)
+    assert "button" in on_frame(derive(root, GroundingSampling(min_area=16)), 12)
+    assert set(on_frame(derive(root, GroundingSampling(min_area=161)), 12)) == {"coffee cup", "right hand"}
 
 
 @pytest.mark.parametrize(("name", "named"), [("unknown", False), ("Unknown", True)])
@@ -265,5 +266,5 @@ def test_examples_are_those_read_off_the_files_frame_by_frame(
     for number, content in enumerate(videos):
         write_release(root, f"v{number}", content, video=False)
     expected = [item for content in videos for item in _by_hand(content, rng)]
-    items = derive(root, Sampling(draw_seed=3))
+    items = derive(root, GroundingSampling(draw_seed=3))
     assert [(e.frames[0].frame_index, e.inputs["phrase"], e.metadata["objects"]) for e in items] == expected

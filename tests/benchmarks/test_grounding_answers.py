@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.grounding import Grounding, GroundingSampling
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from tests.benchmarks.answering import answer_all
 from tests.benchmarks.grounding_kit import (
@@ -199,7 +198,7 @@ SPRAY = json.dumps({"bboxes": [[x, y, x + 125, y + 125] for x in range(0, 900, 6
     ids=["empty", "empty list", "prose", "whole frame", "225 boxes", "chance"],
 )
 def test_blind_answers_stay_near_zero(small_release: Path, answer: Callable[[Example], str], ceiling: float) -> None:
-    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
+    examples = derive(small_release, GroundingSampling(fraction=0.3, min_area=0))
     assert answer_all(TASK, examples, answer)["map"] <= ceiling
 
 
@@ -213,7 +212,7 @@ def test_a_failed_answer_counts_as_empty(example: Example) -> None:
 
 
 def test_scores_of_examples_average_to_the_figure_of_the_run(small_release: Path) -> None:
-    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
+    examples = derive(small_release, GroundingSampling(fraction=0.3, min_area=0))
     rng = random.Random(1)
     boxes = [[[rng.randint(0, 90) for _ in range(4)] for _ in range(rng.randint(0, 3))] for _ in examples]
     samples = [Scored(e, Prediction({"boxes": answered})) for e, answered in zip(examples, boxes, strict=True)]
@@ -232,7 +231,7 @@ def test_figures_without_a_reference_are_left_out(example: Example) -> None:
 
 
 def test_the_spread_over_orders_stands_beside_the_figure(small_release: Path) -> None:
-    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
+    examples = derive(small_release, GroundingSampling(fraction=0.3, min_area=0))
     half = answer_all(
         TASK, examples, lambda e: TASK.reference_answer(e, GRID) if e.video_id < "v3" else '{"bboxes": [[1,1,2,2]]}'
     )

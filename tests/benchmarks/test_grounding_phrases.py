@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from barista_bench.benchmarks.barista.grounding import GroundingSampling
 from barista_bench.core.deriving import Sampling
 from tests.benchmarks.grounding_kit import (
     CUP2,
@@ -135,7 +136,7 @@ def test_without_a_relation_the_colours_alone_decide(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sampling", "seed"),
-    [(Sampling(draw_seed=7), 7), (Sampling(seed=5), 5), (Sampling(seed=None), 0)],
+    [(GroundingSampling(draw_seed=7), 7), (GroundingSampling(seed=5), 5), (GroundingSampling(seed=None), 0)],
 )
 def test_one_generator_draws_the_relations_of_all_videos(tmp_path: Path, sampling: Sampling, seed: int) -> None:
     """Every object with a relation draws, also one that is not described or has only one; repeated ones weigh more."""

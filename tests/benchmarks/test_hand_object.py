@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject
+from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject, HandObjectSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
@@ -59,7 +59,7 @@ def example(root: Path) -> Example:
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == Sampling(limit=1000, seed=42, fraction=1.0)
+    assert TASK.sampling == HandObjectSampling(limit=1000, seed=42, fraction=1.0)
     names = (TASK.name, TASK.upstream_name, TASK.primary, TASK.sample_score)
     assert names == ("hand_object", "hand_object", "f1", "f1")
 
@@ -84,9 +84,9 @@ def test_activities_do_not_matter(tmp_path: Path) -> None:
     ("sampling", "frames"),
     [
         # Of all 40 frames the fraction leaves 0, 13, 26 and 39; none but 26 has an interaction.
-        (Sampling(fraction=0.1), [0, 13, 39]),
-        (Sampling(fraction=0.01), [19]),
-        (Sampling(frame_range=(14, 36), frame_step=4), [16, 32]),
+        (HandObjectSampling(fraction=0.1), [0, 13, 39]),
+        (HandObjectSampling(fraction=0.01), [19]),
+        (HandObjectSampling(frame_range=(14, 36), frame_step=4), [16, 32]),
     ],
 )
 def test_frames_are_thinned_before_interactions_are_looked_for(

@@ -8,7 +8,6 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, FrameRef, Overlay, Prediction, Task
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
@@ -18,7 +17,11 @@ BOXES = BoxFormat("yxyx", 1000)
 
 def first_example(name: str, graph: SceneGraph) -> tuple[Task, Example]:
     task = get_task("barista", name)
-    items = (item for item in graph_examples(task, graph, Sampling(frame_step=20)) if isinstance(item, Example))
+    items = (
+        item
+        for item in graph_examples(task, graph, task.sampling.with_overrides({"frame_step": 20}))
+        if isinstance(item, Example)
+    )
     return task, next(items)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.referring import ReferringSampling
 from barista_bench.core.task import Example
 from tests.benchmarks.referring_kit import add_object, derive, derive_from, of_object
 from tests.releases import (
@@ -144,7 +144,7 @@ def test_equal_relations_are_counted_and_lose_their_context(tmp_path: Path) -> N
 
 
 def test_attributes_hold_on_their_frames_only(tmp_path: Path) -> None:
-    items = derive_from(tmp_path, document(), Sampling(frame_step=10))
+    items = derive_from(tmp_path, document(), ReferringSampling(frame_step=10))
     lines = {e.frames[0].frame_index: e.target["reference"].splitlines()[1] for e in items if e.label != "coffee cup"}
     assert lines[10] == lines[30] == "Attributes: type=capsule"
     assert lines[20] == "Attributes: type=capsule, state=extracting"

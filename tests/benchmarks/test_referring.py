@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from barista_bench.benchmarks.barista.referring import ReferringSampling
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.data.plan import plan_task
@@ -41,27 +41,28 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
-    uses = {"in_activities", "frame_step", "per_frame", "per_class", "domain"}
-    assert (TASK.upstream_name, TASK.sampling_uses) == ("referring", uses)
+    assert TASK.sampling == ReferringSampling(
+        limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50
+    )
+    assert TASK.upstream_name == "referring"
 
 
 def test_candidates_have_an_attribute_and_a_relation(tmp_path: Path) -> None:
-    items = derive_from(tmp_path, document(), Sampling(frame_step=12))
+    items = derive_from(tmp_path, document(), ReferringSampling(frame_step=12))
     # Button and hands have relations but no attribute.
     assert [e.example_id for e in items] == [
         f"referring:v1:frame_{frame}:obj_{name}" for frame in (0, 12, 24, 36) for name in (MACHINE, CUP)
     ]
     content = document()
     content["relations"] = [relation(CUP, BUTTON, "position", "on", (0, 12))]
-    (only,) = derive_from(tmp_path / "b", content, Sampling(frame_step=12))
+    (only,) = derive_from(tmp_path / "b", content, ReferringSampling(frame_step=12))
     assert only.example_id == f"referring:v1:frame_0:obj_{CUP}", "the machine is in no relation, the range is half-open"
 
 
 def test_a_relation_in_any_role_makes_a_candidate(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [relation(BUTTON, MACHINE, "position", "part of", (0, 40))]
-    (only,) = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    (only,) = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
     assert only.target["reference"] == "Object: coffee machine\nAttributes: type=capsule"
 
 
@@ -77,7 +78,7 @@ def test_of_the_frames_at_the_stride_those_inside_an_activity_are_kept(tmp_path:
         {"image_range": span(7, 20), "activity_class_id": "a", "display_name": "Place cup"},
         {"image_range": span(28, 40), "activity_class_id": None, "display_name": "No class"},
     ]
-    items = derive_from(tmp_path, content, Sampling(frame_step=4, in_activities=True))
+    items = derive_from(tmp_path, content, ReferringSampling(frame_step=4, in_activities=True))
     assert sorted({e.frames[0].frame_index for e in items}) == [8, 12, 16]
     assert len({e.frames[0].frame_index for e in derive(tmp_path)}) == 10
 
@@ -86,7 +87,7 @@ def test_unknown_objects_are_no_candidates_but_count_as_other_ends(tmp_path: Pat
     content = document()
     add_object(content, "o-what", "Unknown", (20, 20, 8, 8), color="red")
     content["relations"] = [relation("o-what", CUP, "any", "leans at", (0, 40))]
-    (only,) = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    (only,) = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
     assert str(only.target["reference"]).splitlines() == [
         "Object: coffee cup",
         "Attributes: color=white",
@@ -113,7 +114,7 @@ def test_border_fragments_are_dropped(tmp_path: Path, box: tuple[int, int, int, 
     content = document()
     add_object(content, "o-lid", "lid", box, color="red")
     content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    items = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    items = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
     assert any(e.label == "lid" for e in items) is kept
 
 
@@ -125,7 +126,7 @@ def test_the_mask_decides_where_there_is_one(tmp_path: Path, mask: Any, kept: bo
         if annotation["object_id"] == "o-lid":
             annotation["segmentation"] = segmentation(mask) if mask else {"counts": "0", "size": [HEIGHT, WIDTH]}
     content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    items = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    items = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
     assert any(e.label == "lid" for e in items) is kept
 
 
@@ -147,7 +148,7 @@ def test_of_an_object_annotated_twice_the_last_mask_decides(tmp_path: Path, mask
         shape = {"segmentation": segmentation(mask)} if mask else {}
         content["annotations"].append({"image_id": 12, "object_id": "o-lid", "bbox": box, **shape})
     content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    items = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    items = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
     assert [e.label for e in items].count("lid") == kept
 
 
@@ -161,13 +162,13 @@ def crowd(count: int) -> dict[str, Any]:
 
 
 def test_a_full_frame_is_drawn_by_video_and_frame(tmp_path: Path) -> None:
-    items = derive_from(tmp_path, crowd(12), Sampling(frame_step=20, per_frame=10))
+    items = derive_from(tmp_path, crowd(12), ReferringSampling(frame_step=20, per_frame=10))
     for frame in (0, 20):
         names = [f"o-lid-{number:02}" for number in range(12)]
         random.Random(f"v1:{frame}").shuffle(names)
         drawn = [e.example_id.split("obj_")[1] for e in items if e.frames[0].frame_index == frame]
         assert drawn == names[:10]
-    few = derive_from(tmp_path / "few", crowd(10), Sampling(frame_step=40, per_frame=10))
+    few = derive_from(tmp_path / "few", crowd(10), ReferringSampling(frame_step=40, per_frame=10))
     assert [e.example_id.split("obj_")[1] for e in few] == [f"o-lid-{number:02}" for number in range(10)]
 
 
@@ -175,14 +176,14 @@ def test_a_full_frame_is_drawn_by_video_and_frame(tmp_path: Path) -> None:
 def test_a_cap_groups_by_category_and_draws_from_each_that_is_larger(
     small_release: Path, seed: int | None, cap: int
 ) -> None:
-    every = derive(small_release, Sampling(seed=seed))
+    every = derive(small_release, ReferringSampling(seed=seed))
     expected = []
     for category in ("coffee machine", "coffee cup"):
         ids = [e.example_id for e in every if e.label == category]
         if len(ids) > cap:
             random.Random(f"{seed}:{category}").shuffle(ids)
         expected += ids[:cap]
-    assert [e.example_id for e in derive(small_release, Sampling(seed=seed, per_class=cap))] == expected
+    assert [e.example_id for e in derive(small_release, ReferringSampling(seed=seed, per_class=cap))] == expected
     assert [e.label for e in every[:4]] == ["coffee machine", "coffee cup"] * 2, "without a cap frame by frame"
 
 
@@ -191,7 +192,7 @@ def test_an_object_annotated_twice_is_asked_about_once(tmp_path: Path) -> None:
     content = document()
     content["annotations"].append({"image_id": 12, "object_id": CUP, "bbox": [10, 20, 30.5, 5]})
     graph = SceneGraph(write_release(tmp_path, content=content, video=False))
-    sampling = Sampling(frame_range=(12, 13), limit=3)
+    sampling = ReferringSampling(frame_range=(12, 13), limit=3)
     candidates = [e for e in graph_examples(TASK, graph, sampling) if isinstance(e, Example)]
     assert [e.inputs["bbox_xywh"] for e in candidates] == [[4, 4, 40, 50], [50, 30, 20, 20], [10, 20, 30.5, 5]]
     plan = plan_task(graph, TASK, sampling, {"v1": "test"})

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.common import domain_vocabulary
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.referring import ReferringSampling
 from barista_bench.core.task import Example, ParseError, Prediction
 from tests.benchmarks.answering import answer_all
 from tests.benchmarks.referring_kit import BOXES, TASK, add_object, derive
@@ -80,7 +80,7 @@ def varied_release(root: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def varied(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
-    return derive(varied_release(tmp_path_factory.mktemp("varied")), Sampling(frame_step=10))
+    return derive(varied_release(tmp_path_factory.mktemp("varied")), ReferringSampling(frame_step=10))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.benchmarks.barista.relations import Relations, RelationsSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
@@ -25,7 +25,7 @@ from tests.releases import BUTTON, CUP, LEFT, MACHINE, RIGHT, document, relation
 
 TASK = Relations()
 BOXES = BoxFormat()
-EVERY_FRAME, EVERY_FIFTH = Sampling(frame_step=1), Sampling(frame_step=5)
+EVERY_FRAME, EVERY_FIFTH = RelationsSampling(frame_step=1), RelationsSampling(frame_step=5)
 
 
 def derive(root: Path, sampling: Sampling = EVERY_FRAME) -> list[Example]:
@@ -39,17 +39,17 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == Sampling(limit=1000, seed=42, frame_step=300)
+    assert TASK.sampling == RelationsSampling(limit=1000, seed=42, frame_step=300)
 
 
 def test_frames_are_taken_at_the_stride_and_only_with_relations(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [relation(CUP, MACHINE, "position", "under", (0, 12)), *content["relations"][3:]]
     root = write_release(tmp_path, content=content, video=False)
-    items = derive(root, Sampling(frame_step=5))
+    items = derive(root, RelationsSampling(frame_step=5))
     # under on 0..11; right hand on cup stated on [5, 15) and [30, 40), boxed from 10.
     assert [e.frames[0].frame_index for e in items] == [0, 5, 10, 30, 35]
-    assert [e.frames[0].frame_index for e in derive(root, Sampling(frame_step=5, frame_range=(6, 32)))] == [
+    assert [e.frames[0].frame_index for e in derive(root, RelationsSampling(frame_step=5, frame_range=(6, 32)))] == [
         10,
         30,
     ]
@@ -116,7 +116,7 @@ def test_the_vocabulary_comes_from_all_videos_even_if_few_are_sampled(tmp_path: 
     other["relations"] = [relation(CUP, MACHINE, "position", "inside", (0, 1))]
     write_release(tmp_path, "a", video=False)
     write_release(tmp_path, "b", other, video=False)
-    items = derive(tmp_path, Sampling(videos=("a",)))
+    items = derive(tmp_path, RelationsSampling(videos=("a",)))
     assert {e.video_id for e in items} == {"a"}
     assert items[0].inputs["vocabulary"] == [
         {"relation_type": "human_actions", "values": ["holds"]},
@@ -125,7 +125,7 @@ def test_the_vocabulary_comes_from_all_videos_even_if_few_are_sampled(tmp_path: 
 
 
 def test_sampling_selects_preparations(small_release: Path) -> None:
-    items = derive(small_release, Sampling(preparations=("portafilter",), frame_step=20))
+    items = derive(small_release, RelationsSampling(preparations=("portafilter",), frame_step=20))
     assert {e.metadata["preparation"] for e in items} == {"portafilter"}
 
 
@@ -135,7 +135,7 @@ def test_shuffling_and_cutting_are_those_of_the_released_freezer(seed: int | Non
     expected = list(examples)
     if seed is not None:
         random.Random(seed).shuffle(expected)
-    assert Sampling(limit=7, seed=seed).draw(examples) == expected[:7]
+    assert RelationsSampling(limit=7, seed=seed).draw(examples) == expected[:7]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_shuffling_and_cutting_are_those_of_the_released_freezer(seed: int | Non
 )
 def test_a_wrong_sampling_is_refused(overrides: dict[str, int], what: str) -> None:
     with pytest.raises(ConfigError, match=what):
-        TASK.sampling.with_overrides(overrides, TASK.sampling_uses)
+        TASK.sampling.with_overrides(overrides)
 
 
 def test_the_prompt_shows_both_images_after_what_they_are_and_says_all_that_the_answer_needs(example: Example) -> None:

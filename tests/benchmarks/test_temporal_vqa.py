@@ -18,7 +18,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_pairs,
 )
 from barista_bench.benchmarks.barista.released_sets import released_record
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
@@ -32,7 +32,7 @@ from tests.releases import CUP, LEFT, MACHINE, RIGHT, eventful, write_release
 
 TASK = TemporalVQA()
 BOXES = BoxFormat()
-SHORT = Sampling(frames=6, spacing=4)
+SHORT = TemporalSampling(frames=6, spacing=4)
 KEYFRAMES = [0, 4, 8, 12, 16, 20]
 
 
@@ -51,9 +51,8 @@ def examples(root: Path) -> list[Example]:
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
-    uses = {"frames", "spacing", "seconds", "domain", "per_class", "draw_seed", "max_frames", "pairs"}
-    assert (TASK.upstream_name, TASK.sampling_uses) == ("visual_qa", uses)
+    assert TASK.sampling == TemporalSampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
+    assert TASK.upstream_name == "visual_qa"
 
 
 def test_each_category_with_changes_gives_one_pair_a_clip_in_order_of_names(examples: list[Example]) -> None:
@@ -238,7 +237,7 @@ def test_frozen_lines_are_those_of_the_released_code(golden: Path, real_release:
             "seed": config["shuffle_seed"],
             "max_frames": config["max_frames_per_example"],
         }
-        sampling = Sampling(**asked, videos=videos, pairs=str(folder / "qa_pairs"))
+        sampling = TemporalSampling(**asked, videos=videos, pairs=str(folder / "qa_pairs"))
         frozen = [json.dumps(released_record(e), sort_keys=True) for e in sampling.draw(derive(root, sampling))]
         assert frozen == (golden / "frozen" / name / "visual_qa.jsonl").read_text().splitlines(), name
         count += len(frozen)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.relations import Relations, RelationsSampling
 from barista_bench.core.task import Example
 from barista_bench.data import frozen
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
@@ -18,7 +17,7 @@ from tests.graph_examples import graph_examples
 
 @pytest.fixture
 def examples(small_release: Path) -> list[Example]:
-    items = graph_examples(Relations(), SceneGraph(small_release), Sampling(frame_step=10))
+    items = graph_examples(Relations(), SceneGraph(small_release), RelationsSampling(frame_step=10))
     return [e for e in items if isinstance(e, Example)]
 
 

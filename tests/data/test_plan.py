@@ -57,9 +57,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sampled(name: str, **changes: object) -> Sampling:
     options = {**{key: value for key, value in SAMPLING.items() if key not in TASKS}, **SAMPLING.get(name, {})}
-    uses = get_task("barista", name).sampling_uses
-    return get_task("barista", name).sampling.with_overrides(
-        {key: value for key, value in options.items() if key in uses} | changes, uses
+    published = get_task("barista", name).sampling
+    return published.with_overrides(
+        {key: value for key, value in options.items() if key in published.names()} | changes
     )
 
 
@@ -162,7 +162,8 @@ def test_no_process_at_all_is_refused(release: Path, tmp_path: Path) -> None:
 def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> None:
     write_release(tmp_path, "v0", video=False)
     tasks: list[GraphTask] = [get_task("barista", name) for name in ("temporal_vqa", "relations")]
-    sampled = [(task, replace(task.sampling, spacing=40)) for task in tasks]
+    sampled = [(task, task.sampling) for task in tasks]
+    sampled[0] = (tasks[0], tasks[0].sampling.with_overrides({"spacing": 40}))
     plan = plan_tasks(SceneGraph(tmp_path), sampled, split=split_videos)
     assert list(plan.plans) == ["relations"]
     assert "no example for barista/temporal_vqa" in str(plan.empty["temporal_vqa"])

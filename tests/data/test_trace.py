@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.relations import RelationsSampling
 from barista_bench.core.task import Example, FrameRef
 from barista_bench.data.trace import Trace, as_text, trace
 from barista_bench.scene_graph import SceneGraph
@@ -109,7 +109,7 @@ def test_the_text_tells_truth_and_objects_of_real_tasks(tmp_path: Path) -> None:
         name: [e for e in graph_examples(get_task("barista", name), graph, sampling) if isinstance(e, Example)]
         for name, sampling in (
             ("activity", get_task("barista", "activity").sampling),
-            ("relations", Sampling(frame_step=5)),
+            ("relations", RelationsSampling(frame_step=5)),
         )
     }
     text = as_text(trace(examples, "v1", 20, within=5))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.egocot.cot import CotSampling
 from barista_bench.core.task import Example
 from tests.conftest import SHARED
 
@@ -24,7 +24,7 @@ def mini_release(mini_root: Path) -> EgocotRelease:
 
 @pytest.fixture(scope="session")
 def mini_examples(mini_release: EgocotRelease) -> list[Example]:
-    items = list(Cot().examples(mini_release, Sampling(frames=4)))
+    items = list(Cot().examples(mini_release, CotSampling(frames=4)))
     return [example for example in items if isinstance(example, Example)]
 
 

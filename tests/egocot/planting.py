@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from barista_bench.benchmarks.egocot import Cot, EvidenceBase, check_rationale, graph_evidence, open_release
 from barista_bench.benchmarks.egocot.claims import KINDS, ClaimKind
+from barista_bench.benchmarks.egocot.cot import CotSampling
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBox, EvidenceFact, other_side
 from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, place_sentence, rationale_of
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, PREDICATES, RELEASING
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example
 from barista_bench.generate.generator import generate
 from barista_bench.scene_graph import SceneGraph
@@ -243,7 +243,7 @@ def reworded_truths(bases: list[EvidenceBase]) -> Counter[str]:
 
 def item_bases(root: Path) -> list[EvidenceBase]:
     """The evidence of every answered item of a release."""
-    examples = Cot().examples(open_release(root), Sampling(frames=2))
+    examples = Cot().examples(open_release(root), CotSampling(frames=2))
     return [
         Cot.evidence_base(example)
         for example in examples

@@ -14,9 +14,9 @@ import pytest
 
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
+from barista_bench.benchmarks.egocot.cot import CotSampling
 from barista_bench.benchmarks.egocot.items import SUBTASKS
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, Prediction, Scored, SkippedExample
 from barista_bench.errors import DataError
@@ -56,10 +56,10 @@ def test_an_example_shows_evenly_spread_frames_and_their_times(mini_examples: li
 
 
 def test_frames_can_be_asked_for_by_rate(mini_release: EgocotRelease) -> None:
-    example = next(iter(TASK.examples(mini_release, Sampling(rate=1.0, max_frames=5))))
+    example = next(iter(TASK.examples(mini_release, CotSampling(rate=1.0, max_frames=5))))
     assert isinstance(example, Example)
     assert len(example.frames) == 5
-    example = next(iter(TASK.examples(mini_release, Sampling(rate=1.0))))
+    example = next(iter(TASK.examples(mini_release, CotSampling(rate=1.0))))
     assert isinstance(example, Example)
     assert [frame.frame_index for frame in example.frames[:3]] == [0, 30, 60]
 
@@ -68,7 +68,7 @@ def test_absent_and_broken_media_are_skipped_with_a_reason(tmp_path: Path) -> No
     write(tmp_path, "dev.json", [record("q1"), record("q2", media_id="broken", source=None)])
     (tmp_path / "media").mkdir()
     (tmp_path / "media/broken.mp4").write_bytes(b"no video")
-    items = list(TASK.examples(open_release(tmp_path), Sampling(frames=2)))
+    items = list(TASK.examples(open_release(tmp_path), CotSampling(frames=2)))
     assert all(isinstance(item, SkippedExample) for item in items)
     reasons = {item.frame.video_id: item.reason for item in items if isinstance(item, SkippedExample)}
     assert "under the terms of those" in reasons["clip_1"]
@@ -84,7 +84,7 @@ def test_the_page_records_load_run_and_score_over_a_stand_in_video(
     release = open_release(page_folder, tmp_path)
     for item in release.items.values():
         shutil.copy(clip, release.video_path(item.media_id))
-    examples = [item for item in TASK.examples(release, Sampling(frames=2)) if isinstance(item, Example)]
+    examples = [item for item in TASK.examples(release, CotSampling(frames=2)) if isinstance(item, Example)]
     assert len(examples) == 5
     figures = TASK.aggregate([oracle(example) for example in examples])
     assert figures["accuracy"] == 1.0
@@ -232,7 +232,7 @@ def test_explanations_and_failures_name_the_contradicted_claims(dev: list[Exampl
 
 def test_boxes_in_focus_are_drawn_on_the_frame_of_their_time(mini_release: EgocotRelease) -> None:
     drawn = 0
-    for example in TASK.examples(mini_release, Sampling(rate=4.0)):
+    for example in TASK.examples(mini_release, CotSampling(rate=4.0)):
         assert isinstance(example, Example)
         for overlay in TASK.overlays(example, None):
             time = float(str(example.inputs["times"][overlay.image]))

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.extended.anticipation import Anticipation
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.extended.anticipation import Anticipation, AnticipationSampling
 from barista_bench.core.task import ParseError, Prediction
 from tests.extended.kit import BOXES, Named, answered, derived, video
 
 TASK = Anticipation()
-ALL = Sampling(frames=4, seconds=2.0)
+ALL = AnticipationSampling(frames=4, seconds=2.0)
 
 
 @given(
@@ -26,7 +25,7 @@ def test_no_frame_is_shown_from_the_moment_on(
     tmp_path_factory: pytest.TempPathFactory, fps: float, start: int, seconds: float
 ) -> None:
     root = video(tmp_path_factory.mktemp("v"), activities=[(start, 890, "Open lid")], fps=fps)
-    examples, skipped = derived(TASK, root, Sampling(frames=3, seconds=seconds))
+    examples, skipped = derived(TASK, root, AnticipationSampling(frames=3, seconds=seconds))
     assert len(examples) + len(skipped) == 3
     for example in examples:
         frames = [frame.frame_index for frame in example.frames]
@@ -57,7 +56,7 @@ def test_each_activity_is_asked_about_at_every_horizon_that_leaves_enough_to_see
 
 def test_without_a_length_all_that_was_filmed_before_is_drawn_from(tmp_path: Path) -> None:
     root = video(tmp_path, activities=[(100, 130, "Open lid")])
-    examples, _ = derived(TASK, root, Sampling(frames=3, seconds=None))
+    examples, _ = derived(TASK, root, AnticipationSampling(frames=3, seconds=None))
     assert [[frame.frame_index for frame in example.frames] for example in examples] == [[0, 34, 69], [0, 19, 39]]
 
 

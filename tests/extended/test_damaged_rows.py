@@ -12,14 +12,14 @@ import pytest
 from barista_bench.benchmarks.extended.mask_tracking import MaskTracking
 from barista_bench.benchmarks.extended.step_segmentation import StepSegmentation
 from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalSceneGraph
-from barista_bench.core.deriving import GraphTask, Sampling
+from barista_bench.core.deriving import GraphTask
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
 from tests.extended.kit import derived, video
 from tests.releases import document, write_release
 
 Fields = dict[str, Any]
-CLIPS = Sampling(frames=4, spacing=10)
+CLIPS = {"frames": 4, "spacing": 10}
 
 
 DAMAGES: list[tuple[GraphTask, str, Callable[[Fields], object]]] = [
@@ -44,11 +44,11 @@ def test_a_damaged_row_is_an_error_that_says_so(
     task: GraphTask, part: str, change: Callable[[Fields], object], tmp_path: Path
 ) -> None:
     if isinstance(task, StepSegmentation):
-        root, sampling = video(tmp_path, steps=[(30, 150, "Prepare cup")]), Sampling(frames=4)
+        root, sampling = video(tmp_path, steps=[(30, 150, "Prepare cup")]), {"frames": 4}
     else:
         write_release(tmp_path, "v0", document())
         root, sampling = tmp_path, CLIPS
-    example = copy.deepcopy(derived(task, root, sampling)[0][0])
+    example = copy.deepcopy(derived(task, root, task.sampling.with_overrides(sampling))[0][0])
     task.statistics([Scored(example, None)]).published()
     change(getattr(example, part))
     with pytest.raises(DataError, match="Remedy: build the dataset again"):

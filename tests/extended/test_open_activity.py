@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.benchmarks.extended.open_activity import OpenActivity, paper_tables
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.paper_tables import ModelSamples, Ranged
 from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName
 from barista_bench.judging.rubric import load_rubric
 from tests.extended.kit import BOXES, Named, answered, derived, video
 
 TASK, BY_CHOICE = OpenActivity(), Activity()
-ALL = Sampling(seed=42, frames=4, choices=4, per_class=2, same_verb=2)
+ALL = ActivitySampling(seed=42, frames=4, choices=4, per_class=2, same_verb=2)
 ACTIVITIES: list[Named] = [
     (0, 100, "Open lid"), (100, 200, "Close lid"), (200, 300, "Grasp cup"), (280, 400, "Place cup"),
     (400, 402, "Pour milk"), (500, 600, "Open lid"), (600, 700, "Press button"), (700, 800, "Pour"),

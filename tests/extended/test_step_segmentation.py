@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks.extended.step_segmentation import StepSegmentation
+from barista_bench.benchmarks.extended.step_segmentation import StepSampling, StepSegmentation
 from barista_bench.benchmarks.parsing import MAX_ENTRIES
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, ParseError
 from barista_bench.metrics.temporal_segmentation import temporal_segmentation
 from tests.extended.kit import BOXES, Named, answered, chance_scores, derived, video
 
 TASK = StepSegmentation()
-WHOLE = Sampling(frames=4)
+WHOLE = StepSampling(frames=4)
 STEPS = [(30, 150, "Prepare cup"), (150, 400, "Brew coffee"), (450, 900, "Froth milk")]
 
 
@@ -38,7 +37,7 @@ def test_a_video_is_one_clip_with_all_its_steps(example: Example) -> None:
 
 def test_clips_of_some_seconds_cut_steps_at_their_ends(tmp_path: Path) -> None:
     root = video(tmp_path, steps=[*STEPS[:2], (890, 903, "Froth milk")], frames=903)
-    examples, (skipped,) = derived(TASK, root, Sampling(frames=4, seconds=10.0))
+    examples, (skipped,) = derived(TASK, root, StepSampling(frames=4, seconds=10.0))
     assert [example.example_id.partition(":frames_")[2] for example in examples] == ["0_300", "300_600", "600_900"]
     assert examples[1].target["segments"] == [{"step": "Brew coffee", "start": 0, "end": 100}]
     assert (skipped.frame.frame_index, skipped.reason) == (900, "the clip has 3 frames, and 4 are shown")

@@ -12,7 +12,7 @@ import pytest
 
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.benchmarks.barista.released_sets import released_parameters
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.core.prompt import packaged_prompts
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
@@ -146,7 +146,7 @@ def test_a_run_asks_in_the_words_of_the_workshop(workshop: Path, domain_file: Pa
 
 def test_the_release_has_no_words_of_another_domain() -> None:
     with pytest.raises(ConfigError, match="the release has no parameter for domain"):
-        released_parameters("temporal_vqa", Sampling(frames=6, domain="default"))
+        released_parameters("temporal_vqa", TemporalSampling(frames=6, domain="default"))
 
 
 def test_a_written_question_names_nothing_of_the_domain_that_does_not_change(domain_file: Path) -> None:

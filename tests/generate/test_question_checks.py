@@ -10,8 +10,7 @@ import pytest
 
 from barista_bench.benchmarks.barista.change_detection import Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.task import Example
 from barista_bench.generate.writing.question_checks import invented, read_pair, too_short, unmentioned, wrong_with
 from barista_bench.runs.ask.replies import Unusable
@@ -91,7 +90,7 @@ def test_a_pair_is_refused_for_one_named_reason(given: dict[str, str], why: str)
 
 def test_the_templates_pairs_of_real_clips_pass_every_check(real_release: Path) -> None:
     """The checks refuse no pair that is right by construction, whatever real annotations hold."""
-    items = graph_examples(TemporalVQA(), SceneGraph(real_release), Sampling(frames=6, spacing=4))
+    items = graph_examples(TemporalVQA(), SceneGraph(real_release), TemporalSampling(frames=6, spacing=4))
     checked = 0
     for example in items:
         if isinstance(example, Example):

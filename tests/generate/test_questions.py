@@ -13,8 +13,7 @@ from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Catego
 from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
 from barista_bench.benchmarks.barista.released_wording import released_writer
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
@@ -46,7 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def examples(root: Path) -> dict[str, Example]:
     """By video and category."""
-    items = graph_examples(TemporalVQA(), SceneGraph(root), Sampling(frames=6, spacing=4))
+    items = graph_examples(TemporalVQA(), SceneGraph(root), TemporalSampling(frames=6, spacing=4))
     return {f"{item.video_id}:clip_0:{item.label}": item for item in items if isinstance(item, Example)}
 
 
@@ -165,7 +164,7 @@ def test_a_question_is_drawn_over_all_videos(tmp_path: Path, root: Path, example
     )
     session = write_questions(config, writer)
     assert session.written == 4
-    sampling = Sampling(frames=6, spacing=4, per_class=1, draw_seed=5, pairs=str(tmp_path))
+    sampling = TemporalSampling(frames=6, spacing=4, per_class=1, draw_seed=5, pairs=str(tmp_path))
     task, graph = TemporalVQA(), SceneGraph(root)
     taken_up = [e.example_id for e in graph_examples(task, graph, sampling) if isinstance(e, Example)]
     drawn = [e.example_id for e in graph_examples(task, graph, replace(sampling, pairs=None)) if isinstance(e, Example)]

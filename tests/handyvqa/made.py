@@ -57,7 +57,7 @@ def target(option: int, mask: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def examples_of(task: Task, release: HandyvqaRelease, **overrides: Any) -> list[Example | SkippedExample]:
-    sampling = task.sampling.with_overrides(overrides, task.sampling_uses)
+    sampling = task.sampling.with_overrides(overrides)
     return list(task.examples(release, sampling))  # type: ignore[attr-defined]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, RvosParts, open_release
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.deriving import EvenSampling
 from barista_bench.core.task import Example, SkippedExample
 from barista_bench.errors import ConfigError
 from tests.handyvqa.made import HEIGHT, WIDTH, examples_of, record, rectangle, target, write_folder, write_lines
@@ -29,7 +29,7 @@ def derive(root: Path, *records: dict[str, Any], frames: int = 16, **more: Any) 
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert Action().sampling == Sampling(limit=None, frames=16)
+    assert Action().sampling == EvenSampling(limit=None, frames=16)
 
 
 def test_a_folder_named_after_the_record_is_its_clip(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Fruit(Task):
 
     benchmark, name, upstream_name, version, primary, sample_score = "garden", "fruit", "fruit", 3, "micro_f1", "f1"
     primary_note = "F1 of words over all samples."
-    sampling, sampling_uses, prompt_package = Sampling(), frozenset(), ""
+    sampling, prompt_package = Sampling(), ""
 
     def __init__(self) -> None:
         super().__init__(PromptTexts(1, "", "", "0" * 64))

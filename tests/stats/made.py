@@ -23,7 +23,7 @@ class Quiz(Task):
     """Right or wrong; knows nothing of any benchmark."""
 
     benchmark, name, upstream_name, version, primary, sample_score = "made", "quiz", "quiz", 1, "accuracy", "accuracy"
-    sampling, sampling_uses, prompt_package = Sampling(), frozenset(), ""
+    sampling, prompt_package = Sampling(), ""
 
     def __init__(self) -> None:
         super().__init__(PromptTexts(1, "", "", "0" * 64))

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from barista_bench.benchmarks.tog_bench import TSTVG, open_release
+from barista_bench.benchmarks.tog_bench.columns import TogSampling
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, SkippedExample
 from barista_bench.media.video import read_frames
@@ -26,7 +26,7 @@ TASK = TSTVG(options={"matcher": "exact"})
 
 
 def derive(folder: Path, media: Path, **sampling: Any) -> list[Example | SkippedExample]:
-    chosen = TASK.sampling.with_overrides(sampling, TASK.sampling_uses)
+    chosen = TASK.sampling.with_overrides(sampling)
     return list(TASK.examples(open_release(folder, media), chosen))
 
 
@@ -37,9 +37,8 @@ def examples(folder: Path, media: Path, **sampling: Any) -> list[Example]:
 
 
 def test_the_published_sampling_is_a_frame_every_four_seconds_without_a_limit() -> None:
-    assert TASK.sampling == Sampling(rate=0.25)
+    assert TASK.sampling == TogSampling(rate=0.25)
     assert TASK.sampling.max_frames is None
-    assert TASK.sampling_uses == {"rate", "max_frames"}
 
 
 def test_each_task_shows_its_video_every_four_seconds(write: Write, rooms: Path) -> None:

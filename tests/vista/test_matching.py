@@ -12,7 +12,7 @@ import pytest
 from barista_bench.benchmarks.vista import BENCHMARK, TASKS, open_release
 from barista_bench.benchmarks.vista.matching import All, Minecraft, VirtualHome
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.deriving import EvenSampling
 from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, ParseError, Prediction, SkippedExample
@@ -44,7 +44,7 @@ def split(items: list[Example | SkippedExample]) -> tuple[list[Example], list[Sk
 
 
 def test_the_published_number_of_frames_is_the_default() -> None:
-    assert all(task().sampling == Sampling(frames=16) for task in TASKS)
+    assert all(task().sampling == EvenSampling(frames=16) for task in TASKS)
     assert [task.name for task in TASKS] == ["virtual_home", "real_world", "minecraft", "all"]
 
 
@@ -68,7 +68,7 @@ def test_an_environment_asks_for_its_own_sets(tmp_path: Path) -> None:
 
 
 def test_an_example_says_what_it_asks_and_nothing_of_the_truth(tmp_path: Path) -> None:
-    example = split(list(VirtualHome().examples(made(tmp_path), Sampling(frames=3))))[0][1]
+    example = split(list(VirtualHome().examples(made(tmp_path), EvenSampling(frames=3))))[0][1]
     assert example.inputs == {
         "problem_set": "alfred/level_3/permutation/p",
         "labels": ["a", "b", "c"],
@@ -93,7 +93,7 @@ def test_an_example_says_what_it_asks_and_nothing_of_the_truth(tmp_path: Path) -
 def test_frames_are_evenly_spaced_with_first_and_last(
     tmp_path: Path, frames: int, asked: int, shown: list[int]
 ) -> None:
-    examples, _ = split(list(TASK.examples(made(tmp_path, frames), Sampling(frames=asked))))
+    examples, _ = split(list(TASK.examples(made(tmp_path, frames), EvenSampling(frames=asked))))
     for item in examples:
         assert [frame.frame_index for frame in item.frames] == shown
         assert item.inputs["frame_count"] == len(shown)
@@ -102,7 +102,7 @@ def test_frames_are_evenly_spaced_with_first_and_last(
 
 def test_only_the_videos_that_are_named_are_asked_about(tmp_path: Path) -> None:
     release = made(tmp_path)
-    sampling = Sampling(frames=3, videos=("alfred/p/two.mp4",))
+    sampling = EvenSampling(frames=3, videos=("alfred/p/two.mp4",))
     assert [item.video_id for item in split(list(TASK.examples(release, sampling)))[0]] == ["alfred/p/two.mp4"]
     assert not list(TASK.examples(release, replace(sampling, videos=("nowhere.mp4",))))
 

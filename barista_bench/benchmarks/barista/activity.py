@@ -24,6 +24,7 @@ from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.activity_choices import (
     ActivityChoice,
     ActivityInputs,
+    ActivitySampling,
     ActivityTarget,
     ChosenActivity,
     draw_choices,
@@ -41,7 +42,7 @@ from barista_bench.benchmarks.barista.common import (
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Int64, TypedFields, read_scores
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Row, SumStatistics
@@ -92,7 +93,7 @@ class ActivityEvidence(TypedFields):
     relation_rows: list[Int64]
 
 
-class Activity(GraphTask):
+class Activity(GraphTask[ActivitySampling]):
     benchmark = "barista"
     name = "activity"
     upstream_name = "activity_mcq"
@@ -100,8 +101,7 @@ class Activity(GraphTask):
     primary = "accuracy"
     primary_note = "Share of questions answered with the right letter."
     sample_score = "accuracy"
-    sampling = Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
-    sampling_uses = frozenset({"frames", "choices", "per_class", "same_verb"})
+    sampling = ActivitySampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
     answer_note = "the letter of a choice"
@@ -112,13 +112,13 @@ class Activity(GraphTask):
     metadata_type = ActivityMetadata
     evidence_type = ActivityEvidence
 
-    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+    def vocabulary(self, video: VideoGraph, sampling: ActivitySampling) -> Vocabulary:
         """(class id, name) pairs: the choices come from the classes of all sampled videos."""
         if not sampling.selects(video):
             return ()
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in named_activities(video)))
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+    def candidates(self, video: VideoGraph, sampling: ActivitySampling) -> Iterator[Candidate | SkippedExample]:
         """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
@@ -130,7 +130,7 @@ class Activity(GraphTask):
                 yield Candidate(video.video_id, _shown(frames, sampling)[0], str(segment.class_id), index)
 
     def select(
-        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Candidate | SkippedExample]:
         """Of each class at most `per_class`, in turn from each video that has it, if there are enough choices."""
         classes = len({class_id for class_id, _ in vocabulary})
@@ -143,7 +143,7 @@ class Activity(GraphTask):
             yield from _capped(candidates, sampling)
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Example]:
         # Of several names of a class the first counts.
         names = dict(reversed(vocabulary))
@@ -152,7 +152,7 @@ class Activity(GraphTask):
             yield self.stamped(self._example(video, segments[candidate.item], candidate.item, names, sampling))
 
     def _example(
-        self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: Sampling
+        self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling
     ) -> Example:
         class_id, frames = str(segment.class_id), _frames(video, segment)
         shown = _shown(frames, sampling)
@@ -314,7 +314,7 @@ def _frames(video: VideoGraph, segment: Segment) -> range:
     return range(max(0, segment.start), min(segment.end + 1, video.frame_count))
 
 
-def _shown(frames: range, sampling: Sampling) -> list[int]:
+def _shown(frames: range, sampling: ActivitySampling) -> list[int]:
     return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 
@@ -330,7 +330,7 @@ def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
     return frozenset(crowded)
 
 
-def _capped(candidates: Sequence[Candidate], sampling: Sampling) -> list[Candidate]:
+def _capped(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
     """Of each class one from every video in turn, up to the cap; in the order given.
 
     The videos of a class are shuffled by one generator for all classes, as released.

@@ -6,10 +6,11 @@ import random
 import re
 from collections import Counter
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from itertools import chain
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.deriving import Count, Index, Sampling
 from barista_bench.core.example import TypedFields
 from barista_bench.core.task import ParseError, Prediction
 
@@ -23,8 +24,25 @@ class ActivityChoice(TypedFields):
     verb: str
 
 
+@dataclass(frozen=True, slots=True)
+class ActivitySampling(Sampling):
+    """Of questions about activities.
+
+    Args:
+        frames: frames of one example.
+        per_class: examples of one activity class at the most; None for all.
+        choices: options of a question; None for all classes.
+        same_verb: options that share the verb of the right one, where there are as many.
+    """
+
+    per_class: Count | None = None
+    frames: Count = 1
+    choices: Count | None = None
+    same_verb: Index = 0
+
+
 def draw_choices(
-    class_id: str, names: Mapping[str, str], sampling: Sampling, rng: random.Random
+    class_id: str, names: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
 ) -> list[ActivityChoice]:
     """The choices of one question in the order shown, the truth among them; `names` are those of all classes."""
     drawn = _drawn_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
@@ -35,7 +53,9 @@ def draw_choices(
     ]
 
 
-def _drawn_classes(class_id: str, verbs: Mapping[str, str], sampling: Sampling, rng: random.Random) -> list[str]:
+def _drawn_classes(
+    class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
+) -> list[str]:
     """The classes of one question, shuffled: the truth, distractors of its verb, and others of any verb.
 
     The calls on the generator are the release's, in its order.

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.clips import ClipView, HeldRelation
-from barista_bench.benchmarks.barista.common import domain_of
-from barista_bench.core.deriving import Sampling
+from barista_bench.benchmarks.barista.common import domain_called
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import HANDS
@@ -57,9 +56,9 @@ class Change(TypedFields):
     end: Int64
 
 
-def changes_domain(sampling: Sampling) -> Domain | None:
+def changes_domain(name: str | None) -> Domain | None:
     """Whose values' changes are asked about; None: the release's. Raises ConfigError for a file that is none."""
-    return None if sampling.domain is None else domain_of(sampling)
+    return None if name is None else domain_called(name)
 
 
 def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Category, list[Change]]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.deriving import Count, Sampling, Seconds
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
@@ -30,7 +31,22 @@ _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
 """An id that a display name carries, such as ` (#9492f2cd)`."""
 
 
-def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
+@dataclass(frozen=True, slots=True)
+class ClipSampling(Sampling):
+    """Of tasks about clips.
+
+    Args:
+        frames: keyframes of a clip.
+        spacing: frames from one keyframe to the next.
+        seconds: what a clip lasts, from its first keyframe to its last, at any frame rate; None keeps to `spacing`.
+    """
+
+    frames: Count = 1
+    spacing: Count = 1
+    seconds: Seconds | None = None
+
+
+def clips(video: VideoGraph, sampling: ClipSampling) -> Iterator[Keyframes]:
     """Clips one after the other without overlap; the last one may be shorter, but not below 2 keyframes.
 
     With a sampled frame range, those that lie entirely in it.
@@ -44,7 +60,7 @@ def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
             yield keyframes
 
 
-def _spacing(video: VideoGraph, sampling: Sampling) -> int:
+def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
     """Frames between two keyframes: as released, or so many that a clip lasts `sampling.seconds` at any frame rate."""
     if sampling.seconds is None:
         return sampling.spacing

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import GRID
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.deriving import Count, Sampling
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
@@ -36,9 +36,26 @@ WORDING = "release@4086ce5"
 """What the release's own wording is called: its commit."""
 
 
-def domain_of(sampling: Sampling) -> Domain:
-    """The domain that a sampling names; coffee making's where it names none. Raises ConfigError for no such file."""
-    return load_domain(None if sampling.domain in (None, "default") else Path(sampling.domain))
+@dataclass(frozen=True, slots=True)
+class FrameSampling(Sampling):
+    """Of tasks about single frames.
+
+    Args:
+        frame_step: candidate frames are those with an index divisible by it.
+    """
+
+    frame_step: Count = 1
+
+    def frame_indices(self, video: VideoGraph) -> range:
+        """Candidate frames of a video: in `frame_range`, index divisible by `frame_step`."""
+        start, stop = self.frame_range or (0, video.frame_count)
+        first = -(-start // self.frame_step) * self.frame_step
+        return range(first, min(stop, video.frame_count), self.frame_step)
+
+
+def domain_called(name: str | None) -> Domain:
+    """The domain of a file; coffee making's for None and `default`. Raises ConfigError for no such file."""
+    return load_domain(None if name in (None, "default") else Path(name))
 
 
 class FrameMetadata(TypedFields):
@@ -201,14 +218,14 @@ class FrameArrays:
         table = self.video.attributes_table
         return self._during(table.start, table.end, positions)
 
-    def frames(self, sampling: Sampling) -> Frames:
-        """Frames in the sampled range, at the sampled step, and inside an activity where the sampling says so.
+    def frames(self, sampling: FrameSampling, *, in_activities: bool = False) -> Frames:
+        """Frames in the sampled range, at the sampled step, and only those inside an activity where it says so.
 
         Activities without a class do not count, and their ends are excluded.
         """
         chosen = sampling.frame_indices(self.video)
         frames = np.arange(chosen.start, chosen.stop, chosen.step)
-        if not sampling.in_activities:
+        if not in_activities:
             return frames
         inside = np.zeros(self.video.frame_count, dtype=bool)
         for segment in self.video.activities():

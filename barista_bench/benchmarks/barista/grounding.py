@@ -19,8 +19,11 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks import rules_of
@@ -43,8 +46,9 @@ from barista_bench.benchmarks.barista.common import (
     FrameArrays,
     FrameMetadata,
     Frames,
+    FrameSampling,
     any_row,
-    domain_of,
+    domain_called,
     remembered,
     thinned,
 )
@@ -67,7 +71,7 @@ from barista_bench.benchmarks.barista.phrases import (
     range_keys,
 )
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, box_names, describe_format
-from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
 from barista_bench.core.example import GridBox, Int64, PixelBox, TypedFields
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import (
@@ -129,7 +133,30 @@ class GroundingEvidence(TypedFields):
     attribute_rows: list[Int64]
 
 
-class Grounding(GraphTask):
+@dataclass(frozen=True, slots=True)
+class GroundingSampling(FrameSampling):
+    """Of phrases on frames.
+
+    Args:
+        draw_seed: of the draw of the relation that a phrase uses, over all videos; None takes `seed`.
+        fraction: of each video's candidate frames that is kept, evenly.
+        in_activities: only frames inside an activity.
+        with_relations: only frames on which some relation holds.
+        min_area: objects with a smaller box, in square pixels, are passed over.
+        domain: file of a domain's words and phrases (`default`, None: coffee making).
+        box_scale: true boxes are integers from 0 to this, which a full side of the frame maps to.
+    """
+
+    draw_seed: int | None = None
+    fraction: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    in_activities: bool = False
+    with_relations: bool = False
+    min_area: float = 0.0
+    domain: Annotated[str, Meta(min_length=1)] | None = None
+    box_scale: Count = GRID
+
+
+class Grounding(GraphTask[GroundingSampling]):
     benchmark = "barista"
     name = "grounding"
     upstream_name = "grounding"
@@ -137,9 +164,8 @@ class Grounding(GraphTask):
     primary = "map"
     primary_note = "Mean average precision of the boxes, over classes and IoU thresholds from 0.5 to 0.95."
     sample_score = "mean_best_iou"
-    sampling = Sampling(limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0)
-    sampling_uses = frozenset(
-        {"in_activities", "with_relations", "fraction", "frame_step", "min_area", "box_scale", "draw_seed", "domain"}
+    sampling = GroundingSampling(
+        limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
@@ -151,7 +177,7 @@ class Grounding(GraphTask):
     metadata_type = GroundingMetadata
     evidence_type = GroundingEvidence
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+    def candidates(self, video: VideoGraph, sampling: GroundingSampling) -> Iterator[Candidate]:
         """Of each frame, evenly thinned, the categories of which a phrase can name a relation or a colour, sorted.
 
         `numbers` are how many keys each object of the category has that has any; `item` says which of them is
@@ -176,19 +202,19 @@ class Grounding(GraphTask):
                     yield Candidate(video.video_id, frame, category, drawing, tuple(filter(None, counts)))
 
     def select(
-        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: GroundingSampling
     ) -> Iterator[Candidate]:
         """Draws the relation that each phrase names: `item` is then its key, -1 for none.
 
         One generator serves all videos, and every object with a key draws, described or not, as released.
         """
-        rng = sampling.generator()
+        rng = sampling.generator(sampling.draw_seed)
         for candidate in candidates:
             drawn = [rng.choice(range(count)) for count in candidate.numbers]
             yield candidate._replace(item=drawn[candidate.item] if candidate.item >= 0 else -1, numbers=())
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: GroundingSampling
     ) -> Iterator[Example]:
         view = _View(video, sampling)
         for candidate in candidates:
@@ -287,9 +313,9 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     return {name: usual_boxes(answers) for name, answers in by_category.items()}
 
 
-def phrase_rules(sampling: Sampling) -> PhraseRules:
+def phrase_rules(sampling: GroundingSampling) -> PhraseRules:
     """Of the domain that the sampling names. Raises ConfigError where its file has none."""
-    rules = domain_of(sampling).phrases
+    rules = domain_called(sampling.domain).phrases
     if rules is None:
         raise ConfigError(f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does")
     return rules
@@ -298,7 +324,7 @@ def phrase_rules(sampling: Sampling) -> PhraseRules:
 class _View:
     """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate."""
 
-    def __init__(self, video: VideoGraph, sampling: Sampling) -> None:
+    def __init__(self, video: VideoGraph, sampling: GroundingSampling) -> None:
         self.video, self.index = video, FrameArrays(video, sampling.box_scale)
         self.rules = phrase_rules(sampling)
         attributes = video.attributes_table
@@ -309,8 +335,8 @@ class _View:
         box = video.instances_table.bbox
         self.large: Bools = box[:, 2] * box[:, 3] >= sampling.min_area
 
-    def frames(self, sampling: Sampling) -> Frames:
-        frames = self.index.frames(sampling)
+    def frames(self, sampling: GroundingSampling) -> Frames:
+        frames = self.index.frames(sampling, in_activities=sampling.in_activities)
         if sampling.with_relations:
             frames = frames[any_row(self.relations)[frames]]
         return thinned(frames, sampling.fraction)

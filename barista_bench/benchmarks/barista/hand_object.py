@@ -19,9 +19,11 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import (
@@ -34,7 +36,14 @@ from barista_bench.benchmarks.barista.box_answers import (
     random_grid_box,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameArrays, FrameMetadata, any_row, thinned
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    FrameArrays,
+    FrameMetadata,
+    FrameSampling,
+    any_row,
+    thinned,
+)
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -54,7 +63,7 @@ from barista_bench.benchmarks.barista.interactions import (
 )
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
-from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.core.statistics import Floats, SumStatistics
@@ -123,7 +132,22 @@ class InteractionStatistics(SumStatistics):
         return np.array([sums.get(name, 0.0) for name in self._names])
 
 
-class HandObject(GraphTask):
+@dataclass(frozen=True, slots=True)
+class HandObjectSampling(FrameSampling):
+    """Of frames on which hands act.
+
+    Args:
+        fraction: of each video's candidate frames that is kept, evenly.
+        relation_type: the relations of this type are a hand's interactions.
+        box_scale: true boxes are integers from 0 to this, which a full side of the frame maps to.
+    """
+
+    fraction: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    relation_type: Annotated[str, Meta(min_length=1)] = "human_actions"
+    box_scale: Count = GRID
+
+
+class HandObject(GraphTask[HandObjectSampling]):
     benchmark = "barista"
     name = "hand_object"
     upstream_name = "hand_object"
@@ -131,8 +155,7 @@ class HandObject(GraphTask):
     primary = "f1"
     primary_note = "F1 of interactions over all frames; matched by the IoU of their objects, above 0.5."
     sample_score = "f1"
-    sampling = Sampling(limit=1000, seed=42, fraction=1.0)
-    sampling_uses = frozenset({"fraction", "frame_step", "relation_type", "box_scale"})
+    sampling = HandObjectSampling(limit=1000, seed=42, fraction=1.0)
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
     answer_note = "JSON: boxes of object and hands, left or right"
@@ -143,7 +166,7 @@ class HandObject(GraphTask):
     metadata_type = HandObjectMetadata
     evidence_type = HandObjectEvidence
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+    def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
         """Of the video's frames, evenly thinned, those on which a hand acts on an object."""
         index = FrameArrays(video)
         acted = any_row(index.relations(contact_ranges(video, sampling.relation_type)))
@@ -152,7 +175,7 @@ class HandObject(GraphTask):
                 yield Candidate(video.video_id, frame)
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: HandObjectSampling
     ) -> Iterator[Example]:
         index, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
         active = index.relations(contacts)

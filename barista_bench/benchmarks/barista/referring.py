@@ -20,8 +20,11 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks import rules_of
@@ -30,7 +33,8 @@ from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
     FrameMetadata,
-    domain_of,
+    FrameSampling,
+    domain_called,
     domain_vocabulary,
     frame_metadata,
     frozen_sentence,
@@ -47,7 +51,7 @@ from barista_bench.benchmarks.barista.reference_text import (
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import labelled, most_typical
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
-from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Count, Vocabulary
 from barista_bench.core.example import Int64, PixelBox, TypedFields
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
@@ -131,15 +135,31 @@ class ReferringEvidence(TypedFields):
     relation_rows: list[Int64]
 
 
-class Referring(TextTask):
+@dataclass(frozen=True, slots=True)
+class ReferringSampling(FrameSampling):
+    """Of objects to describe.
+
+    Args:
+        in_activities: only frames inside an activity.
+        per_frame: objects of one frame at the most; None for all.
+        per_class: examples of one category at the most; None for all.
+        domain: file of a domain's words (`default`, None: coffee making).
+    """
+
+    in_activities: bool = False
+    per_frame: Count | None = None
+    per_class: Count | None = None
+    domain: Annotated[str, Meta(min_length=1)] | None = None
+
+
+class Referring(TextTask[ReferringSampling]):
     benchmark = "barista"
     prompt_package = PROMPT_PACKAGE
     name = "referring"
     upstream_name = "referring"
     version = 2
     answer_field = "description"
-    sampling = Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
-    sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class", "domain"})
+    sampling = ReferringSampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
     row_note = "a frame and a box, and what a description of that object must say"
     answer_note = "one sentence"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
@@ -149,16 +169,16 @@ class Referring(TextTask):
     metadata_type = ReferringMetadata
     evidence_type = ReferringEvidence
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+    def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
         index = FrameArrays(video)
-        frames = index.frames(sampling)
+        frames = index.frames(sampling, in_activities=sampling.in_activities)
         for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
             for position in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
                 number = int(video.instances_table.object[position])
                 yield Candidate(video.video_id, frame, video.objects[number].category, position)
 
     def select(
-        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
     ) -> Iterator[Candidate | SkippedExample]:
         """What the cap on each category leaves, category by category; without a cap all, as they stand."""
         groups: dict[str, list[Candidate]] = defaultdict(list)
@@ -170,11 +190,11 @@ class Referring(TextTask):
             yield from group[: sampling.per_class]
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
     ) -> Iterator[Example]:
         frames = sorted({candidate.frame for candidate in candidates})
         facts = dict(zip(frames, frame_facts(FrameArrays(video), np.array(frames, dtype=np.int64)), strict=True))
-        domain = domain_of(sampling)
+        domain = domain_called(sampling.domain)
         for candidate in candidates:
             shown = facts[candidate.frame]
             yield self.stamped(_example(video, candidate, shown, domain, every_context=self.follows_paper))

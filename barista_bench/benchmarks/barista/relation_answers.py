@@ -13,7 +13,6 @@ import msgspec
 from barista_bench.benchmarks.barista.common import released_array, released_body, remembered, within_bounds
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import PixelBox, TypedFields
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
@@ -49,7 +48,7 @@ class VocabularyEntry(TypedFields):
 
 
 class MarkLook(TypedFields):
-    """What the marks look like: fields of `Sampling`."""
+    """What the marks look like: see `RelationsSampling`."""
 
     mask_alpha: float
     boundary_alpha: float
@@ -102,10 +101,6 @@ def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[Mar
         item = instance.object
         marked.append(MarkedObject(mark, item.id, item.category, list(instance.bbox), segmentation))
     return marked
-
-
-def mark_look(sampling: Sampling) -> MarkLook:
-    return MarkLook(*(float(getattr(sampling, name)) for name in MarkLook.__struct_fields__))
 
 
 def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:

@@ -11,14 +11,24 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import permutations
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import rules_of
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameArrays, FrameMetadata, any_row, frame_metadata
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    FrameArrays,
+    FrameMetadata,
+    FrameSampling,
+    any_row,
+    frame_metadata,
+)
 from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkedRelation,
@@ -27,7 +37,6 @@ from barista_bench.benchmarks.barista.relation_answers import (
     RelationSet,
     VocabularyEntry,
     likely_relations,
-    mark_look,
     mark_order,
     marked_categories,
     marked_objects,
@@ -39,7 +48,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
 )
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
-from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Fraction, GraphTask, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics
@@ -70,7 +79,27 @@ class RelationEvidence(TypedFields):
     instance_rows: list[Int64]
 
 
-class Relations(GraphTask):
+@dataclass(frozen=True, slots=True)
+class RelationsSampling(FrameSampling):
+    """Of frames with numbered marks.
+
+    Args:
+        mask_alpha: opacity of the marks over the frame, 0 to 1.
+        boundary_alpha: fraction of its own colour that the inside of a mark loses, 0 to 1.
+        font_size: of the numbers on the marks.
+    """
+
+    mask_alpha: Fraction = 0.5
+    boundary_alpha: Fraction = 0.9
+    font_size: Annotated[float, Meta(ge=1, le=1000)] = 20
+
+    @property
+    def look(self) -> MarkLook:
+        """What the marks look like."""
+        return MarkLook(float(self.mask_alpha), float(self.boundary_alpha), float(self.font_size))
+
+
+class Relations(GraphTask[RelationsSampling]):
     benchmark = "barista"
     name = "relations"
     upstream_name = "relation_extraction"
@@ -78,8 +107,7 @@ class Relations(GraphTask):
     primary = "micro_f1"
     primary_note = "F1 of relations over all frames; right when objects, type and value agree."
     sample_score = "f1"
-    sampling = Sampling(limit=1000, seed=42, frame_step=300)
-    sampling_uses = frozenset({"frame_step", *MarkLook.__struct_fields__})
+    sampling = RelationsSampling(limit=1000, seed=42, frame_step=300)
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
     answer_note = "JSON: numbered objects and relations"
@@ -90,11 +118,11 @@ class Relations(GraphTask):
     metadata_type = FrameMetadata
     evidence_type = RelationEvidence
 
-    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+    def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers those of all videos."""
         return video.held_labels()
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+    def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
         index = FrameArrays(video)
         related = any_row(index.relations(range(len(video.relations_table.start))))
@@ -103,7 +131,7 @@ class Relations(GraphTask):
             yield Candidate(video.video_id, frame)
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: RelationsSampling
     ) -> Iterator[Example]:
         index = FrameArrays(video)
         active = index.relations(range(len(video.relations_table.start)))
@@ -252,7 +280,11 @@ def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray
 
 
 def _example(
-    video: VideoGraph, frame: int, positions: Sequence[int], vocabulary: list[VocabularyEntry], sampling: Sampling
+    video: VideoGraph,
+    frame: int,
+    positions: Sequence[int],
+    vocabulary: list[VocabularyEntry],
+    sampling: RelationsSampling,
 ) -> Example:
     """`positions` are those of the relation ranges that hold on the frame, in the order of the file."""
     instances, table = mark_order(video, frame), video.relations_table
@@ -269,7 +301,7 @@ def _example(
         task=Relations.name,
         label=f"{len(relations)} relations",
         frames=(FrameRef(video.video_id, frame),),
-        inputs=RelationInputs(*size, marked_objects(video, instances), vocabulary, mark_look(sampling)).write(),
+        inputs=RelationInputs(*size, marked_objects(video, instances), vocabulary, sampling.look).write(),
         target=RelationSet(relations).write(),
         metadata=frame_metadata(video, frame),
         evidence=RelationEvidence(

@@ -256,7 +256,7 @@ def released_sampling(
     if params.get("video_id") is not None:
         overrides["videos"] = (str(params["video_id"]),)
     sampled = TASKS.named(task)
-    return sampled.sampling.with_overrides(overrides, sampled.sampling_uses)
+    return sampled.sampling.with_overrides(overrides)
 
 
 _OF_RUNS = frozenset(
@@ -272,8 +272,8 @@ def released_parameters(task: str, sampling: Sampling) -> Fields:
     """
     of_ours = {"frame_range", "preparations", "splits", "domain", "seconds"}
     ours = of_ours | ({"frame_step"} - set(PARAMETERS[task].values()))
-    default = Sampling()
-    used = sorted(name for name in ours if getattr(sampling, name) != getattr(default, name))
+    default = type(sampling)()
+    used = sorted(name for name in ours & {*sampling.names()} if getattr(sampling, name) != getattr(default, name))
     if used or len(sampling.videos or ()) > 1:
         name = used[0] if used else "videos"
         raise ConfigError(f"{task}: the release has no parameter for {name}. Remedy: build the set without it")

@@ -2,10 +2,10 @@
 
 Six frames of a clip and one question; the model answers in free text. What changes in the clip is read from the graph
 (`change_detection.py`) and kept as evidence; the question and its reference answer are written by templates that cover
-every change (`qa_templates.py`), or come from files that a language model wrote (`Sampling.pairs`). Judges score the
-answer (`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical_f1` compares its words with the reference: a
-floor that must not be published as the paper's Accuracy or Completeness (`kinds/text.py`). An empty answer scores 0;
-the release leaves it out of its mean.
+every change (`qa_templates.py`), or come from files that a language model wrote (`TemporalSampling.pairs`). Judges
+score the answer (`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical_f1` compares its words with the
+reference: a floor that must not be published as the paper's Accuracy or Completeness (`kinds/text.py`). An empty answer
+scores 0; the release leaves it out of its mean.
 
 Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
 Files hold what was drawn when they were written, and are taken as they are.
@@ -20,12 +20,15 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import cast
+from typing import Annotated, cast
+
+from msgspec import Meta
 
 from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
-from barista_bench.benchmarks.barista.clips import ClipView, clips
+from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clips
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameMetadata,
@@ -45,7 +48,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import after_last, content_words, labelled, most_typical, overlap
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Count, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction, SkippedExample
@@ -92,10 +95,30 @@ class TemporalEvidence(TypedFields):
     changes: list[Change]
 
 
-class TemporalVQA(TextTask):
+@dataclass(frozen=True, slots=True)
+class TemporalSampling(ClipSampling):
+    """Of questions about what changes in a clip.
+
+    Args:
+        draw_seed: of the draw of clips, over all videos; None takes `seed`.
+        per_class: examples of one kind of change at the most; None for all.
+        max_frames: frames of one example at the most, evenly thinned; None for all keyframes.
+        domain: file of a domain's values, any two of which that exclude each other make a change (`default`: coffee
+            making); None keeps to the changes that the release names.
+        pairs: folder of questions that a model wrote (`barista-bench questions`), instead of templates.
+    """
+
+    draw_seed: int | None = None
+    per_class: Count | None = None
+    max_frames: Count | None = None
+    domain: Annotated[str, Meta(min_length=1)] | None = None
+    pairs: str | None = None
+
+
+class TemporalVQA(TextTask[TemporalSampling]):
     benchmark = "barista"
     prompt_package = PROMPT_PACKAGE
-    """`Sampling.pairs` names a folder of question-answer pairs to use instead of the templates.
+    """`TemporalSampling.pairs` names a folder of question-answer pairs to use instead of the templates.
 
     Who wrote them stands in the examples' metadata.
     """
@@ -104,10 +127,7 @@ class TemporalVQA(TextTask):
     upstream_name = "visual_qa"
     version = 2
     answer_field = "answer"
-    sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
-    sampling_uses = frozenset(
-        {"frames", "spacing", "seconds", "domain", "per_class", "draw_seed", "max_frames", "pairs"}
-    )
+    sampling = TemporalSampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
     row_note = "frames of a clip, and a question about what changes in it"
     answer_note = "free text"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
@@ -117,7 +137,7 @@ class TemporalVQA(TextTask):
     metadata_type = TemporalMetadata
     evidence_type = TemporalEvidence
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+    def candidates(self, video: VideoGraph, sampling: TemporalSampling) -> Iterator[Candidate | SkippedExample]:
         """A clip's categories of changes, or the pairs that were written about it.
 
         `item` is the clip's first frame, or the line of the file; `numbers` is the place among the clip's pairs.
@@ -127,13 +147,13 @@ class TemporalVQA(TextTask):
             return
         for keyframes in clips(video, sampling):
             first = _selected(keyframes, sampling.max_frames)[0]
-            changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling))
+            changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling.domain))
             numbers = {category: number for number, category in enumerate(sorted(changes))}
             for category in changes:
                 yield Candidate(video.video_id, first, category, keyframes[0], (numbers[category],))
 
     def select(
-        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Candidate]:
         """Of each category those drawn, by clip and category; what was written is drawn already."""
         if sampling.pairs is not None:
@@ -142,7 +162,7 @@ class TemporalVQA(TextTask):
         groups: dict[str, list[Candidate]] = {}
         for candidate in candidates:
             groups.setdefault(candidate.group, []).append(candidate)
-        generator = sampling.generator()
+        generator = sampling.generator(sampling.draw_seed)
         drawn = []
         for group in groups.values():
             generator.shuffle(group)
@@ -153,7 +173,7 @@ class TemporalVQA(TextTask):
                 yield candidate._replace(numbers=(number,))
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Example]:
         if sampling.pairs is None:
             written, writer = None, "template"
@@ -165,7 +185,7 @@ class TemporalVQA(TextTask):
         for candidate in candidates:
             item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
             if item not in changes:
-                changes[item] = detect_changes(ClipView(video, frames[item]), changes_domain(sampling))
+                changes[item] = detect_changes(ClipView(video, frames[item]), changes_domain(sampling.domain))
             about = changes[item].get(category, [])
             pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][number]
             metadata: Fields = {
@@ -242,7 +262,9 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
 
 
-def _written(video: VideoGraph, sampling: Sampling, clips: Sequence[ClipPairs]) -> Iterator[Candidate | SkippedExample]:
+def _written(
+    video: VideoGraph, sampling: TemporalSampling, clips: Sequence[ClipPairs]
+) -> Iterator[Candidate | SkippedExample]:
     """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):

@@ -18,6 +18,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -42,7 +43,7 @@ from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
-from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.deriving import Count, Rate, Release, ReleaseTask, Sampling
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row
@@ -81,7 +82,22 @@ _FAILURES: Mapping[str, FailureKind] = {
 }
 
 
-class Cot(ReleaseTask):
+@dataclass(frozen=True, slots=True)
+class CotSampling(Sampling):
+    """Of frames of a video.
+
+    Args:
+        frames: of one example, evenly spread; where there is no `rate`.
+        rate: frames a second, evenly.
+        max_frames: of one example at the most, evenly thinned; None for as many as there are.
+    """
+
+    frames: Count = 16
+    rate: Rate | None = None
+    max_frames: Count | None = None
+
+
+class Cot(ReleaseTask[CotSampling]):
     benchmark = "egocot"
     name = "cot"
     upstream_name = "egocot"
@@ -89,8 +105,7 @@ class Cot(ReleaseTask):
     primary = "accuracy"
     primary_note = "Share of questions answered with the right letter."
     sample_score = "accuracy"
-    sampling = Sampling(frames=16)
-    sampling_uses = frozenset({"frames", "rate", "max_frames"})
+    sampling = CotSampling()
     prompt_package = "barista_bench.benchmarks.egocot"
     row_note = "frames of a video, a question, its lettered choices, and the right one with its reasons"
     answer_note = "steps of reasoning, and the letter of a choice"
@@ -101,7 +116,7 @@ class Cot(ReleaseTask):
     metadata_type = CotMetadata
     evidence_type = ItemEvidence
 
-    def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+    def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
         """By video, then by qid.
 
         Raises:
@@ -112,7 +127,7 @@ class Cot(ReleaseTask):
         for item in release.items.values():
             yield self._example(release, item, sampling)
 
-    def _example(self, release: EgocotRelease, item: CotItem, sampling: Sampling) -> Example | SkippedExample:
+    def _example(self, release: EgocotRelease, item: CotItem, sampling: CotSampling) -> Example | SkippedExample:
         start = FrameRef(item.media_id, 0)
         try:
             path = release.video_path(item.media_id)
@@ -319,7 +334,7 @@ def known_answer(example: Example) -> str:
     return answer
 
 
-def _shown(facts: VideoFacts, sampling: Sampling) -> tuple[int, ...]:
+def _shown(facts: VideoFacts, sampling: CotSampling) -> tuple[int, ...]:
     if sampling.rate is None:
         chosen = evenly_spaced(facts.frame_count, sampling.frames)
     else:

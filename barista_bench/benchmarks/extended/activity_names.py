@@ -17,7 +17,7 @@ from barista_bench.benchmarks.barista.common import remembered
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
-from barista_bench.core.deriving import GraphTask, Sampling, Vocabulary
+from barista_bench.core.deriving import GraphTask, SamplingT, Vocabulary
 from barista_bench.core.example import TypedFields, evidence_objects
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
@@ -74,7 +74,7 @@ class ActivityMatcher(NameMatcher):
         return domain.same_verb(verb, true_verb) and domain.same_noun(" ".join(noun), " ".join(true_noun))
 
 
-class NamedActivityTask(GraphTask):
+class NamedActivityTask(GraphTask[SamplingT]):
     """A task that asks for activities in the model's own words."""
 
     benchmark = "extended"
@@ -93,7 +93,7 @@ class NamedActivityTask(GraphTask):
         threshold, encoder = cast("float", self.option("threshold")), cast("str", self.option("encoder"))
         return ActivityMatcher(cast("Matcher", self.option("matcher")), threshold, encoder)
 
-    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+    def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """(class id, name) pairs of the sampled videos."""
         segments = named_activities(video) if sampling.selects(video) else []
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in segments))

@@ -12,6 +12,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from barista_bench.benchmarks.barista.activity import named_activities, unnamed_activities
@@ -26,7 +27,7 @@ from barista_bench.benchmarks.extended.activity_names import (
 )
 from barista_bench.benchmarks.parsing import is_text, last_array
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Count, Sampling, Seconds, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Fields, FrameRef, ParseError, Prediction, SkippedExample
@@ -61,15 +62,27 @@ class AnticipationEvidence(TypedFields):
     activity_row: Int64
 
 
-class Anticipation(NamedActivityTask):
+@dataclass(frozen=True, slots=True)
+class AnticipationSampling(Sampling):
+    """Of moments before activities.
+
+    Args:
+        frames: frames of one example.
+        seconds: what is shown before the moment; None for all there is.
+    """
+
+    frames: Count = 1
+    seconds: Seconds | None = None
+
+
+class Anticipation(NamedActivityTask[AnticipationSampling]):
     name = upstream_name = "anticipation"
     version = 1
     primary = "top_1"
     primary_note = "Share of moments whose next activity is the first guess."
     sample_score = "top_1"
     guesses: ClassVar[dict[str, int]] = {"top_1": 1, "top_5": GUESSES}
-    sampling = Sampling(limit=500, seed=42, frames=8, seconds=4.0)
-    sampling_uses = frozenset({"frames", "seconds"})
+    sampling = AnticipationSampling(limit=500, seed=42, frames=8, seconds=4.0)
     row_note = "frames before a moment, and the activity that begins 1, 2 or 5 seconds after it"
     answer_note = "JSON: up to five activities in own words, the likeliest first"
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation", "horizon")
@@ -78,7 +91,7 @@ class Anticipation(NamedActivityTask):
     metadata_type = AnticipationMetadata
     evidence_type = AnticipationEvidence
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+    def candidates(self, video: VideoGraph, sampling: AnticipationSampling) -> Iterator[Candidate | SkippedExample]:
         """Activities in the order of the file, each at every horizon."""
         yield from unnamed_activities(video)
         first, stop = sampling.frame_range or (0, video.frame_count)
@@ -99,7 +112,7 @@ class Anticipation(NamedActivityTask):
                     yield Candidate(video.video_id, shown[0], str(horizon), number, (horizon,))
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: AnticipationSampling
     ) -> Iterator[Example]:
         segments = named_activities(video)
         for candidate in candidates:
@@ -167,7 +180,7 @@ def _fps(video: VideoGraph) -> float:
     return video.video.fps or 0.0
 
 
-def _before(video: VideoGraph, start: int, horizon: int, sampling: Sampling) -> range | None:
+def _before(video: VideoGraph, start: int, horizon: int, sampling: AnticipationSampling) -> range | None:
     """The frames that may be shown: `sampling.seconds` up to the moment, or all before it; None for too few.
 
     The moment is the last frame that lies `horizon` seconds or more before the frame `start`; it is not shown.

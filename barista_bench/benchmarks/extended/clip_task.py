@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from barista_bench.benchmarks.barista.clips import Keyframes, clips
+from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clips
 from barista_bench.benchmarks.barista.common import FrameArrays, FrameMetadata, frame_metadata
-from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import TypedFields
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
+
+ClipSamplingT = TypeVar("ClipSamplingT", bound=ClipSampling)
 
 
 class ClipColumns(NamedTuple):
@@ -22,18 +24,18 @@ class ClipColumns(NamedTuple):
     evidence: TypedFields
 
 
-class ClipTask(GraphTask):
+class ClipTask(GraphTask[ClipSamplingT]):
     benchmark = "extended"
     prompt_package = "barista_bench.benchmarks.extended"
     metadata_type = FrameMetadata
 
     @abstractmethod
     def columns(
-        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: Sampling
+        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSamplingT
     ) -> ClipColumns:
         """What the example of a clip holds. Raises DataError, saying why, where the clip gives none."""
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+    def candidates(self, video: VideoGraph, sampling: ClipSamplingT) -> Iterator[Candidate | SkippedExample]:
         """Clips in their order; those that give no example are counted."""
         index = FrameArrays(video)
         for keyframes in clips(video, sampling):
@@ -45,7 +47,7 @@ class ClipTask(GraphTask):
                 yield Candidate(video.video_id, keyframes[0])
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ClipSamplingT
     ) -> Iterator[Example]:
         index, by_first = FrameArrays(video), {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
         for candidate in candidates:

@@ -13,13 +13,14 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 
-from barista_bench.benchmarks.barista.clips import Keyframes
+from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
 from barista_bench.benchmarks.barista.common import FrameArrays, remembered
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
@@ -41,7 +42,7 @@ from barista_bench.benchmarks.handyvqa.masks import (
 from barista_bench.benchmarks.handyvqa.segmentation import FOUND_ABOVE
 from barista_bench.benchmarks.parsing import integer
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling, Vocabulary
+from barista_bench.core.deriving import Count, Vocabulary
 from barista_bench.core.example import Int64, TypedFields, content_seed
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
@@ -113,13 +114,23 @@ ObjectFrame = tuple[int, int]
 """An object's number, and a frame among those shown."""
 
 
-class MaskTracking(ClipTask):
+@dataclass(frozen=True, slots=True)
+class TrackingSampling(ClipSampling):
+    """Of objects followed through clips.
+
+    Args:
+        per_frame: objects of one clip at the most; None for all.
+    """
+
+    per_frame: Count | None = None
+
+
+class MaskTracking(ClipTask[TrackingSampling]):
     name = upstream_name = "mask_tracking"
     version = 1
     primary = sample_score = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours, over the objects followed."
-    sampling = Sampling(limit=200, seed=42, frames=8, spacing=12, per_frame=8)
-    sampling_uses = frozenset({"frames", "spacing", "seconds", "per_frame"})
+    sampling = TrackingSampling(limit=200, seed=42, frames=8, spacing=12, per_frame=8)
     row_note = "frames of a clip, masks of objects on the first, and the masks of these objects on the others"
     answer_note = "JSON: run-length masks by object and frame"
     answered_by_text = False
@@ -127,7 +138,7 @@ class MaskTracking(ClipTask):
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 
     def columns(
-        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: Sampling
+        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: TrackingSampling
     ) -> ClipColumns:
         video, items = index.video, _asked_objects(index, keyframes, sampling)
         placed = [
@@ -237,7 +248,7 @@ class MaskTracking(ClipTask):
         )
 
 
-def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: Sampling) -> list[int]:
+def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingSampling) -> list[int]:
     """Indices of `VideoGraph.objects`, ascending.
 
     Raises DataError where no object has a mask on the first frame, or a mask there cannot be used.

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.barista.activity import Activity, ActivityEvidence, ActivityMetadata
+from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.benchmarks.extended.activity_names import (
     MAX_NAME,
     Guesses,
@@ -31,7 +32,7 @@ from barista_bench.benchmarks.extended.activity_names import (
 from barista_bench.benchmarks.lexical import labelled
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import TypedFields
 from barista_bench.core.paper_tables import ModelSamples, PaperTable, Ranged
 from barista_bench.core.prompt import Prompt
@@ -47,14 +48,13 @@ class OpenActivityInputs(TypedFields):
     n_frames: int
 
 
-class OpenActivity(NamedActivityTask):
+class OpenActivity(NamedActivityTask[ActivitySampling]):
     name = upstream_name = "open_activity"
     version = 1
     primary = sample_score = "accuracy"
     guesses: ClassVar[dict[str, int]] = {"accuracy": 1}
     primary_note = "Share of clips whose activity is named in the model's own words, as the option matcher says."
     sampling = Activity.sampling
-    sampling_uses = Activity.sampling_uses
     row_note = "frames of one activity, and what it is called"
     answer_note = "the activity in own words"
     protocol_rules = tuple(rule for rule in Activity.protocol_rules if rule.changes in ("examples", "scores"))
@@ -72,16 +72,16 @@ class OpenActivity(NamedActivityTask):
     def counts_provider_errors(self) -> bool:
         return self.by_choice.counts_provider_errors
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+    def candidates(self, video: VideoGraph, sampling: ActivitySampling) -> Iterator[Candidate | SkippedExample]:
         return self.by_choice.candidates(video, sampling)
 
     def select(
-        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Candidate | SkippedExample]:
         return self.by_choice.select(candidates, vocabulary, sampling)
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Example]:
         for example in self.by_choice.build(video, candidates, vocabulary, sampling):
             yield replace(

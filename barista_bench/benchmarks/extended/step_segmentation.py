@@ -2,7 +2,7 @@
 
 Frames at even distances with their times, and the names of all steps of the set; the model lists [step, start, end] in
 seconds. Scored frame by frame over the whole clip (`metrics/temporal_segmentation`), at the video's own rate, of which
-the model sees a few frames. Clips are whole videos, or pieces of `Sampling.seconds` one after the other.
+the model sees a few frames. Clips are whole videos, or pieces of `StepSampling.seconds` one after the other.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, Count, GraphTask, Sampling, Seconds, Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import SumStatistics
@@ -92,14 +93,26 @@ class StepEvidence(TypedFields):
     step_rows: list[Int64]
 
 
-class StepSegmentation(GraphTask):
+@dataclass(frozen=True, slots=True)
+class StepSampling(Sampling):
+    """Of clips cut into process steps.
+
+    Args:
+        frames: frames of one example.
+        seconds: what a clip lasts; None for whole videos.
+    """
+
+    frames: Count = 1
+    seconds: Seconds | None = None
+
+
+class StepSegmentation(GraphTask[StepSampling]):
     benchmark = "extended"
     name = upstream_name = "step_segmentation"
     version = 1
     primary = sample_score = "f1_50"
     primary_note = "F1 of steps over all clips; right when name and time agree, with an overlap of half or more."
-    sampling = Sampling(limit=300, seed=42, frames=32)
-    sampling_uses = frozenset({"frames", "seconds"})
+    sampling = StepSampling(limit=300, seed=42, frames=32)
     prompt_package = "barista_bench.benchmarks.extended"
     row_note = "frames of a clip, and which step of the procedure goes on when"
     answer_note = "JSON: steps with their start and end"
@@ -109,12 +122,12 @@ class StepSegmentation(GraphTask):
     metadata_type = StepMetadata
     evidence_type = StepEvidence
 
-    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+    def vocabulary(self, video: VideoGraph, sampling: StepSampling) -> Vocabulary:
         """("step", name) pairs of the sampled videos."""
         steps = video.steps() if sampling.selects(video) else []
         return tuple(dict.fromkeys(("step", name) for step in steps if (name := _name(step.name))))
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+    def candidates(self, video: VideoGraph, sampling: StepSampling) -> Iterator[Candidate | SkippedExample]:
         """Clips in order that have steps, all named and one after the other."""
         low, high = sampling.frame_range or (0, video.frame_count)
         for clip in _clips(video, sampling):
@@ -126,7 +139,7 @@ class StepSegmentation(GraphTask):
                     yield Candidate(video.video_id, clip.start)
 
     def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: StepSampling
     ) -> Iterator[Example]:
         names = sorted(name for _, name in vocabulary)
         clips = {clip.start: clip for clip in _clips(video, sampling)}
@@ -243,7 +256,7 @@ def usual_steps(examples: Sequence[Example]) -> list[str | None]:
     return usual
 
 
-def _clips(video: VideoGraph, sampling: Sampling) -> list[range]:
+def _clips(video: VideoGraph, sampling: StepSampling) -> list[range]:
     """Frames of clips one after the other; the last one may be shorter. Of a video without fps the whole."""
     seconds, fps, count = sampling.seconds, video.video.fps, video.frame_count
     length = max(1, round(seconds * fps)) if seconds and fps else count
@@ -254,7 +267,7 @@ def _steps(video: VideoGraph, clip: range) -> list[Segment]:
     return sorted(video.steps((clip.start, clip.stop)), key=lambda step: step.start)
 
 
-def _unusable(video: VideoGraph, clip: range, sampling: Sampling) -> str | None:
+def _unusable(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
     """Why a clip cannot become an example; None where it can."""
     steps = _steps(video, clip)
     if not video.video.fps or not steps:

@@ -19,13 +19,13 @@ import msgspec
 import numpy as np
 from msgspec.structs import astuple
 
-from barista_bench.benchmarks.barista.clips import Keyframes
+from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
 from barista_bench.benchmarks.barista.common import Bools, FrameArrays, remembered
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling, Vocabulary
+from barista_bench.core.deriving import Vocabulary
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.released_records import MAX_FRAMES
@@ -92,23 +92,22 @@ class ClipEvidence(TypedFields):
     relation_rows: list[Int64]
 
 
-class TemporalSceneGraph(ClipTask):
+class TemporalSceneGraph(ClipTask[ClipSampling]):
     name = upstream_name = "temporal_scene_graph"
     version = 1
     primary = sample_score = "recall_at_50"
     primary_note = "Share of relations that the first 50 entries hit: the triplet, and half of the time in common."
-    sampling = Sampling(limit=300, seed=42, frames=8, spacing=24)
-    sampling_uses = frozenset({"frames", "spacing", "seconds"})
+    sampling = ClipSampling(limit=300, seed=42, frames=8, spacing=24)
     row_note = "frames of a clip, and the relations in it, each with the frames on which it holds"
     answer_note = "JSON: relations with their first and last frame"
     inputs_type, target_type, evidence_type = ClipInputs, ClipGraph, ClipEvidence
 
-    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+    def vocabulary(self, video: VideoGraph, sampling: ClipSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers the values of all videos."""
         return video.held_labels()
 
     def columns(
-        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: Sampling
+        self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSampling
     ) -> ClipColumns:
         positions, graph = _clip_graph(index, keyframes)
         if not graph.relations:

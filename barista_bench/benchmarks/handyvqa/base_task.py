@@ -16,7 +16,7 @@ from barista_bench.benchmarks.handyvqa.release import (
     QuestionClip,
     choose_frames,
 )
-from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.options import Option
 from barista_bench.core.task import Example, FrameRef, SkippedExample
@@ -51,18 +51,17 @@ class RecordEvidence(TypedFields):
     row: Int64
 
 
-class HandyvqaTask(ReleaseTask):
+class HandyvqaTask(ReleaseTask[EvenSampling]):
     """One category of the benchmark; `name` is the category."""
 
     benchmark = "handyvqa"
-    sampling = Sampling(limit=None, frames=16)
-    sampling_uses = frozenset({"frames"})
+    sampling = EvenSampling()
     prompt_package = PROMPT_PACKAGE
     options: ClassVar[Mapping[str, Option]] = {"max_side": MAX_SIDE}
     metadata_type = QuestionMetadata
     evidence_type = RecordEvidence
 
-    def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+    def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
         """One example a record, by id. Clips are looked at in the order of videos, so that each is opened once."""
         if not isinstance(release, HandyvqaRelease):
             raise ConfigError(f"{release.root}: is no HanDyVQA release. Remedy: open it as one")

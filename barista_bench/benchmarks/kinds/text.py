@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected
-from barista_bench.core.deriving import GraphTask
+from barista_bench.core.deriving import GraphTask, SamplingT
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Prediction, Scored
@@ -77,7 +77,7 @@ class ReferenceFact(NamedTuple):
     replaced: FailureKind = "missed"
 
 
-class TextTask(GraphTask):
+class TextTask(GraphTask[SamplingT]):
     """A task whose answer is one text, the field `answer_field` of a prediction."""
 
     primary = "lexical_f1"

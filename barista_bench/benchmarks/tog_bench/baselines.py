@@ -18,6 +18,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
     AnsweredBox,
     AnsweredObject,
     InstructionInputs,
+    TogSampling,
 )
 from barista_bench.benchmarks.tog_bench.recognition import synonym_groups
 from barista_bench.benchmarks.tog_bench.scores import ScoringRules, box_track, shown_times, true_objects
@@ -62,7 +63,7 @@ def _unrounded(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[flo
     return [y0, x0, y1, x1] if boxes.order == "yxyx" else [x0, y0, x1, y1]
 
 
-class BaselineAnswers(ReleaseTask):
+class BaselineAnswers(ReleaseTask[TogSampling]):
     """The answers of the task that no model gives."""
 
     @property

@@ -9,11 +9,13 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 
 from barista_bench.benchmarks.clock_times import MAX_TEXT, read_seconds
+from barista_bench.core.deriving import Count, Rate, Sampling
 from barista_bench.core.example import PixelBox, TypedFields
 
 TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
@@ -141,3 +143,16 @@ def snapped(time: float, grid: Sequence[float]) -> float:
     if min(before, after) > SNAP + 1e-9:  # a hair wider, for times that are off by rounding alone
         return round(time, 3)
     return grid[index - 1] if before <= after else grid[index]
+
+
+@dataclass(frozen=True, slots=True)
+class TogSampling(Sampling):
+    """Of frames of a video.
+
+    Args:
+        rate: frames a second, evenly.
+        max_frames: of one example at the most, evenly thinned; None for as many as `rate` gives.
+    """
+
+    rate: Rate = 0.25
+    max_frames: Count | None = None

@@ -31,6 +31,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
     InstructionMetadata,
     RequiredObject,
     RequiredObjects,
+    TogSampling,
     snapped,
 )
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser
@@ -51,7 +52,7 @@ from barista_bench.benchmarks.tog_bench.scores import (
     true_objects,
 )
 from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, box_names, describe_format
-from barista_bench.core.deriving import Release, Sampling
+from barista_bench.core.deriving import Release
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import (
@@ -86,8 +87,7 @@ class TSTVG(BaselineAnswers):
     primary = "T-m_vIoU"
     primary_note = "Mean over tasks of the IoU of boxes over time, of objects named and found."
     sample_score = "T-m_vIoU"
-    sampling = Sampling(rate=RATE)
-    sampling_uses = frozenset({"rate", "max_frames"})
+    sampling = TogSampling()
     prompt_package = "barista_bench.benchmarks.tog_bench"
     row_note = "frames of a video and an instruction, and the objects that it takes, with times and boxes"
     answer_note = "JSON: names, times and boxes"
@@ -126,7 +126,7 @@ class TSTVG(BaselineAnswers):
         )
         return ScoringRules(recogniser, cast("Viou", self.option("viou")), cast("BoxTimes", self.option("box_times")))
 
-    def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+    def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:
         """One a task, by video and then in the order of the files."""
         assert isinstance(release, TogRelease)
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
@@ -253,9 +253,9 @@ SHAPE_TOLERANCE = 0.01
 """Relative difference of aspect ratios up to which boxes are scaled to a video of another size."""
 
 
-def sampled_frames(facts: VideoFacts, sampling: Sampling) -> tuple[int, ...]:
+def sampled_frames(facts: VideoFacts, sampling: TogSampling) -> tuple[int, ...]:
     """Frames at `sampling.rate`, thinned evenly to `max_frames` where there is such a limit."""
-    frames = at_rate(facts, sampling.rate or facts.fps)
+    frames = at_rate(facts, sampling.rate)
     if sampling.max_frames is None:
         return frames
     return tuple(frames[index] for index in evenly_spaced(len(frames), sampling.max_frames))
@@ -273,7 +273,7 @@ def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
 
 
 def _example(
-    filed: FiledTask, record: VideoRecord, facts: VideoFacts, frames: tuple[int, ...], sampling: Sampling
+    filed: FiledTask, record: VideoRecord, facts: VideoFacts, frames: tuple[int, ...], sampling: TogSampling
 ) -> Example | SkippedExample:
     task = filed.task
     last = max(max(box.time for box in item.boxes) for item in task.objects)
@@ -307,7 +307,7 @@ def _example(
             categories=sorted({item.category for item in task.objects}),
             scene=record.scene or "unknown",
             duration_bin=duration_bin(facts.duration),
-            rate=sampling.rate or facts.fps,
+            rate=sampling.rate,
             max_frames=sampling.max_frames,
         ).write(),
         evidence=InstructionEvidence(

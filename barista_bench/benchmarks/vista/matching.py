@@ -37,7 +37,7 @@ from barista_bench.benchmarks.vista.release import MULTILABEL, VistaRelease
 from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask
 from barista_bench.core.example import read_scores
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
@@ -72,7 +72,7 @@ _KINDS: dict[str, FailureKind] = {
 """By theme, what a wrong description differs in; other themes mix several things."""
 
 
-class Matching(ReleaseTask):
+class Matching(ReleaseTask[EvenSampling]):
     """What the tasks share: they differ in the environment alone."""
 
     benchmark = "vista"
@@ -80,8 +80,7 @@ class Matching(ReleaseTask):
     primary = "macro_f1"
     primary_note = "F1 over the descriptions of a problem set, the mean over problem sets."
     sample_score = "top1"
-    sampling = Sampling(frames=16)
-    sampling_uses = frozenset({"frames"})
+    sampling = EvenSampling()
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
     answer_note = "a score for each description"
@@ -117,7 +116,7 @@ class Matching(ReleaseTask):
         wording = _MINECRAFT if (options or {}).get("conversation") == _MINECRAFT else _WORDING
         super().__init__(prompts or packaged_prompts(_PACKAGE, wording), protocol=protocol, options=options)
 
-    def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+    def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
         """Every video of every set, by the sets' ids and then as their files list them.
 
         Raises:
@@ -140,7 +139,7 @@ class Matching(ReleaseTask):
                 else:
                     yield self._example(problem_set, video, facts_or_reason, sampling)
 
-    def _example(self, asked: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: Sampling) -> Example:
+    def _example(self, asked: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling) -> Example:
         frames = evenly_spaced(facts.frame_count, sampling.frames)
         return Example(
             example_id=f"{self.name}:{asked.set_id}:{video.video_id}",

@@ -6,7 +6,7 @@
 
 Clips and categories are drawn over all videos that have no such file yet, as the task draws its own; each is asked
 about in one call. `question_checks.py` decides which replies are used; with `protocol="paper"` a refused one is asked
-for again with the reason, under another seed. `Sampling.pairs` reads the questions.
+for again with the reason, under another seed. `TemporalSampling.pairs` reads the questions.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from barista_bench.benchmarks.barista.qa_templates import (
     clip_text,
 )
 from barista_bench.benchmarks.barista.released_wording import released_writer
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.deriving import Candidate, Sampling
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
+from barista_bench.core.deriving import Candidate
 from barista_bench.core.prompt import (
     Prompt,
     PromptTexts,
@@ -129,8 +129,11 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     """
     task = TemporalVQA(protocol=config.protocol)
     given = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
-    sampling = task.sampling.with_overrides(parse_pairs(given), task.sampling_uses - {"pairs"})
-    prompts, before, domain = _wording(config), _read_provenance(config.out), changes_domain(sampling)
+    overrides = parse_pairs(given)
+    if "pairs" in overrides:
+        raise ConfigError("sampling has no 'pairs' here: they are what is written. Remedy: leave it out")
+    sampling = task.sampling.with_overrides(overrides)
+    prompts, before, domain = _wording(config), _read_provenance(config.out), changes_domain(sampling.domain)
     check_place(config.out)
     plan = _plan(task, sampling, config, before)
     writer = model or load_model(config, [])
@@ -183,7 +186,9 @@ def _wording(config: QuestionConfig) -> PromptTexts:
     return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
 
 
-def _plan(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before: _Provenance | None) -> _QuestionPlan:
+def _plan(
+    task: TemporalVQA, sampling: TemporalSampling, config: QuestionConfig, before: _Provenance | None
+) -> _QuestionPlan:
     graph = SceneGraph(config.source)
     sampling.refuse_unknown_videos(graph)
     pool = [video_id for video_id in graph.video_ids if not (config.out / f"{video_id}{SUFFIX}").exists()]
@@ -200,7 +205,7 @@ def _plan(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before:
         keyframes = {clip[0]: clip for clip in clips(video, sampling)}
         for candidate in group:
             view, category = ClipView(video, keyframes[candidate.item]), cast("Category", candidate.group)
-            changes = detect_changes(view, changes_domain(sampling))[category]
+            changes = detect_changes(view, changes_domain(sampling.domain))[category]
             questions.append(_PlannedQuestion(video_id, view.keyframes, category, changes, clip_text(view, changes)))
     return _QuestionPlan(video_ids, questions)
 
@@ -223,7 +228,7 @@ def _claim(
     config: QuestionConfig,
     model: Model,
     prompts: PromptTexts,
-    sampling: Sampling,
+    sampling: TemporalSampling,
     before: _Provenance | None,
     video_ids: Sequence[str],
 ) -> _Provenance:

@@ -4,18 +4,18 @@ The way of the data (docs/design.md): a release folder is read as a `SceneGraph`
 it, `datasets` configs hold them with lazily decoded frames, a runner asks a model and appends every answer to a
 sample log, and metrics, results and reports are made from that log alone.
 
-From Python: `evaluate`, `load_results` and `compare`; `register`, after which `load_dataset` knows linked frames and
-releases (see `barista_bench.api`).
+From Python: `evaluate`, `load_results`, `compare` and `load_metric`; `register`, after which `load_dataset` knows
+linked frames and releases (see `barista_bench.api`).
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barista_bench.api import Evaluation, compare, evaluate, load_results, register
+    from barista_bench.api import Evaluation, compare, evaluate, load_metric, load_results, register
 
 __version__ = "0.1.0"
 
-__all__ = ["Evaluation", "__version__", "compare", "evaluate", "load_results", "register"]
+__all__ = ["Evaluation", "__version__", "compare", "evaluate", "load_metric", "load_results", "register"]
 
 
 def __getattr__(name: str) -> object:

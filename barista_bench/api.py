@@ -18,10 +18,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from barista_bench.core.plugins import load_plugin
 from barista_bench.core.statistics import DRAWS, LEVEL
 from barista_bench.data.register import register as register
 from barista_bench.errors import DataError
@@ -35,6 +36,9 @@ from barista_bench.stats.plots import plot_figures
 from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, named
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from evaluate import EvaluationModule
     from matplotlib.figure import Figure
 
 log = logging.getLogger(__name__)
@@ -134,6 +138,18 @@ def evaluate(
     for name, error in unscored.items():
         log.warning("not scored: %s: %s", name, error)
     return Evaluation(tuple(runs), {name: str(error) for name, error in unscored.items()})
+
+
+def load_metric(name: str) -> EvaluationModule:
+    """The `evaluate` metric of that name: ours (`tuple_f1`, `mean_ap`, ...), or one that a package adds.
+
+    Raises:
+        ConfigError: there is none (`core/plugins.py`).
+    """
+    import evaluate as metrics
+
+    module = load_plugin("metrics", name)
+    return metrics.load(str(Path(cast("ModuleType", module).__file__ or "").parent))
 
 
 def load_results(

@@ -9,6 +9,9 @@ import pytest
 
 from barista_bench.api import Evaluation
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.core.example import TypedFields
+from barista_bench.errors import ConfigError
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "new_task.md").read_text(encoding="utf-8")
 TASK, PROGRAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -38,3 +41,14 @@ def test_the_task_of_the_page_is_built_run_and_scored(
     assert run.results.figures["accuracy"].mean == 1.0
     assert run.results.coverage.scored == run.results.coverage.expected > 5
     assert len({example.label for example in run.examples.examples}) > 1
+
+
+def test_a_column_without_a_field_is_refused_by_name() -> None:
+    class Empty(TypedFields):
+        pass
+
+    class Bare(Relations):
+        target_type = Empty
+
+    with pytest.raises(ConfigError, match=r"barista/relations: target_type has no field.*Remedy: give it one"):
+        Bare().features()

@@ -43,12 +43,12 @@ class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
     """What people may change in project.json; `run` then makes anew what depends on it.
 
     Args:
-        propagator: `flow`, `flow+colour`, `copy_nearest`, `linear_box`, or `sam:CHECKPOINT`.
+        propagator: `flow`, `flow:colour`, `copy_nearest`, `linear_box`, `sam:CHECKPOINT`, or another package's.
         segments: from contact signal to segments.
         detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
             and looks for words; null for none.
-        segmenter: a checkpoint of SAM 2 or 3, which proposes masks from prompts, and on keyframes in the detector's
-            boxes; null for none.
+        segmenter: what proposes masks from prompts, and on keyframes in the detector's boxes: `sam:CHECKPOINT` (SAM 2
+            or 3), or another package's; null for none.
         link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
     """
 

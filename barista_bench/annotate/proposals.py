@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,20 @@ class SegmentedMask(NamedTuple):
     score: float
 
 
+Prompt: TypeAlias = "tuple[tuple[float, float, float, float] | None, Sequence[PromptPoint]]"
+"""A box (left, top, right, bottom) in pixels, or points, or both."""
+
+
+class Segmenter(Protocol):
+    """What answers prompts with masks (`segmenter` in project.json)."""
+
+    identity: ModelIdentity
+
+    def segment(self, picture: NDArray[np.uint8], prompts: Sequence[Prompt]) -> list[SegmentedMask]:
+        """The mask that answers each prompt, which may be empty; `picture` is RGB, (height, width, 3)."""
+        ...
+
+
 class PromptedSegmenter:
     """SAM 2, or the tracker of SAM 3, asked about single pictures. No torchvision is needed."""
 
@@ -65,16 +79,8 @@ class PromptedSegmenter:
         mapping = {r"^tracker_model\.": ""}
         return cls(*load_sam(name, _SEGMENTERS, "segmenter of SAM 2 or SAM 3", key_mapping=mapping))
 
-    def segment(
-        self,
-        picture: NDArray[np.uint8],
-        prompts: Sequence[tuple[tuple[float, float, float, float] | None, Sequence[PromptPoint]]],
-    ) -> list[SegmentedMask]:
-        """The mask that answers each prompt, a box (left, top, right, bottom) or points or both; it may be empty.
-
-        Args:
-            picture: RGB, (height, width, 3).
-        """
+    def segment(self, picture: NDArray[np.uint8], prompts: Sequence[Prompt]) -> list[SegmentedMask]:
+        """As `Segmenter.segment`."""
         import torch
 
         if not prompts:
@@ -119,7 +125,7 @@ class Proposer:
 
     domain: Domain
     propagator: Propagator
-    segmenter: PromptedSegmenter | None
+    segmenter: Segmenter | None
     detector: Detector | None
 
     def proposals(self, video: VideoFiles) -> list[KeyframeProposals]:
@@ -146,7 +152,7 @@ class Proposer:
 
     def _check(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
         if prompts and self.segmenter is None:
-            remedy = 'name a checkpoint of SAM as "segmenter" in project.json'
+            remedy = 'name "sam:CHECKPOINT" as "segmenter" in project.json'
             raise DataError(f"{video.file(PromptsFile)}: nothing can answer prompts. Remedy: {remedy}")
         if self.detector is None and any(prompt.words for prompt in prompts):
             remedy = 'name a "detector" in project.json, or give a box or points'

@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -23,7 +23,7 @@ from barista_bench.annotate.geometry import bootstrap_layers
 from barista_bench.annotate.identities import conditioning, link_segments, segments_of
 from barista_bench.annotate.project import VideoFiles, file_sha256, read_tracks
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
-from barista_bench.annotate.proposals import PromptedSegmenter, Proposer
+from barista_bench.annotate.proposals import PromptedSegmenter, Proposer, Segmenter
 from barista_bench.annotate.records import (
     AcceptedFile,
     AskedKeyframe,
@@ -44,6 +44,7 @@ from barista_bench.annotate.records import (
 from barista_bench.annotate.review import doubtful_frames
 from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
+from barista_bench.core.plugins import load_plugin
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import bounded_lines
 from barista_bench.files.writing import replacing
@@ -56,24 +57,56 @@ _SEGMENT_FOLDER = "tracks"
 
 
 _load_detector = functools.cache(load_detector)
-_load_segmenter = functools.cache(PromptedSegmenter.load)
 
 
 @functools.cache
 def propagator_of(name: str) -> Propagator:
     """The propagator of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
-    kind, _, checkpoint = name.partition(":")
-    if kind == "sam" and checkpoint:
-        return SamPropagator.load(checkpoint)
-    known: dict[str, Callable[[], Propagator]] = {
-        "flow": FlowPropagator,
-        "flow+colour": partial(FlowPropagator, colour=True),
-        "copy_nearest": CopyNearest,
-        "linear_box": LinearBox,
-    }
-    if name not in known:
-        raise ConfigError(f"propagator {name!r} is unknown. Remedy: give {', '.join(known)} or sam:CHECKPOINT")
-    return known[name]()
+    kind, _, rest = name.partition(":")
+    return cast("Callable[[str], Propagator]", load_plugin("propagators", kind))(rest)
+
+
+def flow(rest: str) -> Propagator:
+    """The propagator `flow`, or `flow:colour`, which also corrects masks by colour."""
+    _refuse_rest("flow", rest, "colour")
+    return FlowPropagator(colour=rest == "colour")
+
+
+def copy_nearest(rest: str) -> Propagator:
+    _refuse_rest("copy_nearest", rest)
+    return CopyNearest()
+
+
+def linear_box(rest: str) -> Propagator:
+    _refuse_rest("linear_box", rest)
+    return LinearBox()
+
+
+def sam(rest: str) -> Propagator:
+    """The propagator `sam:CHECKPOINT`."""
+    if not rest:
+        raise ConfigError("propagator sam names no checkpoint. Remedy: write sam:CHECKPOINT")
+    return SamPropagator.load(rest)
+
+
+@functools.cache
+def segmenter_of(name: str) -> Segmenter:
+    """The segmenter of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
+    kind, _, rest = name.partition(":")
+    return cast("Callable[[str], Segmenter]", load_plugin("segmenters", kind))(rest)
+
+
+def sam_segmenter(rest: str) -> Segmenter:
+    """The segmenter `sam:CHECKPOINT`."""
+    if not rest:
+        raise ConfigError("segmenter sam names no checkpoint. Remedy: write sam:CHECKPOINT")
+    return PromptedSegmenter.load(rest)
+
+
+def _refuse_rest(name: str, rest: str, *known: str) -> None:
+    if rest and rest not in known:
+        choices = " or ".join((name, *(f"{name}:{choice}" for choice in known)))
+        raise ConfigError(f"propagator {name}:{rest} is unknown. Remedy: write {choices}")
 
 
 def _propagator(video: VideoFiles) -> Propagator:
@@ -85,9 +118,9 @@ def _detector(video: VideoFiles) -> Detector | None:
     return None if name is None else _load_detector(name)
 
 
-def _segmenter(video: VideoFiles) -> PromptedSegmenter | None:
+def _segmenter(video: VideoFiles) -> Segmenter | None:
     name = video.project.settings.segmenter
-    return None if name is None else _load_segmenter(name)
+    return None if name is None else segmenter_of(name)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +28,7 @@ from importlib import resources
 import msgspec
 
 from barista_bench.core.options import shown
+from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import ProtocolName, ProtocolRule
 from barista_bench.errors import ConfigError
@@ -186,15 +187,24 @@ class Benchmark:
 
 
 class BenchmarkRegistry(UserDict[str, Any]):
-    """Benchmarks by name; each is imported when it is asked for, from the folder of that name."""
+    """Benchmarks by name, as packages register them (`core/plugins.py`); each is imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Benchmark:
         if self.data[name] is None:
-            self.data[name] = import_module(f"{__name__}.{name}").BENCHMARK
+            found = load_plugin("benchmarks", name)
+            if not isinstance(found, Benchmark) or found.name != name:
+                raise ConfigError(f"benchmarks: {name!r} is no Benchmark of that name. Remedy: correct its entry point")
+            self.data[name] = found
         return self.data[name]
 
 
-BENCHMARKS = BenchmarkRegistry(dict.fromkeys(("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")))
+def _listed(names: Collection[str]) -> list[str]:
+    """The papers' benchmarks in the order in which pages list them, then those of other packages."""
+    ours = ("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")
+    return [*(name for name in ours if name in names), *(name for name in names if name not in ours)]
+
+
+BENCHMARKS = BenchmarkRegistry(dict.fromkeys(_listed(registered("benchmarks"))))
 
 
 def get_benchmark(name: str) -> Benchmark:

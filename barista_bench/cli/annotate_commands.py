@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from barista_bench.cli.app import MAKE, Cluster, Commands, FlagsBySection, app, echo, explained, given, with_flags
 from barista_bench.errors import DataError
-from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
+from barista_bench.models.base import ABLATIONS, SCRIPTED
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def start(
     videos: Annotated[Path, typer.Option(help="Folder of videos: NAME.mp4, or NAME/video.mp4.")],
     vocabulary: Annotated[Path | None, typer.Option(help="Domain file. Coffee making by default.")] = None,
     propagator: Annotated[
-        str, typer.Option(help="flow, flow+colour, copy_nearest, linear_box or sam:CHECKPOINT.")
+        str, typer.Option(help="flow, flow:colour, copy_nearest, linear_box or sam:CHECKPOINT.")
     ] = "flow",
     num_proc: Processes = 1,
 ) -> None:
@@ -173,7 +173,9 @@ class DescribingSettings(ModelSettings):
 
     @model_validator(mode="after")
     def _can_describe(self) -> Self:
-        if self.model.partition(":")[0] in {*SCRIPTED, *SPECIALISTS, *ABLATIONS}:
+        from barista_bench.runs.ask.catalog import specialists
+
+        if self.model.partition(":")[0] in {*SCRIPTED, *ABLATIONS, *specialists()}:
             raise ValueError(f"model is {self.model!r}, which cannot describe pictures")
         return self
 

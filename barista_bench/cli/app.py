@@ -53,10 +53,11 @@ with ending_at_once():  # little is imported above: nothing is understood before
 
     from barista_bench import __version__
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
+    from barista_bench.core.plugins import registered
     from barista_bench.errors import BaristaError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
-    from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
+    from barista_bench.models.base import ABLATIONS, SCRIPTED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, resolve
 
@@ -303,7 +304,7 @@ def complete_models(incomplete: str) -> list[str]:
     kind, colon, rest = incomplete.partition(":")
     if colon and kind in ABLATIONS:
         return [f"{kind}:{name}" for name in complete_models(rest)]
-    kinds = (f"{name}:" for name in (*ABLATIONS, *SPECIALISTS, "served"))
+    kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
     return [*_starting(incomplete, (*SCRIPTED, "tiny", *kinds)), *folders]
 

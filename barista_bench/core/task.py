@@ -118,11 +118,21 @@ class Question(ABC):
     """Whether models that write text can answer; else baselines and answers in a file alone."""
 
     def features(self) -> Features:
-        """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""
+        """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`.
+
+        Raises:
+            ConfigError: a column has no field, which Parquet cannot hold.
+        """
         from datasets import Features
 
-        columns = ("inputs", "target", "metadata", "evidence")
-        return Features({name: dict(features_of(getattr(self, f"{name}_type"))) for name in columns})
+        columns = {
+            name: features_of(getattr(self, f"{name}_type")) for name in ("inputs", "target", "metadata", "evidence")
+        }
+        for name, features in columns.items():
+            if not features:
+                where = f"{self.benchmark}/{self.name}: {name}_type"
+                raise ConfigError(f"{where} has no field, and no file can hold such a column. Remedy: give it one")
+        return Features({name: dict(features) for name, features in columns.items()})
 
     @abstractmethod
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:

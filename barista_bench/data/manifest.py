@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from importlib.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,7 +228,7 @@ def _card(
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard, DatasetCardData
 
-    header, intro, sections = _about(benchmark.name)
+    header, intro, sections = _about(benchmark)
     if examples is not None:
         header["size_categories"] = [next((name for limit, name in _SIZES.items() if examples < limit), "n>10M")]
         if frames == "frozen" and examples:
@@ -266,13 +267,19 @@ def _card(
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
 
 
-def _about(benchmark: str) -> tuple[dict[str, Any], str, str]:
-    """What a card says of one benchmark: metadata, introduction, sections."""
-    _, header, text = _packaged(f"about/{benchmark}.md").split("---\n", 2)
+def _about(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
+    """What a card says of one benchmark: metadata, introduction, sections; of another package's, its description."""
+    if not _cards().joinpath(f"about/{benchmark.name}.md").is_file():
+        return {}, benchmark.description, ""
+    _, header, text = _packaged(f"about/{benchmark.name}.md").split("---\n", 2)
     intro, _, sections = text.partition("\n## ")
     return yaml.safe_load(header), intro.strip(), f"## {sections.strip()}"
 
 
 def _packaged(name: str) -> str:
     """One text of `dataset_cards/`: the body that all cards share, or the part about a benchmark."""
-    return resources.files("barista_bench.dataset_cards").joinpath(name).read_text(encoding="utf-8")
+    return _cards().joinpath(name).read_text(encoding="utf-8")
+
+
+def _cards() -> Traversable:
+    return resources.files("barista_bench.dataset_cards")

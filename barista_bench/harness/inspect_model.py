@@ -21,10 +21,10 @@ from barista_bench.errors import ConfigError
 from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import QuestionSet, question_set
 from barista_bench.models import Completion, GenerationConfig, Request, TokenLogprob
-from barista_bench.models.base import SCRIPTED, SPECIALISTS, FinishReason
+from barista_bench.models.base import SCRIPTED, FinishReason
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.settings import checked
-from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.catalog import load_model, specialists
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
@@ -134,7 +134,7 @@ class BaristaAPI(ai.ModelAPI):
         **model_args: Any,  # noqa: ANN401  (`ModelSettings` says which)
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config)
-        if model_name.partition(":")[0] in (*SCRIPTED, *SPECIALISTS):
+        if model_name.partition(":")[0] in (*SCRIPTED, *specialists()):
             raise ConfigError(
                 f"barista/{model_name} answers examples, not messages. Remedy: name a checkpoint, or ask --solver "
                 "barista_bench/oracle"

@@ -9,13 +9,11 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from barista_bench.models import GenerationConfig
-from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
+from barista_bench.models.base import ABLATIONS, SCRIPTED
 from barista_bench.runs.ask.config import CLUSTER_HELP, Count, ModelSettings
 
 OFFLINE = ("lexical", "oracle")
 """Judges that need no model: see `answers.py`."""
-NO_JUDGES = {*SCRIPTED, *SPECIALISTS, *ABLATIONS} - {*OFFLINE}
-"""Names that `load_model` knows and that cannot grade."""
 
 
 class JudgeConfig(ModelSettings):
@@ -47,7 +45,10 @@ class JudgeConfig(ModelSettings):
 
     @model_validator(mode="after")
     def _can_grade(self) -> Self:
-        if self.judge.partition(":")[0] in NO_JUDGES:
+        from barista_bench.runs.ask.catalog import specialists
+
+        name = self.judge.partition(":")[0]
+        if name not in OFFLINE and name in {*SCRIPTED, *ABLATIONS, *specialists()}:
             raise ValueError(f"judge is {self.judge!r}, which cannot grade answers")
         if self.is_offline and self.steps == "generate":
             raise ValueError(f"the judge {self.judge} reads no steps: leave steps at given")

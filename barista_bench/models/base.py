@@ -192,8 +192,6 @@ SCRIPTED = ("oracle", "chance", "prior", "centre_box", "copy_first_mask")
 """Models that answer examples from what tasks say of these."""
 HUMAN = "human"
 """Before a colon: a person, whose answers the studio logs as a model's."""
-SPECIALISTS = ("dual", "predictions", "sam3")
-"""Before a colon: they rank texts, look up answers and find objects, and write no text of their own."""
 ABLATIONS = ("text_only", "first_frame", "shuffled_frames")
 """Before a colon: the model behind it sees less (`ablations.py`)."""
 

@@ -144,7 +144,7 @@ def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
-    with_models(project, detector=checkpoints / "detector", segmenter=checkpoints / "segmenter")
+    with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     outcome = run_video(project.folder, VIDEO)
     assert outcome.made == ["signal", "segments", "keyframes", "proposals"]
     assert "masks on" in outcome.missing
@@ -166,7 +166,7 @@ def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:
     project = started(small_kitchen, tmp_path)
-    with_models(project, detector=checkpoints / "detector", segmenter=checkpoints / "segmenter")
+    with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     project = open_project(project.folder)
     video = project.video(VIDEO)
     frame = min(video.asked())
@@ -199,7 +199,7 @@ def test_prompts_that_nothing_can_answer_cost_that_video(
     words = MaskPrompt(frame=3, category="lid", words="white lid")
     accept(project, Decisions(video=VIDEO, by="anna", prompts=[words]))
     assert '"segmenter" in project.json' in run_video(project.folder, VIDEO).problem
-    with_models(project, segmenter=checkpoints / "segmenter")
+    with_models(project, segmenter=f"sam:{checkpoints / 'segmenter'}")
     assert '"detector" in project.json' in run_video(project.folder, VIDEO).problem
 
 

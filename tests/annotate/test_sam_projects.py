@@ -124,7 +124,7 @@ def test_killed_at_every_write_with_models_in_every_stage_it_ends_with_the_same_
 
     quiet, killed = (start(tmp_path / name, videos, propagator=f"sam:{checkpoints / 'segmenter'}") for name in "ab")
     for project in (quiet, killed):
-        with_models(project, detector=checkpoints / "detector", segmenter=checkpoints / "segmenter")
+        with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     whole(quiet.folder)
     files = contents(open_project(quiet.folder).video(CLIP))
     assert {"signal.json", "proposals.json", "prompts.json", "edits.jsonl", "tracks.jsonl", "layers.json"} <= set(files)

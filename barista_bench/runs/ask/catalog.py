@@ -11,11 +11,12 @@ from pathlib import Path
 from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model
-from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS, ScriptedModel
+from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
 from barista_bench.models.settings import (
     CheckpointSettings,
     ServedSettings,
@@ -26,9 +27,22 @@ from barista_bench.models.settings import (
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.log.asked import sample_seeds
 
-DUAL = "dual:"
+_DUAL = "dual:"
 Pairs = Sequence[tuple[Task, ExampleSet]]
 _Answer = Callable[[Task, Example, int], str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelKind:
+    """What `--model NAME:REST` asks for: an entry of the group `models` (`core/plugins.py`).
+
+    Args:
+        load: from all settings, REST and what will be asked to the model; raises ModelError or ConfigError.
+        writes_text: whether it writes text of its own, and so can judge and describe.
+    """
+
+    load: Callable[[ModelSettings, str, Pairs], Model]
+    writes_text: bool = True
 
 
 def load_model(config: ModelSettings, tasks: Pairs) -> Model:
@@ -51,36 +65,25 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
     scripted = _scripted(config.model, tasks)
     if scripted is not None:
         return scripted
-    if config.engine == "vllm" and rest and kind in (*SPECIALISTS, "served"):
-        raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
-    if kind == "predictions" and rest:
-        from barista_bench.models.predictions_file import PredictionsModel
-
-        task_of = {example.example_id: task for task, examples in tasks for example in examples.examples}
-        return PredictionsModel.load(
-            rest,
-            example_ids=task_of,
-            box_format=config.box_format,
-            seeds_of=lambda example_id, run: sample_seeds(task_of[example_id], example_id, run),
-        )
-    if kind == "served" and rest:
-        return _served(config, rest)
-    if kind == "dual" and rest:
-        return _dual(config, rest)
-    if kind == "sam3" and rest:
-        from barista_bench.models.specialists.sam3 import Sam3Grounder
-
-        return Sam3Grounder.load(
-            rest,
-            revision=config.revision,
-            device=config.device,
-            dtype=config.dtype,
-            threshold=config.threshold,
-            mask_threshold=config.mask_threshold,
-            batch_size=4 if config.batch_size == "auto" else config.batch_size,
-        )
+    if rest and kind in registered("models"):
+        if config.engine == "vllm":
+            raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
+        return model_kind(kind).load(config, rest, tasks)
     _refuse_mistyped(config.model)
     return _checkpoint(config)
+
+
+def model_kind(name: str) -> ModelKind:
+    """What is registered before a colon. Raises ConfigError for anything else."""
+    kind = load_plugin("models", name)
+    if not isinstance(kind, ModelKind):
+        raise ConfigError(f"models: {name!r} is no ModelKind. Remedy: correct its entry point")
+    return kind
+
+
+def specialists() -> frozenset[str]:
+    """Kinds of models that write no text of their own: they rank texts, look up answers or find objects."""
+    return frozenset(name for name in registered("models") if not model_kind(name).writes_text)
 
 
 def _refuse_mistyped(name: str) -> None:
@@ -129,7 +132,7 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     """
     kind, _, rest = name.partition(":")
     if kind in ABLATIONS and rest:
-        if kind == "text_only" and _without_ablations(rest).startswith(DUAL):
+        if kind == "text_only" and _without_ablations(rest).startswith(_DUAL):
             raise ConfigError(f"{name} compares texts with no image. Remedy: use another ablation, or none")
         check_fit(rest, task, examples)
         return
@@ -139,7 +142,7 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
             f"{task.benchmark}/{task.name} follows given masks, which {name} does not read. "
             "Remedy: leave the task out, or write the model's masks to a file (docs/predictions.md): predictions:FILE"
         )
-    if name.startswith(DUAL) and len(examples) and not task.choices(examples.examples[0]):
+    if name.startswith(_DUAL) and len(examples) and not task.choices(examples.examples[0]):
         raise ConfigError(
             f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
             "Remedy: ask a model that generates"
@@ -166,7 +169,33 @@ class _OtherVideos:
         return self._kept[key]
 
 
-def _served(config: ModelSettings, name: str) -> Model:
+def _predictions(config: ModelSettings, name: str, tasks: Pairs) -> Model:
+    from barista_bench.models.predictions_file import PredictionsModel
+
+    task_of = {example.example_id: task for task, examples in tasks for example in examples.examples}
+    return PredictionsModel.load(
+        name,
+        example_ids=task_of,
+        box_format=config.box_format,
+        seeds_of=lambda example_id, run: sample_seeds(task_of[example_id], example_id, run),
+    )
+
+
+def _sam3(config: ModelSettings, name: str, tasks: Pairs) -> Model:
+    from barista_bench.models.specialists.sam3 import Sam3Grounder
+
+    return Sam3Grounder.load(
+        name,
+        revision=config.revision,
+        device=config.device,
+        dtype=config.dtype,
+        threshold=config.threshold,
+        mask_threshold=config.mask_threshold,
+        batch_size=4 if config.batch_size == "auto" else config.batch_size,
+    )
+
+
+def _served(config: ModelSettings, name: str, tasks: Pairs) -> Model:
     from barista_bench.models.served.model import ServedModel
 
     model = ServedModel.load(name, **part_of(config, ServedSettings))
@@ -174,7 +203,7 @@ def _served(config: ModelSettings, name: str) -> Model:
     return model
 
 
-def _dual(config: ModelSettings, name: str) -> Model:
+def _dual(config: ModelSettings, name: str, tasks: Pairs) -> Model:
     from barista_bench.models.dual_encoders.model import DualEncoder
 
     path = name
@@ -186,6 +215,12 @@ def _dual(config: ModelSettings, name: str) -> Model:
     model = DualEncoder.load(path, batch_size=8 if config.batch_size == "auto" else config.batch_size, **settings)
     model.identity = dataclasses.replace(model.identity, name=config.model)
     return model
+
+
+SERVED = ModelKind(_served)
+DUAL = ModelKind(_dual, writes_text=False)
+SAM3 = ModelKind(_sam3, writes_text=False)
+PREDICTIONS = ModelKind(_predictions, writes_text=False)
 
 
 def _checkpoint(config: ModelSettings) -> Model:

@@ -1,0 +1,58 @@
+"""What packages add to this one, by entry points: `barista_bench.<group>`, in setup.cfg or pyproject.toml.
+
+| group | an entry is |
+|---|---|
+| benchmarks | a `Benchmark`: its tasks appear in every command and page |
+| models | a `ModelKind`: `run --model NAME:REST` asks it |
+| propagators, segmenters | a function of what stands after the colon in project.json: `NAME:REST` |
+| metrics | a module of `evaluate`: what `barista_bench.load_metric(NAME)` gives |
+
+Our own are registered by the same means (docs/plugins.md).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Literal, TypeAlias
+
+from barista_bench.errors import ConfigError
+
+Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", "metrics"]
+
+
+@cache
+def registered(group: Group) -> dict[str, EntryPoint]:
+    """What is registered in a group, by name, in the order of names; nothing is imported.
+
+    Raises:
+        ConfigError: two packages register one name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=f"barista_bench.{group}"), key=lambda entry: entry.name):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:  # one package may be on the path twice
+            raise ConfigError(
+                f"{group}: {entry.name!r} is registered twice, as {other.value} and {entry.value}. "
+                "Remedy: uninstall one of the two packages"
+            )
+    return found
+
+
+def load_plugin(group: Group, name: str) -> object:
+    """What is registered under a name.
+
+    Raises:
+        ConfigError: nothing is, or it cannot be imported.
+    """
+    entry = registered(group).get(name)
+    if entry is None:
+        known = ", ".join(registered(group)) or "none: install this package with pip"
+        raise ConfigError(f"{group}: no {name!r}. Remedy: use one of {known}")
+    try:
+        return entry.load()
+    except (ImportError, AttributeError) as error:
+        package = entry.dist.name if entry.dist else "its package"
+        raise ConfigError(
+            f"{group}: {name!r} cannot be loaded from {entry.value} ({error}). Remedy: correct or uninstall {package}"
+        ) from error

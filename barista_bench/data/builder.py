@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import datasets
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from tqdm import tqdm
 
 from barista_bench import __version__
@@ -28,6 +26,7 @@ from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
 from barista_bench.data.rows import FramesMode, file_sha256, link, question_columns, row_features, to_row
+from barista_bench.data.shared_frames import JPEG_QUALITY, encode_image
 from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-JPEG_QUALITY = 75
 """What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
@@ -277,16 +275,6 @@ def _images(
     indices = [frame.frame_index for frame in example.frames]
     frames = [decoded[index] for index in indices] if decoded else list(reader.read(indices))
     return [
-        encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality)
+        {"bytes": encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality), "path": None}
         for position, image in enumerate(task.images(example, frames))
     ]
-
-
-def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int) -> dict[str, Any]:
-    """A frame as JPEG, an overlay as PNG (its thin outlines and numbers do not survive JPEG)."""
-    buffer = io.BytesIO()
-    if overlay:
-        image.save(buffer, "PNG", compress_level=6)
-    else:
-        image.save(buffer, "JPEG", quality=jpeg_quality)
-    return {"bytes": buffer.getvalue(), "path": None}

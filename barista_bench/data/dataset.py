@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,7 @@ from barista_bench.data.rows import (
     local_configs,
     open_rows,
 )
-from barista_bench.data.shared_frames import FrameStore, StageClock
+from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
 
@@ -60,7 +61,41 @@ class LoadedExample:
             frames = self.media.frames(store, self.example.video_id)
             with clock("prepare"):
                 return task.shown(self.example, task.images(self.example, frames))
-        return task.shown(self.example, store.images(self.media, self.example.example_id))
+        images = store.images(self.media, self.example.example_id, self.example.frames)
+        return task.shown(self.example, images)
+
+    def pictures(self, task: Task, store: FrameStore, clock: StageClock) -> Pictures:
+        """What the model sees, for models that send files on: what is shown as it is stored is not decoded.
+
+        Raises:
+            DataError: as `images`.
+        """
+        if isinstance(self.media, LinkedMedia):
+            frames = self.media.frames(store, self.example.video_id)
+            with clock("prepare"):
+                drawn = task.images(self.example, frames)
+                shown = task.shown(self.example, drawn)
+                places = {id(image): place for place, image in enumerate(drawn)}
+                overlays = (None if id(image) not in places else places[id(image)] >= len(frames) for image in shown)
+                files = tuple(
+                    None if overlay is None else encode_image(image, overlay=overlay)
+                    for image, overlay in zip(shown, overlays, strict=True)
+                )
+            return Pictures(shown, files)
+        opened = [open_image(data, self.example.example_id) for data in self.media]
+        stored = {id(image): data for image, data in zip(opened, self.media, strict=True)}
+        shown = task.shown(self.example, opened)
+        return Pictures(shown, tuple(stored.get(id(image)) for image in shown))
+
+
+class Pictures(NamedTuple):
+    """Pictures of a request; `files` holds each as JPEG or PNG where it is shown as a frozen set stores it, else None.
+
+    Those with a file are decoded when their pixels are looked at.
+    """
+
+    images: tuple[Image.Image, ...]
+    files: tuple[bytes | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.task import ProtocolName
-from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
+from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
 from barista_bench.data.hub_files import write_hub_files
@@ -40,6 +40,7 @@ from barista_bench.data.rows import (
     FramesMode,
     file_sha256,
 )
+from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
@@ -130,6 +131,9 @@ __all__ = ["FrameStore", "StageClock", "decode_image", "size_of_images"]
 
 MAX_IMAGE_PIXELS = 64_000_000
 """Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
+JPEG_QUALITY = 75
+"""Of frozen frames: what the released harness sends."""
+_JPEG_END = b"\xff\xd9"
 MAX_EXAMPLE_BYTES = 4 * 2**30
 """Bytes of the decoded frames of one example: 690 frames of 1080p fit."""
 _LIMIT = f"{MAX_EXAMPLE_BYTES / 2**30:.0f} GiB"
@@ -255,20 +259,23 @@ class FrameStore:
         # Views, whose owner is read-only: they cannot be made writable again.
         return [cast("Frame", frames[key]).view() for key in keys]
 
-    def images(self, stored: Sequence[bytes], name: str) -> tuple[Image.Image, ...]:
+    def images(self, stored: Sequence[bytes], name: str, frames: Sequence[FrameRef] = ()) -> tuple[Image.Image, ...]:
         """Stored JPEGs and PNGs of one example as RGB images of the caller's own; `name` is for errors.
+
+        `frames` are those that the first of them show: a picture is kept as long as the plan holds another use of its
+        frame. What shows no frame, such as marks over one, is another picture in each example.
 
         Raises:
             DataError: one is damaged or larger than `MAX_IMAGE_PIXELS`, or together they take too much memory.
         """
         images: list[Image.Image] = []
-        for data in stored:
-            images.append(self._image(data, name))
+        for data, frame in zip_longest(stored, frames[: len(stored)]):
+            images.append(self._image(data, name, frame))
             if size_of_images(images) > MAX_EXAMPLE_BYTES:
                 raise DataError(f"{name}: its images take more than {_LIMIT}. Remedy: build with fewer frames")
         return tuple(images)
 
-    def _image(self, data: bytes, name: str) -> Image.Image:
+    def _image(self, data: bytes, name: str, frame: FrameRef | None) -> Image.Image:
         key = hashlib.sha256(data).digest()
 
         def make(mine: list[_Key], further: list[_Key]) -> Mapping[_Key, _Value]:
@@ -276,7 +283,10 @@ class FrameStore:
             with self.clock("decode"):
                 return {key: decode_image(data, name)}
 
-        return cast("Image.Image", self.cache.get([key], make)[key]).copy()
+        image = cast("Image.Image", self.cache.get([key], make)[key]).copy()
+        if frame is None or self._used(frame.video_id, [frame.frame_index]):
+            self.cache.discard([key])
+        return image
 
     def close(self) -> None:
         """Drop what is kept, and close the calling thread's reader; other threads' close when they end."""
@@ -346,11 +356,46 @@ def decode_image(data: bytes, name: str) -> Image.Image:
     """A stored JPEG or PNG as RGB. Raises DataError, naming `name`, where it is damaged or too large."""
     try:
         image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
-        if image.width * image.height > MAX_IMAGE_PIXELS:
-            raise DataError(f"{name}: image of {image.width}x{image.height} pixels refused. Remedy: build again")
+        _refuse_large(image, name)
         return image.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{name}: stored image is damaged ({error}). Remedy: build the dataset again") from error
+        raise _damaged(name, error) from error
+
+
+def _refuse_large(image: Image.Image, name: str) -> None:
+    if image.width * image.height > MAX_IMAGE_PIXELS:
+        raise DataError(f"{name}: image of {image.width}x{image.height} pixels refused. Remedy: build again")
+
+
+def _damaged(name: str, why: object) -> DataError:
+    return DataError(f"{name}: stored image is damaged ({why}). Remedy: build the dataset again")
+
+
+def open_image(data: bytes, name: str) -> Image.Image:
+    """A stored JPEG or PNG whose pixels are decoded when they are looked at. Damage that its frame shows is found now.
+
+    Raises:
+        DataError: as `decode_image`.
+    """
+    try:
+        Image.open(io.BytesIO(data), formats=("JPEG", "PNG")).verify()  # of a PNG, its checksums
+        image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise _damaged(name, error) from error
+    if image.format == "JPEG" and not data.rstrip(b"\0").endswith(_JPEG_END):
+        raise _damaged(name, "it ends too early")
+    _refuse_large(image, name)
+    return image
+
+
+def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int = JPEG_QUALITY) -> bytes:
+    """As frozen sets hold it: a frame as JPEG, an overlay as PNG, since its thin outlines do not survive JPEG."""
+    buffer = io.BytesIO()
+    if overlay:
+        image.save(buffer, "PNG", compress_level=6)
+    else:
+        image.save(buffer, "JPEG", quality=jpeg_quality)
+    return buffer.getvalue()
 
 
 def size_of_images(images: Iterable[Image.Image]) -> int:

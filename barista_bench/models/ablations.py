@@ -35,6 +35,7 @@ from barista_bench.models.base import (
     ModelIdentity,
     Request,
     StreamingModel,
+    sends_files,
 )
 
 Change = Callable[[Request], Request]
@@ -84,7 +85,7 @@ def shuffled_frames(request: Request) -> Request:
     rng = random.Random(seed)  # noqa: S311  (reproducible order, not secrets)
     while order == sorted(order):
         rng.shuffle(order)
-    return replace(request, images=tuple(request.images[index] for index in order))
+    return request.with_images(order)
 
 
 _CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, shuffled_frames), strict=True))
@@ -103,8 +104,7 @@ def _with_images(request: Request, kept: Sequence[int]) -> Request:
             parts.append(part)
         elif part.index in kept:
             parts.append(ImagePart(kept.index(part.index)))
-    images = tuple(request.images[index] for index in kept)
-    return replace(request, prompt=Prompt(request.prompt.system, tuple(parts)), images=images)
+    return replace(request.with_images(kept), prompt=Prompt(request.prompt.system, tuple(parts)))
 
 
 class _Ablation:
@@ -123,6 +123,10 @@ class _Ablation:
         """What the wrapped model is asked instead."""
         request.check_images()  # dropping images must not hide that a caller miscounted them
         return self._change(request)
+
+    @property
+    def sends_files(self) -> bool:
+        return sends_files(self.model)
 
     @property
     def batch_size(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, runtime_checkable
 
 from PIL import Image
@@ -72,6 +72,8 @@ class Request:
 
     Args:
         images: RGB images in the order that the prompt's parts count them.
+        files: the same as JPEG or PNG files, where they are shown as they are stored, else None: for models that send
+            files on (`sends_files`), whose `images` are decoded when looked at. Empty for all others.
         seeds: one seed a wanted sample, made from content (task, example id, run), so that neither batch size nor
             order changes what is sampled where the library allows it.
         inputs: the question as data, for specialists that read no prompt (a phrase to ground). Never the truth.
@@ -88,6 +90,12 @@ class Request:
     inputs: Mapping[str, object] = field(default_factory=dict)
     schema: Mapping[str, object] | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[bytes | None, ...] = ()
+
+    def with_images(self, kept: Sequence[int]) -> Request:
+        """The request with these of its images, in this order."""
+        files = tuple(self.files[index] for index in kept) if self.files else ()
+        return replace(self, images=tuple(self.images[index] for index in kept), files=files)
 
     def check_images(self) -> None:
         """Raise ValueError, naming the request, unless its prompt places each image exactly once."""
@@ -145,6 +153,11 @@ class ModelIdentity:
     name: str
     revision: str | None = None
     settings: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+
+
+def sends_files(model: Model) -> bool:
+    """Whether a model sends pictures on as files, and so wants them as they are stored."""
+    return bool(getattr(model, "sends_files", False))
 
 
 class Model(Protocol):

@@ -297,11 +297,13 @@ class ServedSettings(GeneratorSettings):
         16, ge=1, le=1024, description="Served calls in flight at the most; how many there are adapts to the server."
     )
     max_attempts: int = Field(6, ge=1, le=100, description="Attempts at one served call.")
-    image_format: Literal["jpeg", "png"] = Field(
-        "jpeg", description="Of images sent to a served model; png for exactly the pixels of the data."
+    image_format: Literal["jpeg", "png"] | None = Field(
+        None,
+        description="Of images sent to a served model: encode them anew. Left out, they go out byte by byte as a "
+        "frozen set stores them, and frames of a linked set as a frozen one would.",
     )
-    jpeg_quality: int = Field(
-        75, ge=1, le=100, description="Of images sent to a served model; the released harness sends 75."
+    jpeg_quality: int | None = Field(
+        None, ge=1, le=100, description="Of images sent to a served model: encode them anew as JPEG. 75 if left out."
     )
     max_image_side: int | None = Field(None, ge=16, description="Longer sides of images are scaled down to it, pixels.")
     image_detail: Literal["low", "high", "auto"] | None = Field(
@@ -396,7 +398,6 @@ class ServedSettings(GeneratorSettings):
         return {
             **self.model_dump(include=set(ServedSettings.model_fields) - _OUTSIDE_IDENTITY),
             "base_url": "local" if is_local(self.url) else self.url,
-            "jpeg_quality": self.jpeg_quality if self.image_format == "jpeg" else None,
             "think_tags": " ".join(self.tags or THINK_TAGS),
             "omit": " ".join(sorted(self.omit)) or None,
             "extra_body": json.dumps(self.extra_body, sort_keys=True) if self.extra_body else None,

@@ -231,13 +231,13 @@ def _row(conversation: Conversation) -> dict[str, Any]:
 def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
     """What a run shows: stored pictures byte by byte, others encoded as `build` does, or as PNG where an option changes
     stored ones."""
-    from barista_bench.data.builder import JPEG_QUALITY, encode_image
+    from barista_bench.data.shared_frames import encode_image
 
     is_linked = isinstance(loaded.media, LinkedMedia)
     if not isinstance(loaded.media, LinkedMedia) and type(task).shown is Task.shown:
         return [{"bytes": content, "path": None} for content in loaded.media]
     frames = len(loaded.example.frames) if is_linked else 0
     return [
-        encode_image(image, overlay=position >= frames, jpeg_quality=JPEG_QUALITY)
+        {"bytes": encode_image(image, overlay=position >= frames), "path": None}
         for position, image in enumerate(loaded.images(task))
     ]

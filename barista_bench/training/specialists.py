@@ -11,9 +11,9 @@ import msgspec
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from barista_bench.data.builder import JPEG_QUALITY
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.rows import file_sha256
+from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined
 from barista_bench.files.writing import write_whole

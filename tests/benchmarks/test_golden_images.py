@@ -17,8 +17,8 @@ from barista_bench.benchmarks.barista.relation_answers import mark_order
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
-from barista_bench.data.builder import JPEG_QUALITY, encode_image
 from barista_bench.data.frozen import read_frozen
+from barista_bench.data.shared_frames import encode_image
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
@@ -89,7 +89,7 @@ def test_prompts_have_the_released_parts(upstream: str, golden: Path, real_relea
             assert list(image.size) == part["size"]
             compared(task.name, "images of prompts, number and size", 1)
             overlay = part["mime"] == "image/png"
-            encoded = encode_image(image, overlay=overlay, jpeg_quality=JPEG_QUALITY)["bytes"]
+            encoded = encode_image(image, overlay=overlay)
             if hashlib.sha256(encoded).hexdigest() == part["encoded_sha256"]:
                 compared(task.name, "images of prompts, every byte", 1)
 

@@ -16,7 +16,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import GenerationConfig, Request, StreamingModel
 from barista_bench.models.served.model import ServedModel
-from barista_bench.models.served.requests import encode_image, estimated_image_tokens, request_body, sent_size
+from barista_bench.models.served.requests import estimated_image_tokens, picture_file, request_body, sent_size
 from barista_bench.models.settings import ServedSettings
 
 LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
@@ -245,16 +245,16 @@ def test_jpeg_is_what_pillow_writes_at_the_declared_quality():
     for quality in (75, 90):
         file = io.BytesIO()
         image.save(file, "JPEG", quality=quality)
-        assert encode_image(image, ServedSettings(jpeg_quality=quality)) == file.getvalue()
+        assert picture_file(image, ServedSettings(jpeg_quality=quality)) == file.getvalue()
     file = io.BytesIO()
     image.save(file, "JPEG")
-    assert encode_image(image, ServedSettings()) == file.getvalue()  # the default is the released harness's
+    assert picture_file(image, ServedSettings()) == file.getvalue()  # the default is the released harness's
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P"])
 def test_any_mode_of_image_is_sent_as_rgb(mode):
     for kind in ("jpeg", "png"):
-        sent = Image.open(io.BytesIO(encode_image(picture().convert(mode), ServedSettings(image_format=kind))))
+        sent = Image.open(io.BytesIO(picture_file(picture().convert(mode), ServedSettings(image_format=kind))))
         assert (sent.mode, sent.size) == ("RGB", (64, 48))
 
 

@@ -282,7 +282,9 @@ def test_decoding_is_timed_and_reuse_decodes_nothing(root: Path) -> None:
     store = FrameStore(clock=clock)
     for _ in range(3):
         store.frames(lazy(root, "a", [1, 50]), "a")
-    store.images([jpeg(0), jpeg(0)], "x")
+    shown = FrameRef("a", 7)
+    store.plan([shown] * 3)
+    store.images([jpeg(0), jpeg(0)], "x", [shown, shown])
     assert store.cache.made == 3
     assert clock.seconds["decode"] > 0
 
@@ -293,21 +295,23 @@ def test_a_negative_bound_is_refused() -> None:
 
 
 def test_a_stored_image_of_two_examples_is_decoded_once_and_nobody_draws_on_anothers() -> None:
-    store = FrameStore()
+    store, shown = FrameStore(), FrameRef("v", 1)
+    store.plan([shown] * 3)
     data = jpeg(1)
-    (first,) = store.images([data], "x")
+    (first,) = store.images([data], "x", [shown])
     expected = first.tobytes()
     first.paste((255, 0, 0), (0, 0, 64, 48))
-    (second,) = store.images([bytes(data)], "y")
+    (second,) = store.images([bytes(data)], "y", [shown])
     assert second.tobytes() == expected == Image.open(io.BytesIO(data)).convert("RGB").tobytes()
     assert store.cache.made == 1
     assert store.cache.held_bytes == size_of_images([second]) == 4 * 64 * 48
 
 
 def test_stored_images_make_room_within_the_bound() -> None:
-    store = FrameStore(max_bytes=2 * 4 * 64 * 48)
+    store, frames = FrameStore(max_bytes=2 * 4 * 64 * 48), [FrameRef("v", seed) for seed in range(3)]
+    store.plan(frames * 3)
     for seed in (0, 1, 2, 0):
-        store.images([jpeg(seed)], "x")
+        store.images([jpeg(seed)], "x", [frames[seed]])
     assert store.cache.made == 4
     assert store.cache.held_bytes <= 2 * 4 * 64 * 48
 

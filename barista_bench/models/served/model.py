@@ -35,6 +35,8 @@ class ServedModel:
         state: what was learned of the server.
     """
 
+    sends_files = True
+
     def __init__(self, name: str, settings: ServedSettings) -> None:
         self.name, self.settings = name, settings
         self.box_format = settings.box_format or box_format_of(name.rsplit("/", 1)[-1].lower())

@@ -15,6 +15,8 @@ from barista_bench.models.settings import ServedSettings
 
 Body = dict[str, object]
 
+_JPEG_QUALITY = 75  # what the released harness sends
+_PNG = b"\x89PNG"
 _SEED_BITS = 31  # what every server takes; gateways in JavaScript round anything above 53
 _CHARACTERS_PER_TOKEN = 4  # of English text; the usual rule of thumb
 _TOKENS_PER_REQUEST = 10  # roles and separators of the chat template
@@ -84,7 +86,8 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
         if isinstance(part, TextPart):
             parts.append({"type": "text", "text": part.text})
             continue
-        image: Body = {"url": data_url(request.images[part.index], settings)}
+        file = request.files[part.index] if request.files else None
+        image: Body = {"url": data_url(request.images[part.index], settings, file)}
         if settings.image_detail is not None:
             image["detail"] = settings.image_detail
         parts.append({"type": "image_url", "image_url": image})
@@ -102,23 +105,27 @@ def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
     return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
 
 
-def encode_image(image: Image.Image, settings: ServedSettings) -> bytes:
-    """The file that is sent."""
+def picture_file(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> bytes:
+    """The file that is sent: the one given, unless another size, format or quality is asked for."""
     size = sent_size(image.size, settings.max_image_side)
+    as_stored = settings.image_format is None and settings.jpeg_quality is None
+    if file is not None and as_stored and size == image.size:
+        return file
     shrunk = image if size == image.size else image.resize(size, Image.Resampling.LANCZOS)
     rgb = shrunk if shrunk.mode == "RGB" else shrunk.convert("RGB")
-    file = io.BytesIO()
+    buffer = io.BytesIO()
     if settings.image_format == "png":
-        rgb.save(file, "PNG", compress_level=1)  # pixels are the same at every level
+        rgb.save(buffer, "PNG", compress_level=1)  # pixels are the same at every level
     else:
-        rgb.save(file, "JPEG", quality=settings.jpeg_quality)
-    return file.getvalue()
+        rgb.save(buffer, "JPEG", quality=settings.jpeg_quality or _JPEG_QUALITY)
+    return buffer.getvalue()
 
 
-def data_url(image: Image.Image, settings: ServedSettings) -> str:
-    """The image as `data:image/...;base64,...`."""
-    encoded = base64.b64encode(encode_image(image, settings)).decode("ascii")
-    return f"data:image/{settings.image_format};base64,{encoded}"
+def data_url(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> str:
+    """The image as `data:image/...;base64,...`; `file` as in `picture_file`."""
+    sent = picture_file(image, settings, file)
+    kind = "png" if sent.startswith(_PNG) else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(sent).decode('ascii')}"
 
 
 class Estimate(NamedTuple):

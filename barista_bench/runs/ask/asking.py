@@ -16,10 +16,11 @@ from tqdm import tqdm
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Json, ParseError, Status, Task
-from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.models.base import sends_files
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
@@ -107,7 +108,7 @@ class _Pending:
 
 
 AskedT = TypeVar("AskedT")
-_Ready = tuple[_Pending, tuple[Image.Image, ...] | DataError]
+_Ready = tuple[_Pending, Pictures | DataError]
 
 
 class Asker:
@@ -155,12 +156,12 @@ class Asker:
         pending = self._all_pending(task_runs)
         if not decode:
             pixel = Image.new("RGB", (1, 1))
-            yield from (self._request(waiting, (pixel,) * waiting.prompt.image_count) for waiting in pending)
+            yield from (self._request(waiting, Pictures((pixel,) * waiting.prompt.image_count)) for waiting in pending)
             return
         with closing(self._ready(pending)) as ready:
-            for waiting, images in ready:
-                if not isinstance(images, DataError):
-                    yield self._request(waiting, images)
+            for waiting, pictures in ready:
+                if not isinstance(pictures, DataError):
+                    yield self._request(waiting, pictures)
 
     def _all_pending(self, task_runs: Sequence[TaskRun]) -> list[_Pending]:
         examples = [example for run in task_runs for example in run.examples.examples]
@@ -207,7 +208,7 @@ class Asker:
         ahead = self.model.window if isinstance(self.model, StreamingModel) else 2 * self.model.batch_size
         return decode_ahead(
             pending,
-            self._images,
+            self._pictures,
             workers=self.settings.workers,
             max_items=ahead,
             max_bytes=AHEAD_BYTES,
@@ -216,26 +217,28 @@ class Asker:
         )
 
     def _requests(self, ready: Iterable[_Ready]) -> Iterator[tuple[_Pending, Request]]:
-        for waiting, images in ready:
-            if isinstance(images, DataError):
-                self._log_answers(waiting, [Failure(str(images))] * len(waiting.keys), 0.0)
+        for waiting, pictures in ready:
+            if isinstance(pictures, DataError):
+                self._log_answers(waiting, [Failure(str(pictures))] * len(waiting.keys), 0.0)
             else:
-                yield waiting, self._request(waiting, images)
+                yield waiting, self._request(waiting, pictures)
 
-    def _images(self, waiting: _Pending) -> tuple[Image.Image, ...] | DataError:
+    def _pictures(self, waiting: _Pending) -> Pictures | DataError:
         if not self._decodes or not waiting.prompt.image_count:
-            return ()
+            return Pictures(())
         try:
-            return waiting.run.examples[waiting.index].images(waiting.run.task, self.store, self.clock)
+            loaded = waiting.run.examples[waiting.index]
+            return pictures_for(self.model, loaded, waiting.run.task, self.store, self.clock)
         except DataError as error:
             return error
 
-    def _request(self, waiting: _Pending, images: tuple[Image.Image, ...]) -> Request:
+    def _request(self, waiting: _Pending, pictures: Pictures) -> Request:
         task, example, step = waiting.run.task, waiting.example, len(waiting.steps)
         return Request(
             request_id=example.example_id,
             prompt=waiting.prompt,
-            images=images,
+            images=pictures.images,
+            files=pictures.files,
             seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in waiting.keys),
             inputs=task.request_inputs(example),
             schema=None if asks_on(task) and not step else task.answer_schema(example),
@@ -313,9 +316,24 @@ def _texts(steps: Iterable[SampleRecord]) -> tuple[str, ...]:
     return tuple(step.text or "" for step in steps)
 
 
-def decoded_size(images: tuple[Image.Image, ...] | DataError) -> int:
-    """Bytes that a request's images take in memory; none where they could not be decoded."""
-    return 0 if isinstance(images, DataError) else size_of_images(images)
+def pictures_for(
+    model: Model, loaded: LoadedExample, task: Task, store: FrameStore, clock: StageClock | None = None
+) -> Pictures:
+    """The pictures of an example as a model wants them: decoded, or as files. Raises DataError."""
+    if sends_files(model):
+        return loaded.pictures(task, store, clock or StageClock())
+    return Pictures(loaded.images(task, store, clock))
+
+
+def decoded_size(pictures: Pictures | DataError) -> int:
+    """Bytes that a request's pictures take in memory; none where they could not be decoded."""
+    if isinstance(pictures, DataError):
+        return 0
+    files = pictures.files or (None,) * len(pictures.images)
+    return sum(
+        size_of_images([image]) if file is None else len(file)
+        for image, file in zip(pictures.images, files, strict=True)
+    )
 
 
 def _record(

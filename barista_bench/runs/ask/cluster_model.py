@@ -18,16 +18,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from PIL import Image
-
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.cluster import ClusterNode, RayCluster, reason
 from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet, LinkedMedia
+from barista_bench.data.dataset import ExampleSet, LinkedMedia, Pictures
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ClusterError, ConfigError, DataError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
-from barista_bench.runs.ask.asking import AHEAD_BYTES, decoded_size, each_answered
+from barista_bench.runs.ask.asking import AHEAD_BYTES, decoded_size, each_answered, pictures_for
 from barista_bench.runs.ask.catalog import Pairs, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.prefetch import decode_ahead
@@ -38,7 +36,6 @@ CHUNKS = 2
 """Chunks that a copy has in hand: it decodes the frames of one while it answers the other."""
 MAX_LOSSES = 3
 """Copies that may be lost with a request in hand before it fails: it may be what ends them."""
-_Images = tuple[Image.Image, ...] | DataError
 
 
 class LoadedCopy(NamedTuple):
@@ -97,13 +94,13 @@ class ModelCopy:
         """Each request as it is answered. Its frames are decoded while another chunk is still answered."""
         failed: list[AnsweredRequest] = []
 
-        def readable(prepared: Iterable[tuple[Request, _Images]]) -> Iterator[tuple[str, Request]]:
-            for request, images in prepared:
-                if isinstance(images, DataError):
-                    failures: list[Completion | Failure] = [Failure(str(images))] * len(request.seeds)
+        def readable(prepared: Iterable[tuple[Request, Pictures | DataError]]) -> Iterator[tuple[str, Request]]:
+            for request, pictures in prepared:
+                if isinstance(pictures, DataError):
+                    failures: list[Completion | Failure] = [Failure(str(pictures))] * len(request.seeds)
                     failed.append(AnsweredRequest(request.request_id, failures, 0.0))
                 else:
-                    yield request.request_id, dataclasses.replace(request, images=images)
+                    yield request.request_id, dataclasses.replace(request, images=pictures.images, files=pictures.files)
 
         run = self._config if isinstance(self._config, RunConfig) else None
         kept_bytes = run.frame_cache_mib * 2**20 if run else 0
@@ -116,12 +113,12 @@ class ModelCopy:
 
     def _ready(
         self, requests: Sequence[Request], store: FrameStore, run: RunConfig | None
-    ) -> Generator[tuple[Request, _Images], None, None]:
+    ) -> Generator[tuple[Request, Pictures | DataError], None, None]:
         shown = [self._examples[request.request_id] for request in requests if request.prompt.image_count]
         store.plan(frame for _, examples, index in shown for frame in examples.examples[index].frames)
         return decode_ahead(
             requests,
-            lambda request: self._images(request, store),
+            lambda request: self._pictures(request, store),
             workers=run.workers if run else 1,
             max_items=len(requests),
             max_bytes=AHEAD_BYTES // CHUNKS,
@@ -135,12 +132,12 @@ class ModelCopy:
         _, examples, index = self._examples[request.request_id]
         return examples.examples[index].video_id
 
-    def _images(self, request: Request, store: FrameStore) -> _Images:
+    def _pictures(self, request: Request, store: FrameStore) -> Pictures | DataError:
         if not request.prompt.image_count:
-            return ()
+            return Pictures(())
         task, examples, index = self._examples[request.request_id]
         try:
-            return examples[index].images(task, store)
+            return pictures_for(self._model, examples[index], task, store)
         except DataError as error:
             return error
 

@@ -1,0 +1,133 @@
+"""Pictures leave as they were stored, and are kept no longer than somebody will ask for them again."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from barista_bench.core.task import FrameRef
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
+from barista_bench.data.shared_frames import FrameStore, encode_image, open_image
+from barista_bench.errors import DataError
+from barista_bench.models import Request
+from barista_bench.models.ablations import ablated
+from barista_bench.models.base import sends_files
+from barista_bench.models.served.model import ServedModel
+from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.runner import open_tasks, run_config
+from tests.conftest import MadeOnce
+from tests.served_standin import ServedStandIn
+
+
+def sent_pictures(server: ServedStandIn) -> Counter[bytes]:
+    parts = [part for call in server.calls for turn in call.body["messages"] for part in content(turn)]
+    urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    for url in urls:
+        kind = "png" if base64.b64decode(url.partition(",")[2]).startswith(b"\x89PNG") else "jpeg"
+        assert url.startswith(f"data:image/{kind};base64,")
+    return Counter(base64.b64decode(url.partition(",")[2]) for url in urls)
+
+
+def content(turn: dict[str, Any]) -> list[dict[str, Any]]:
+    return turn["content"] if isinstance(turn["content"], list) else []
+
+
+def stored_pictures(folder: Path) -> Counter[bytes]:
+    rows = [row for file in sorted(folder.glob("*/*.parquet")) for row in pq.read_table(file)["images"].to_pylist()]
+    return Counter(image["bytes"] for images in rows for image in images)
+
+
+@pytest.fixture(scope="module")
+def six_tasks(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    settings: dict[str, Any] = {"sampling": {"limit": 3}, "cache": False, "configs": SIX}
+    return made_once("stored/barista", lambda out: build(small_kitchen, out, **settings))
+
+
+SIX = ["activity", "grounding", "hand_object", "referring", "relations", "temporal_vqa"]
+
+
+def ask(data: Path, out: Path, server: ServedStandIn, **settings: object) -> None:
+    config = {"data": str(data), "out": out, "model": "served:m", "base_url": server.url, "runs": 1, "task": SIX}
+    asked = checked(RunConfig, {**config, "api_key_env": None, **settings})
+    run_config(asked, open_tasks(asked))
+
+
+def test_every_request_of_six_tasks_carries_the_bytes_that_the_dataset_stores(six_tasks: Path, tmp_path: Path) -> None:
+    with ServedStandIn() as server:
+        ask(six_tasks, tmp_path, server)
+    assert sent_pictures(server) == stored_pictures(six_tasks)
+
+
+def test_another_format_quality_or_size_is_encoded_anew(six_tasks: Path, tmp_path: Path) -> None:
+    for number, changed in enumerate(({"image_format": "png"}, {"jpeg_quality": 30}, {"max_image_side": 32})):
+        with ServedStandIn() as server:
+            ask(six_tasks, tmp_path / str(number), server, limit=1, **changed)
+        sent = sent_pictures(server)
+        assert sent
+        assert not sent.keys() & stored_pictures(six_tasks).keys()
+        sides = {max(Image.open(io.BytesIO(data)).size) for data in sent}
+        assert (max(sides) == 32) == ("max_image_side" in changed)
+
+
+def test_a_linked_set_sends_what_a_frozen_one_would(small_kitchen: Path, six_tasks: Path, tmp_path: Path) -> None:
+    build(small_kitchen, tmp_path / "linked", sampling={"limit": 3}, cache=False, frames="linked", configs=SIX)
+    with ServedStandIn() as server:
+        ask(tmp_path / "linked", tmp_path / "run", server)
+    assert sent_pictures(server) == stored_pictures(six_tasks)
+
+
+def test_local_models_see_the_pixels_of_the_stored_bytes(six_tasks: Path) -> None:
+    for loaded in open_examples(six_tasks, "barista", "relations"):
+        task = checked_task()
+        for image, data in zip(loaded.images(task), loaded.media, strict=True):
+            assert image.tobytes() == Image.open(io.BytesIO(data)).convert("RGB").tobytes()
+
+
+def checked_task() -> Any:
+    from barista_bench.benchmarks import get_task
+
+    return get_task("barista", "relations")
+
+
+def test_an_ablation_keeps_files_beside_their_pictures() -> None:
+    model = ServedModel.load("m", base_url="http://127.0.0.1:9/v1", api_key_env=None)
+    assert all(sends_files(ablated(model, name)) for name in ("text_only", "first_frame", "shuffled_frames"))
+    pictures = tuple(Image.new("RGB", (8, 8), (shade, 0, 0)) for shade in range(4))
+    files = tuple(encode_image(picture, overlay=True) for picture in pictures)
+    request = Request("r", None, pictures, files=files)  # type: ignore[arg-type]
+    kept = request.with_images([2, 0])
+    assert kept.files == (files[2], files[0])
+    assert kept.images == (pictures[2], pictures[0])
+
+
+@pytest.mark.parametrize("overlay", [False, True])
+def test_a_damaged_file_is_found_before_it_is_sent(overlay: bool) -> None:
+    data = encode_image(Image.effect_noise((64, 64), 90).convert("RGB"), overlay=overlay)
+    assert open_image(data, "e").size == (64, 64)
+    for damaged in (data[:-40], b"GIF89a" + data, b"", data[: len(data) // 2]):
+        with pytest.raises(DataError, match=r"e: stored image is damaged .*Remedy"):
+            open_image(damaged, "e")
+
+
+def test_a_picture_is_kept_only_while_the_plan_holds_another_use_of_its_frame() -> None:
+    shared, alone = FrameRef("v", 1), FrameRef("v", 2)
+    data = {frame: encode_image(Image.new("RGB", (16, 16), (100 * frame.frame_index, 9, 9)), overlay=False)
+            for frame in (shared, alone)}  # fmt: skip
+    overlay = encode_image(Image.new("RGB", (16, 16)), overlay=True)
+    with FrameStore() as store:
+        store.plan([shared, alone, shared])
+        store.images([data[shared], overlay], "a", [shared])
+        assert store.cache.held_bytes == 16 * 16 * 4
+        store.images([data[alone], overlay], "b", [alone])
+        assert store.cache.held_bytes == 16 * 16 * 4
+        store.images([data[shared]], "c", [shared])
+        assert store.cache.held_bytes == 0
+        assert store.cache.made == 4  # two frames, and an overlay twice

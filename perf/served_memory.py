@@ -2,9 +2,9 @@
 
     python perf/served_memory.py [--requests 10000] [--width 1920] [--quick]
 
-A frozen set of `grounding` (one frame an example) is made of a mini kitchen's frames, each example with a picture of its own;
-a local server in another process answers at once. Printed are resident memory of the asking process after so many requests
-(all of it, and without pages of mapped files), and CPU time a request.
+A frozen set of `grounding` (one frame an example) is made of a mini kitchen's frames, each example with a picture of its
+own; a local server in another process answers at once. Printed are resident memory of the asking process after so many
+requests (all of it, and without pages of mapped files), and CPU time a request.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import datasets
 import pyarrow as pa
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
+from barista_bench.models import Answered, GenerationConfig, Request
 from barista_bench.models.served.model import ServedModel
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.runner import open_tasks, run_config
@@ -37,7 +39,7 @@ from tests.served_standin import ServedStandIn
 MIB = 2**20
 
 
-def serve(ready: Any) -> None:
+def serve(ready: Connection) -> None:
     """Answers at once, and keeps nothing of what it is asked."""
 
     class Forgetful(list[object]):
@@ -48,6 +50,14 @@ def serve(ready: Any) -> None:
         server.calls = Forgetful()  # type: ignore[assignment]
         ready.send(server.url)
         ready.recv()
+
+
+def make(root: Path, width: int, count: int) -> None:
+    """A set of `count` examples below `root`; in a process of its own, whose memory is not counted."""
+    datasets.disable_progress_bars()
+    write_kitchen(root / "kitchen", videos=1, width=width, height=width * 9 // 16, seconds=(6.0, 8.0), num_proc=1)
+    build(root / "kitchen", root / "data", configs=["grounding"], cache=False)
+    with_pictures_of_their_own(root / "data", count)
 
 
 def with_pictures_of_their_own(folder: Path, count: int) -> None:
@@ -85,12 +95,13 @@ def main() -> None:
     count, width = (600, 320) if options.quick else (options.requests, options.width)
     root = Path(tempfile.mkdtemp(prefix="served_memory", dir=os.environ.get("PERF_TMP")))
     datasets.disable_progress_bars()
-    write_kitchen(root / "kitchen", videos=1, width=width, height=width * 9 // 16, seconds=(6.0, 8.0), num_proc=1)
-    build(root / "kitchen", root / "data", configs=["grounding"], cache=False)
-    with_pictures_of_their_own(root / "data", count)
+    spawn = multiprocessing.get_context("spawn")
+    maker = spawn.Process(target=make, args=(root, width, count))
+    maker.start()
+    maker.join()
     stored = sum(file.stat().st_size for file in (root / "data").glob("*/*.parquet")) / count
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
+    server = spawn.Process(target=serve, args=(theirs,), daemon=True)
     server.start()
     settings = {"model": "served:m", "base_url": ours.recv(), "api_key_env": None, "runs": 1, "task": ["grounding"]}
     config = checked(RunConfig, {**settings, "data": str(root / "data"), "out": root / "run"})
@@ -98,7 +109,7 @@ def main() -> None:
     seen: list[tuple[int, float, float, float]] = []
     stream = ServedModel.stream
 
-    def counted(model: ServedModel, requests: Any, generation: Any) -> Any:
+    def counted(model: ServedModel, requests: Iterable[Request], generation: GenerationConfig) -> Iterator[Answered]:
         for number, answered in enumerate(stream(model, requests, generation), start=1):
             if number in marks:
                 seen.append((number, *memory(), time.process_time()))

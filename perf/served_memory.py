@@ -2,9 +2,9 @@
 
     python perf/served_memory.py [--requests 10000] [--width 1920] [--quick]
 
-A frozen set of `grounding` (one frame an example) is made of a mini kitchen's frames, each example with a picture of its
-own; a local server in another process answers at once. Printed are resident memory of the asking process after so many
-requests (all of it, and without pages of mapped files), and CPU time a request.
+A frozen set of `grounding` (one frame an example) is made of a mini kitchen's frames, each example with a
+picture of its own; a local server in another process answers at once. Printed are resident memory of the
+asking process after so many requests (all of it, and without pages of mapped files), and CPU time a request.
 """
 
 from __future__ import annotations

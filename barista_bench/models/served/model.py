@@ -7,8 +7,8 @@ What servers do with the settings, as far as we know:
 - vLLM and SGLang take sampling settings that are not sent from the checkpoint; see `explicit_sampling`.
 - `transformers serve` ignores `n`, `logprobs` and `response_format` in silence, answers other settings that it does
   not know (`top_k`, `repetition_penalty`) with 422, and samples only where the checkpoint's generation settings have
-  `do_sample`, whatever the temperature. Its greedy answers equal those of `TransformersModel` on the same pixels, which
-  needs `image_format="png"`: a JPEG has other ones.
+  `do_sample`, whatever the temperature. Its greedy answers equal those of `TransformersModel` on the same pixels, as
+  which a frozen set's pictures are sent; of a linked set that needs `image_format="png"`.
 """
 
 from __future__ import annotations

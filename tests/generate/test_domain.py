@@ -112,7 +112,7 @@ def test_a_clip_lasts_as_long_at_any_frame_rate(tmp_path: Path) -> None:
 def test_real_clips_give_questions_about_changes_that_the_release_has_no_name_for(real_release: Path) -> None:
     task = get_task("barista", "temporal_vqa")
     overrides = {"seconds": 4, "domain": "default"}
-    asked = task.sampling.with_overrides(overrides, frozenset(overrides))
+    asked = task.sampling.with_overrides(overrides)
     kinds: dict[str, list[str]] = {"released": [], "domain": []}
     for video in SceneGraph(real_release):
         for name, sampling in (("released", task.sampling), ("domain", asked)):

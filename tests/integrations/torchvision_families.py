@@ -1,17 +1,26 @@
-"""Run where torchvision is: `python -m tests.integrations.torchvision_families FOLDER` prints what families do with
-videos (of 2, 4 and 8 frames), and Molmo 2 with images, as JSON.
+"""Run where torchvision is: `python -m tests.integrations.torchvision_families FOLDER` prints as JSON what families do
+with videos (of 2, 4 and 8 frames), Molmo 2 with images, and what the processor of each type keeps of frames' times.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES, processor_class_from_name
+
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.errors import ModelError
 from barista_bench.models.base import Completion, Request
+from barista_bench.models.local.inputs import MODEL_ERRORS, PromptEncoder
 from barista_bench.models.local.model import TransformersModel
+from barista_bench.models.local.processors import load_processor
 from tests import checkpoint_zoo
+from tests.checkpoint_families import FAMILIES, Family
+from tests.checkpoint_zoo import TYPES
 from tests.models.local_conformance import requests_with
 from tests.models.transformers_kit import GREEDY, picture
 
@@ -23,7 +32,8 @@ VIDEOS = (
 
 def clip(number: int, frames: int, text: str) -> Request:
     pictures = tuple(picture(50 * number + frame, (64, 64)) for frame in range(frames))
-    return Request(f"clip-{number}", Prompt("", (*map(ImagePart, range(frames)), TextPart(text))), pictures)
+    parts, times = (*map(ImagePart, range(frames)), TextPart(text)), FrameTimes(30.0, tuple(range(90, 90 + 24 * frames, 24)))
+    return Request(f"clip-{number}", Prompt("", parts), pictures, times=times)
 
 
 def outcome(checkpoint: Path, requests: list[Request], **settings: str) -> dict[str, object]:
@@ -43,10 +53,55 @@ def outcome(checkpoint: Path, requests: list[Request], **settings: str) -> dict[
     }
 
 
+TIMES = {
+    "even": FrameTimes(30.0, (1200, 1224, 1248, 1272, 1296, 1320), 9000),
+    "uneven": FrameTimes(29.97, (30, 45, 90, 300), 1000),
+}
+
+
+def taking_videos() -> list[str]:
+    """The types whose processor has a part for videos."""
+    names = {name: PROCESSOR_MAPPING_NAMES.get(name) or FAMILIES.get(name, Family()).kind for name in TYPES}
+    kinds = {name: kind and processor_class_from_name(kind) for name, kind in names.items()}
+    return [name for name, kind in kinds.items() if kind and "video_processor" in kind.get_attributes()]
+
+
+def kept_times(model_type: str, folder: Path) -> dict[str, object]:
+    """What a processor keeps of `TIMES`: its own record, rates among its outputs, and its prompt as text."""
+    try:
+        checkpoint = checkpoint_zoo.build(model_type, folder)
+        processor = load_processor(str(checkpoint), wants_video=True, trust_remote_code=False, revision="main")
+        encoder = PromptEncoder(processor, name=model_type, opening_tag="<think>", frames_as="video")
+    except (ValueError, ModelError, *MODEL_ERRORS) as error:
+        return {"refused": str(error)}
+    kind, records = type(processor.video_processor), []
+    plain = kind.__call__
+
+    def watched(self: object, *args: object, **settings: object) -> object:
+        made = plain(self, *args, **settings)
+        records.append([[each.fps, list(each.frames_indices)] for each in made["video_metadata"]])
+        return made
+
+    kind.__call__ = watched
+    seen: dict[str, object] = {}
+    for name, times in TIMES.items():
+        request = replace(clip(0, len(times.indices), "What is done?"), times=times)
+        try:
+            tensors = encoder.encode(request).tensors
+        except MODEL_ERRORS as error:
+            return {"refused": f"{type(error).__name__}: {error}"}
+        rates = {output: value.tolist() for output, value in tensors.items() if "second" in output}
+        written = encoder.tokenizer.decode(tensors["input_ids"][0])
+        seen[name] = {"record": records.pop(), "rates": rates, "written": written}
+    kind.__call__ = plain
+    return seen
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     clips = [clip(0, 4, "What is done?"), clip(1, 2, "left or right"), clip(2, 8, "milk " * 10), clip(3, 4, "a jug")]
     outcomes = {
         name: outcome(checkpoint_zoo.build(name, folder / name), clips, frames_as="video") for name in VIDEOS
     } | {"molmo2": outcome(checkpoint_zoo.build("molmo2", folder / "molmo2"), requests_with(1, 2, 1, 2))}
-    print(json.dumps(outcomes))
+    times = {name: kept_times(name, folder / "times" / name) for name in taking_videos()}
+    print(json.dumps({"outcomes": outcomes, "times": times}))

@@ -54,7 +54,9 @@ _GLM_WHOLE = (r"<\|end_of_image\|>(\d+)", each(lambda second: str(int(second)), 
 _GEMMA = (r"(\d\d:\d\d) <boi>", each(clock))
 _MUSE = (r"Time: (\d+\.\d)s", each(tenths, 2))
 WRITTEN: dict[str, tuple[str, Written]] = {
-    **dict.fromkeys(("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "cosmos3_omni", "lfm3_vl"), _PAIRS),
+    **dict.fromkeys(
+        ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "cosmos3_omni", "lfm3_vl"), _PAIRS
+    ),
     **dict.fromkeys(("glm46v", "glm5_next", "glm_ocr", "glmga"), _GLM),
     **dict.fromkeys(("glm4v", "glm4v_moe"), _GLM_WHOLE),
     **dict.fromkeys(("gemma4", "gemma4_unified"), _GEMMA),
@@ -148,6 +150,18 @@ def test_videos_are_answered_and_batches_that_are_wrong_are_found_out(outcomes) 
     for name, seen in outcomes.items():
         assert (seen["answered"], seen["different"], seen["equal"]) == (4, 4, True), (name, seen)
         assert seen["together"] is (name not in ONE_BY_ONE), (name, seen)
+
+
+def test_smolvlm_s_answers_are_those_of_transformers_own_pipeline_that_is_told_the_times(seen) -> None:
+    """A pipeline that is not told them writes those of 24 frames a second into the prompt."""
+    assert seen["smolvlm"]["told"] == 8
+    assert seen["smolvlm"]["not_told"] < 8
+
+
+def test_kimi_s_videos_are_refused_by_name(seen) -> None:
+    """transformers counts a token for each of the frames that the model's vision tower has averaged."""
+    assert "cannot answer about a video of two frames, at which Kimi_K25" in seen["kimi"]
+    assert seen["kimi"].endswith("Remedy: use frames_as=images")
 
 
 def test_molmo_2_answers_in_batches_as_alone(outcomes) -> None:

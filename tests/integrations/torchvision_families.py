@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from transformers import AutoProcessor
 from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES, processor_class_from_name
 
 from barista_bench.core.frame_times import FrameTimes
@@ -32,7 +33,10 @@ VIDEOS = (
 
 def clip(number: int, frames: int, text: str) -> Request:
     pictures = tuple(picture(50 * number + frame, (64, 64)) for frame in range(frames))
-    parts, times = (*map(ImagePart, range(frames)), TextPart(text)), FrameTimes(30.0, tuple(range(90, 90 + 24 * frames, 24)))
+    parts, times = (
+        (*map(ImagePart, range(frames)), TextPart(text)),
+        FrameTimes(30.0, tuple(range(0, 15 * frames, 15))),
+    )
     return Request(f"clip-{number}", Prompt("", parts), pictures, times=times)
 
 
@@ -57,6 +61,44 @@ TIMES = {
     "even": FrameTimes(30.0, (1200, 1224, 1248, 1272, 1296, 1320), 9000),
     "uneven": FrameTimes(29.97, (30, 45, 90, 300), 1000),
 }
+
+
+def beside_stock(checkpoint: Path, requests: list[Request]) -> dict[str, object]:
+    """How many of our answers are those of transformers' own pipeline, told the times of frames, and told nothing."""
+    model = TransformersModel.load(str(checkpoint), batch_size=1, frames_as="video")
+    ours = [getattr(answer, "text", None) for [answer] in model.generate(requests, GREEDY)]
+    processor, network = AutoProcessor.from_pretrained(checkpoint), model._engine.model
+
+    def stock(request: Request, *, told: bool) -> str:
+        texts = [{"type": "text", "text": part.text} for part in request.prompt.parts if isinstance(part, TextPart)]
+        turn = {"role": "user", "content": [{"type": "video", "video": list(request.images)}, *texts]}
+        assert request.times is not None
+        said = {"video_metadata": [request.times.metadata()]} if told else {}
+        inputs = processor.apply_chat_template(
+            [turn],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            processor_kwargs={"do_sample_frames": False, **said},
+        )
+        made = network.generate(**inputs, max_new_tokens=GREEDY.max_new_tokens, do_sample=False)
+        text: str = processor.tokenizer.decode(made[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        return text.lstrip(" ")
+
+    pairs = list(zip(requests, ours, strict=True))
+    return {
+        "told": sum(stock(request, told=True) == answer for request, answer in pairs),
+        "not_told": sum(stock(request, told=False) == answer for request, answer in pairs),
+    }
+
+
+def refusal(checkpoint: Path) -> str:
+    try:
+        TransformersModel.load(str(checkpoint), frames_as="video")
+    except ModelError as error:
+        return str(error)
+    return ""
 
 
 def taking_videos() -> list[str]:
@@ -104,4 +146,7 @@ if __name__ == "__main__":
         name: outcome(checkpoint_zoo.build(name, folder / name), clips, frames_as="video") for name in VIDEOS
     } | {"molmo2": outcome(checkpoint_zoo.build("molmo2", folder / "molmo2"), requests_with(1, 2, 1, 2))}
     times = {name: kept_times(name, folder / "times" / name) for name in taking_videos()}
-    print(json.dumps({"outcomes": outcomes, "times": times}))
+    frames = enumerate((4, 2, 8, 4, 6, 3, 5, 7))
+    stock = beside_stock(folder / "smolvlm", [clip(n, count, f"What is done, {n}?") for n, count in frames])
+    kimi = refusal(folder / "times" / "kimi_k25")
+    print(json.dumps({"outcomes": outcomes, "times": times, "smolvlm": stock, "kimi": kimi}))

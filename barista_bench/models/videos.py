@@ -37,13 +37,17 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
         fps: what is said instead of the frames' own times: so many a second, from the first one on.
 
     Raises:
-        ValueError: the times of the frames are wanted, and not known.
+        ValueError: the times of the frames are wanted, and not known, or those of others.
     """
+    times, count = request.times, len(request.images)
+    if times is not None and len(times.indices) != count:
+        what = f"it has {count} images, and the times of {len(times.indices)} frames"
+        raise ValueError(f"{what}. Remedy: say in the task's `image_frames` which frame each image shows")
     shown: list[TextPart | ImagePart | Clip] = []
     for _, run in groupby(request.prompt.joined, lambda part: isinstance(part, ImagePart)):
         parts = list(run)
         images = tuple(part.index for part in parts if isinstance(part, ImagePart))
-        own = request.times.of(images) if request.times is not None and images else None
+        own = times.of(images) if times is not None and images else None
         if len(images) < 2 or (own is not None and not own.span):
             shown += parts
         elif fps is not None:
@@ -68,7 +72,12 @@ def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence
     if frames_as == "images":
         return {}
     own = ONE_RATE if knows_one_rate(input_names) else OWN_TIMES
-    return {"frames_as": frames_as, TIMES_SETTING: own if fps is None else f"{fps:g} a second"}
+    return {"frames_as": frames_as, TIMES_SETTING: own if fps is None else f"{fps} a second"}
+
+
+def sees_videos(identity: ModelIdentity) -> bool:
+    """Whether this model is given frames as videos."""
+    return TIMES_SETTING in identity.settings
 
 
 def tells_own_times(identity: ModelIdentity) -> bool:

@@ -93,9 +93,15 @@ def test_frames_of_unknown_times_are_refused_with_what_to_do(taker):
         encoder_of(taker).encode(clip(None))
 
 
+def test_a_task_that_miscounts_its_images_is_told_so(taker):
+    request = replace(clip(EVEN), times=EVEN.of([0, 1]))
+    with pytest.raises(ValueError, match=r"4 images, and the times of 2 frames.*Remedy: .*image_frames"):
+        encoder_of(taker).encode(request)
+
+
 def test_two_views_of_one_moment_are_no_video(taker):
     request = clip(FrameTimes(30.0, (7, 7, 7, 7)))
-    assert parts_with_clips(request, None) == list(request.prompt.joined)
+    assert parts_with_clips(request, None) == parts_with_clips(request, 2.0) == list(request.prompt.joined)
     [kind] = {part["type"] for part in encoder_of(taker).messages(request)[0]["content"]} - {"text"}
     assert kind == "image"
 
@@ -139,7 +145,7 @@ def test_the_identity_says_whose_times_are_told_and_nothing_where_frames_are_ima
     assert own == {"frames_as": "video", "video_times": "own"}
     assert video_settings("video", None, ["second_per_grid_ts"])["video_times"] == "own, one rate a video"
     given = video_settings("video", 2.0)
-    assert given["video_times"] == "2 a second"
+    assert given["video_times"] == "2.0 a second"
     before = {"frames_as": "video", "video_fps": 2.0}  # what runs were keyed by that told 2 frames a second of all
     assert before not in (own, given)
 

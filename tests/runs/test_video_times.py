@@ -19,7 +19,7 @@ from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.media.video.readers import video_facts
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.videos import parts_with_clips, video_settings
+from barista_bench.models.videos import parts_with_clips, sees_videos, video_settings
 from barista_bench.runs.ask import runner
 from barista_bench.runs.log.asked import asked_inputs, read_inputs
 from tests.conftest import MadeOnce
@@ -41,7 +41,10 @@ class Watcher:
         self.asked: dict[str, Request] = {}
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        self.asked |= {request.request_id: request for request in requests}
+        for request in requests:
+            self.asked.setdefault(request.request_id, request)  # later questions show no images here
+            if sees_videos(self.identity):
+                parts_with_clips(request, None)
         return [[Completion("Answer: a cup") for _ in request.seeds] for request in requests]
 
 
@@ -96,8 +99,8 @@ def test_two_views_of_a_frame_are_of_one_moment(sets: dict[str, Path], watched: 
         assert parts_with_clips(request, None) == list(request.prompt.joined)
 
 
-@pytest.mark.parametrize(("model", "told"), [(("video",), True), (("video", 2.0), False), (("images",), False)])
-def test_times_are_asked_for_by_models_that_tell_the_frames_own(
+@pytest.mark.parametrize(("model", "told"), [(("video",), True), (("video", 2.0), True), (("images",), False)])
+def test_times_come_with_requests_to_models_that_see_videos(
     sets: dict[str, Path], watched: Watched, model: tuple[object, ...], told: bool
 ) -> None:
     times = [request.times for request in watched(sets["frozen"], *model, task="activity").asked.values()]
@@ -133,10 +136,13 @@ def test_another_rate_of_the_same_frames_is_another_question(
     assert all(one.fingerprint != other.fingerprint for one, other in zip(before, after, strict=True))
 
 
+@pytest.mark.full
 def test_times_that_a_prompt_names_are_those_that_the_processor_is_told(
     generated: Callable[[str], Path], watched: Watched, tmp_path: Path
 ) -> None:
-    data = build(generated("egocot"), tmp_path / "egocot", benchmark="egocot", cache=False).folder
+    data = build(
+        generated("egocot"), tmp_path / "egocot", benchmark="egocot", sampling={"frames": 4}, cache=False
+    ).folder
     asked = watched(data, benchmark="egocot", task="cot").asked
     assert asked
     for request in asked.values():
@@ -147,6 +153,7 @@ def test_times_that_a_prompt_names_are_those_that_the_processor_is_told(
         assert request.times.seconds == pytest.approx(named, abs=1e-3)
 
 
+@pytest.mark.full
 def test_a_question_that_shows_some_of_its_frames_has_their_times(
     generated: Callable[[str], Path], tmp_path: Path
 ) -> None:

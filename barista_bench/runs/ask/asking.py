@@ -22,7 +22,7 @@ from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_ima
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.models.base import sends_files
-from barista_bench.models.videos import tells_own_times
+from barista_bench.models.videos import sees_videos
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
@@ -124,7 +124,7 @@ class Asker:
         self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
-        self._decodes, self._timed = decodes, tells_own_times(model.identity)
+        self._decodes, self._timed = decodes, sees_videos(model.identity)
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
@@ -245,7 +245,7 @@ class Asker:
             inputs=task.request_inputs(example),
             schema=None if asks_on(task) and not step else task.answer_schema(example),
             choices=task.choices(example),
-            times=self._times(waiting) if self._timed else None,
+            times=self._times(waiting) if self._timed and waiting.prompt.image_count else None,
         )
 
     def _times(self, waiting: _Pending) -> FrameTimes | None:

@@ -244,6 +244,21 @@ def test_a_server_is_sent_frames_as_a_video_and_their_times(times):
     assert stated == {**times.metadata(), "num_frames": -1, "do_sample_frames": False}
 
 
+def test_stored_jpegs_go_into_a_video_as_they_are():
+    request, files = clip(EVEN), []
+    for image, kind in zip(request.images, ("JPEG", "JPEG", "PNG", "JPEG"), strict=True):
+        buffer = io.BytesIO()
+        image.save(buffer, kind)
+        files.append(buffer.getvalue())
+    with ServedStandIn() as server:
+        load(server, frames_as="video").generate([replace(request, files=(*files[:3], None))], GREEDY)
+        [call] = server.calls
+    [video, _] = call.body["messages"][-1]["content"]
+    sent = [base64.b64decode(part) for part in video["video_url"]["url"].partition(",")[2].split(",")]
+    assert sent[:2] == files[:2]
+    assert all(file.startswith(b"\xff\xd8\xff") for file in sent)
+
+
 def test_a_call_keeps_what_else_is_said_of_media():
     extra = {"media_io_kwargs": {"image": {"mode": "RGB"}}}
     with ServedStandIn() as server:

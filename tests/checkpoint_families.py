@@ -142,6 +142,7 @@ _QWEN3_5 = merged(
     _mrope(2, 1, 1, mrope_interleaved=True, partial_rotary_factor=0.5),
     {"text_config": {"layer_types": ["linear_attention", "full_attention"]}},
 )
+_GLM_VIDEO = "<|begin_of_video|><video><|end_of_video|>"
 _OMNI = {
     "pictures": "Qwen2VLImageProcessor",
     "sounds": "WhisperFeatureExtractor",
@@ -202,6 +203,7 @@ FAMILIES: dict[str, Family] = {
         {"text_config": {"rope_parameters": {"full_attention": _mrope(2, 3, 3)["text_config"]["rope_parameters"]}}},
         image="<|VISION_START|><|IMAGE_PAD|><|VISION_END|>",
         image_token="<|IMAGE_PAD|>",
+        video="<|VISION_START|><|VIDEO_PAD|><|VISION_END|>",
     ),
     "cosmos3_edge": _qwen(_mrope(2, 3, 3), images=_FLAT_PATCHES),
     "cosmos3_omni": _qwen(_QWEN3, kind="Qwen3VLProcessor"),
@@ -217,6 +219,7 @@ FAMILIES: dict[str, Family] = {
         {"text_config": {"num_key_value_heads": 4}, "vision_config": {"per_layer_config": {}}},
         image="<|imgpad|>",
         image_token="<|imgpad|>",
+        video="<|video_pad|>",
         images=_FLAT_PATCHES,
         sounds="WhisperFeatureExtractor",
     ),
@@ -259,7 +262,8 @@ FAMILIES: dict[str, Family] = {
         config=_IMAGE_INDEX | {"text_config": {"query_pre_attn_scalar": 1}},
         processor={"image_seq_length": 4},
     ),
-    "gemma4": Family(config=_GEMMA4, images=_GEMMA4_PATCHES, sounds="Gemma4AudioFeatureExtractor"),
+    "gemma4": Family(config=_GEMMA4, images=_GEMMA4_PATCHES, sounds="Gemma4AudioFeatureExtractor", video="<|video|>"),
+    "gemma4_unified": Family(video="<|video|>"),
     "gemma3n": Family(reason="its vision tower is timm's, which is no dependency"),
     "glm5_next": _qwen(
         merged(
@@ -280,11 +284,11 @@ FAMILIES: dict[str, Family] = {
         image="<|image_start|><image><|image_end|>",
         images=_FLAT_PATCHES,
     ),
-    "glm46v": _qwen(_mrope(2, 3, 3)),
-    "glm4v": _qwen(_mrope(2, 3, 3)),
+    "glm46v": _qwen(_mrope(2, 3, 3), video=_GLM_VIDEO),
+    "glm4v": _qwen(_mrope(2, 3, 3), video=_GLM_VIDEO),
     "glm4v_moe": _qwen(_mrope(1, 1, 2), pictures="Glm4vImageProcessor"),
     "glm_ocr": _qwen(_mrope(2, 3, 3), kind="Glm46VProcessor", pictures="Glm46VImageProcessor"),
-    "glmga": _qwen(_mrope(2, 3, 3), kind="Glm46VProcessor"),
+    "glmga": _qwen(_mrope(2, 3, 3), kind="Glm46VProcessor", video=_GLM_VIDEO),
     "got_ocr2": Family(
         image="<img><imgpad></img>",
         config={"vision_config": {"global_attn_indexes": [1], "image_size": 1024}},
@@ -329,7 +333,12 @@ FAMILIES: dict[str, Family] = {
         },
         images={"size": {"height": 56, "width": 56}, "max_crops": 2, "overlap_margins": [0, 0], "patch_size": 14},
     ),
-    "muse_spark": Family(config={"audio_config": {"num_hidden_layers": 4, "hidden_sizes": [16] * 4}}),
+    "muse_glimmer": Family(video="<|video|>"),
+    "muse_spark": Family(
+        images={"patch_size": 16}, config={"audio_config": {"num_hidden_layers": 4, "hidden_sizes": [16] * 4}}
+    ),
+    "minicpm_ocr": Family(images={"patch_size": 16}),
+    "kimi_k25": Family(images={"patch_size": 16}),
     "ovis2": Family(
         config={
             "image_token_id": token_id("<IMG_ATOM>"),

@@ -15,6 +15,7 @@ from PIL import Image
 
 from barista_bench.annotate.geometry import until_next
 from barista_bench.annotate.project import Project, VideoFiles, writing
+from barista_bench.annotate.project_file import VideoSource
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.annotate.records import (
     AcceptedKeyframe,
@@ -28,6 +29,7 @@ from barista_bench.annotate.records import (
     Range,
     digest,
 )
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
@@ -89,6 +91,7 @@ class _Question(NamedTuple):
     names: list[str]
     prompt: Prompt
     images: Callable[[], tuple[Image.Image, ...]]
+    frames: tuple[int, ...]  # one an image
     schema: Mapping[str, object]
 
 
@@ -129,7 +132,7 @@ def _described(video: VideoFiles, model: Model, config: GenerationConfig) -> Vid
         waiting = [question for question in questions if question.key not in answers]
         while waiting:
             batch, waiting = waiting[: model.batch_size], waiting[model.batch_size :]
-            requests = [Request(item.key, item.prompt, item.images(), schema=item.schema) for item in batch]
+            requests = [_request(item, video.source) for item in batch]
             for question, (answer,) in zip(batch, model.generate(requests, config), strict=True):
                 if isinstance(answer, Failure):
                     failures.append(answer.error)
@@ -142,6 +145,11 @@ def _described(video: VideoFiles, model: Model, config: GenerationConfig) -> Vid
     described = _read(questions, answers, video.source.frames, provenance)
     video.write(described)
     return VideoDescription(video.video_id, len(questions), len(answers), described.unusable)
+
+
+def _request(item: _Question, source: VideoSource) -> Request:
+    times = FrameTimes(source.fps, item.frames, source.frames) if source.fps else None
+    return Request(item.key, item.prompt, item.images(), schema=item.schema, times=times)
 
 
 Reader: TypeAlias = Callable[[list[int]], Any]
@@ -178,7 +186,7 @@ def _about_keyframe(
         relations=_array(source=mark, target=mark, type={"enum": list(relations)}, value=text),
     )
     key = digest(*asked_with, keyframe.frame, masks, prompt.as_text())
-    return _Question(key, (keyframe.frame, keyframe.frame + 1), names, prompt, images, schema)
+    return _Question(key, (keyframe.frame, keyframe.frame + 1), names, prompt, images, (keyframe.frame,) * 2, schema)
 
 
 def _about_segment(span: Range, domain: Domain, asked_with: tuple[object, ...], read: Reader) -> _Question:
@@ -190,7 +198,11 @@ def _about_segment(span: Range, domain: Domain, asked_with: tuple[object, ...], 
     )
     key = digest(*asked_with, span, prompt.as_text())
     schema = _object(verb={"type": "string"}, thing={"type": "string"})
-    return _Question(key, span, [], prompt, lambda: tuple(map(Image.fromarray, read(indices))), schema)
+
+    def images() -> tuple[Image.Image, ...]:
+        return tuple(map(Image.fromarray, read(indices)))
+
+    return _Question(key, span, [], prompt, images, tuple(indices), schema)
 
 
 def _lines(values: Mapping[str, tuple[str, ...]]) -> str:

@@ -27,6 +27,7 @@ from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
 from barista_bench.core.failures import AnswerFailure as AnswerFailure
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import PROTOCOLS, Option, OptionValue, shown
 from barista_bench.core.options import ProtocolName as ProtocolName
 from barista_bench.core.options import ProtocolRule as ProtocolRule
@@ -178,6 +179,21 @@ class Question(ABC):
         Applied to stored and to decoded images alike: sets hold what `images` gives.
         """
         return tuple(images)
+
+    def frame_times(self, example: Example) -> FrameTimes | None:
+        """When each of the example's frames was filmed, by the clock of its prompt; None where its columns do not say.
+
+        Here by `fps` of its metadata, where there is one. What is not said here is asked of the media.
+        """
+        fps, count = example.metadata.get("fps"), example.metadata.get("frame_count")
+        if not isinstance(fps, int | float) or not 0 < fps < float("inf"):
+            return None
+        known = count if isinstance(count, int) and count > 0 else None
+        return FrameTimes(float(fps), tuple(frame.frame_index for frame in example.frames), known)
+
+    def image_frames(self, example: Example) -> Sequence[int]:
+        """For each image that the prompt counts, the place of its frame among the example's; here they are the same."""
+        return range(len(example.frames))
 
     def request_inputs(self, example: Example) -> Fields:
         """The question as data for models that read no prompt, as the run's options put it; here the `inputs`."""

@@ -240,10 +240,11 @@ def _rows(
     digest = file_sha256(path)
     in_order = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
     with open_reader(path) as reader:
+        seconds = reader.seconds
         while batch := list(islice(in_order, BATCH)):
             decoded = {} if mode == "linked" else _decode_ahead(reader, [example for _, example in batch])
             for position, example in batch:
-                row = to_row(example, position, digest)
+                row = to_row(example, position, digest, seconds)
                 try:
                     if mode == "linked":
                         late = [f.frame_index for f in example.frames if f.frame_index >= len(reader)]

@@ -10,14 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
@@ -33,6 +35,10 @@ from barista_bench.data.rows import (
 from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
+from barista_bench.media.video.readers import video_facts
+
+MAX_SECOND = 1e8
+"""Seconds of a video that a row may claim: three years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,20 @@ class ExampleSet(ABC):
     def __getitem__(self, index: int) -> LoadedExample:
         """The example at `index` of `examples`; its media are read, not decoded."""
 
+    def frame_times(self, index: int, task: Task) -> FrameTimes | None:
+        """When each image of the example was filmed: as the example says, else as its media do; None if neither does.
+
+        Raises:
+            DataError: its media cannot be read.
+        """
+        example = self.examples[index]
+        times = task.frame_times(example) or self._media_times(index)
+        return times and times.of(task.image_frames(example))
+
+    @abstractmethod
+    def _media_times(self, index: int) -> FrameTimes | None:
+        """When each frame of the example was filmed, as its media say."""
+
     @abstractmethod
     def video_hashes(self) -> dict[str, str]:
         """SHA-256 of the examples' videos, by id. Raises DataError where a video is missing."""
@@ -217,6 +237,14 @@ class FrozenExamples(ExampleSet):
         link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
         return _linked(example, link, _video_sha256(Path(link.path)))
 
+    def _media_times(self, index: int) -> FrameTimes | None:
+        example, media = self.examples[index], self[index].media
+        assert isinstance(media, LinkedMedia)
+        facts, indices = video_facts(media.lazy.path), [frame.frame_index for frame in example.frames]
+        if not facts.timed or max(indices) >= facts.frame_count:
+            return None
+        return FrameTimes.of_seconds(indices, facts.seconds[indices].tolist())
+
     def video_hashes(self) -> dict[str, str]:
         videos = {example.video_id: get_benchmark(example.benchmark).video_file for example in self.examples}
         return {name: _video_sha256(Path(self.root or ".") / file(name)) for name, file in videos.items()}
@@ -246,6 +274,19 @@ class BuiltExamples(ExampleSet):
             raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
         digests = [hashlib.sha256(data).hexdigest() for data in media]
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
+
+    def _media_times(self, index: int) -> FrameTimes | None:
+        if "frame_seconds" not in self._rows.columns.column_names:  # the set is older than the column
+            return None
+        example, seconds = self.examples[index], self._rows.columns["frame_seconds"][index].as_py()
+        if seconds is None:
+            return None
+        try:
+            moments = msgspec.convert(seconds, list[Annotated[float, msgspec.Meta(ge=0, lt=MAX_SECOND)]])
+            return FrameTimes.of_seconds([frame.frame_index for frame in example.frames], moments)
+        except ValueError as error:
+            what = f"{example.example_id}: frame_seconds are no times of its frames ({error})"
+            raise DataError(f"{what}. Remedy: build the dataset again") from error
 
     def video_hashes(self) -> dict[str, str]:
         return hash_of_each(hash_columns(self._rows.columns, self._where), self._where)

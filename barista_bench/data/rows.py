@@ -1,10 +1,11 @@
 """Examples as `datasets` rows and back, and the rows of a built config: pictures only when the first is asked for.
 
 Common columns: position (in the drawn order, over all splits), example_id, benchmark, task, task_version, label,
-video_id, video_sha256, frame_indices, inputs, target, metadata, evidence. Linked sets add `frames`: {video: path
-relative to the data root, indices}, to be cast to `VideoFrames`. Frozen sets add `images`: what the model sees, encoded
-(JPEG for frames, PNG for overlays); and, for who asks without this package, what a run with default options asks about
-them (`question_columns`). Examples are not made of these, so that no wording is part of a set's identity.
+video_id, video_sha256, frame_indices, frame_seconds (after the video's first frame; null where no time is known),
+inputs, target, metadata, evidence. Linked sets add `frames`: {video: path relative to the data root, indices}, to be
+cast to `VideoFrames`. Frozen sets add `images`: what the model sees, encoded (JPEG for frames, PNG for overlays); and,
+for who asks without this package, what a run with default options asks about them (`question_columns`). Examples are
+not made of these, nor of times, so that neither wording nor files are part of a set's identity.
 
 Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
 column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
@@ -49,7 +50,16 @@ _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
 """Of an example, that are columns of the same name."""
-_COLUMNS = {*_FIELDS, "position", "task_version", "video_id", "video_sha256", "frame_indices", "frames"}
+_COLUMNS = {
+    *_FIELDS,
+    "position",
+    "task_version",
+    "video_id",
+    "video_sha256",
+    "frame_indices",
+    "frame_seconds",
+    "frames",
+}
 """All but pictures."""
 
 
@@ -77,6 +87,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
             "video_id": Value("string"),
             "video_sha256": Value("string"),
             "frame_indices": List(Value("int32")),
+            "frame_seconds": List(Value("float64")),
             **(linked if frames == "linked" else frozen),
             **features,
         }
@@ -97,16 +108,31 @@ def _sha256(path: Path, size: int, changed: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def to_row(example: Example, position: int, video_sha256: str) -> dict[str, Any]:
-    """The columns that frozen and linked sets have."""
+def to_row(
+    example: Example, position: int, video_sha256: str, seconds: NDArray[np.float64] | None = None
+) -> dict[str, Any]:
+    """The columns that frozen and linked sets have.
+
+    Args:
+        seconds: of each frame of the video after its first one; None, or NaN, where no time is known.
+    """
+    indices = [frame.frame_index for frame in example.frames]
     return {
         **{name: getattr(example, name) for name in _FIELDS},
         "position": position,
         "task_version": task_class(example.benchmark, example.task).version,
         "video_id": example.video_id,
         "video_sha256": video_sha256,
-        "frame_indices": [frame.frame_index for frame in example.frames],
+        "frame_indices": indices,
+        "frame_seconds": None if seconds is None else _seconds_of(indices, seconds),
     }
+
+
+def _seconds_of(indices: Sequence[int], seconds: NDArray[np.float64]) -> list[float] | None:
+    if max(indices) >= len(seconds) or np.isnan(seconds[indices]).any():
+        return None
+    moments: list[float] = seconds[indices].tolist()
+    return moments
 
 
 def question_columns(task: Task, example: Example) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from barista_bench.errors import DataError
 from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.models import ModelIdentity
+from barista_bench.models.videos import tells_own_times
 from barista_bench.runs.log.asked import asked_inputs, digest, sample_keys
 from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
@@ -182,7 +183,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
         records = [sample.record for sample in run.samples]
         return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
     model, boxes = identity.model.asked_as, identity.model.boxes
-    inputs = asked_inputs(task, run.examples, boxes)
+    inputs = asked_inputs(task, run.examples, boxes, timed=tells_own_times(ModelIdentity(**model)))
     same = run_description(
         run.folder,
         task,

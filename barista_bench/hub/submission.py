@@ -42,7 +42,7 @@ from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
 _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
-        *("frames_as", "video_fps", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
+        *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
         *("max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
     }
 )

@@ -76,7 +76,8 @@ def first_frame(request: Request) -> Request:
 def shuffled_frames(request: Request) -> Request:
     """All images in another order, drawn by the request's id: the same for every model, batch and run.
 
-    The places in the prompt stay where they are. It is never the old order, unless there are fewer than two images.
+    The places in the prompt stay where they are, and so do the times that a processor of videos is told, which would
+    give the order away. It is never the old order, unless there are fewer than two images.
     """
     order = list(range(len(request.images)))
     if len(order) < 2:
@@ -104,7 +105,8 @@ def _with_images(request: Request, kept: Sequence[int]) -> Request:
             parts.append(part)
         elif part.index in kept:
             parts.append(ImagePart(kept.index(part.index)))
-    return replace(request.with_images(kept), prompt=Prompt(request.prompt.system, tuple(parts)))
+    times = request.times and request.times.of(kept)
+    return replace(request.with_images(kept), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
 
 
 class _Ablation:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 from PIL import Image
 
 from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.errors import ConfigError
 
@@ -81,6 +82,8 @@ class Request:
             the answer is free text.
         choices: label to text of what the answer is chosen from, for models that score given texts
             (`barista_bench.core.example`); empty where nothing is given.
+        times: when each of the images was filmed, for models that are given videos; None where it is not known, or
+            nobody asks.
     """
 
     request_id: str
@@ -91,9 +94,10 @@ class Request:
     schema: Mapping[str, object] | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
     files: tuple[bytes | None, ...] = ()
+    times: FrameTimes | None = None
 
     def with_images(self, kept: Sequence[int]) -> Request:
-        """The request with these of its images, in this order."""
+        """The request with these of its images, in this order; `times` stay those of the places."""
         files = tuple(self.files[index] for index in kept) if self.files else ()
         return replace(self, images=tuple(self.images[index] for index in kept), files=files)
 

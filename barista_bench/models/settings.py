@@ -20,6 +20,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.text_out import check_address, check_variable_name, check_way, is_local, refuse_credentials
 from barista_bench.models.reasoning import THINK_TAGS
+from barista_bench.models.videos import FramesAs, video_settings
 
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_SHOWN = 200
@@ -112,6 +113,19 @@ class GeneratorSettings(SettingsTable):
     box_format: BoxFormatSetting = Field(
         None, description="How the model writes boxes, e.g. yxyx/1000, xyxy/1 or xyxy/pixels, if not as its family."
     )
+    frames_as: FramesAs = Field(
+        "images",
+        description="How images that follow each other reach the model; as one video with the times of frames.",
+    )
+    video_fps: float | None = Field(
+        None, gt=0, description="Of a video: frames shown a second, instead of the times at which they were filmed."
+    )
+
+    @model_validator(mode="after")
+    def _speaks_of_videos(self) -> Self:
+        if self.video_fps is not None and self.frames_as != "video":
+            raise ValueError("video_fps is set, but frames are sent as images: add frames_as=video")
+        return self
 
     @property
     def tags(self) -> tuple[str, str] | None:
@@ -245,8 +259,6 @@ class TransformersSettings(CheckpointSettings, GeneratorSettings):
         default_factory=dict,
         description='Variables of the chat template, as JSON: {"enable_thinking": false}. No secrets here.',
     )
-    frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
-    video_fps: float | None = Field(None, gt=0, description="Frames a second given to a processor of videos.")
 
     @field_validator("template_kwargs")
     @classmethod
@@ -255,8 +267,6 @@ class TransformersSettings(CheckpointSettings, GeneratorSettings):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if self.video_fps is not None and self.frames_as != "video":
-            raise ValueError("video_fps is set, but frames are sent as images: add frames_as=video")
         if self.min_pixels is not None and self.max_pixels is not None and self.min_pixels > self.max_pixels:
             raise ValueError(f"min_pixels is {self.min_pixels}, above max_pixels {self.max_pixels}: exchange them")
         return self
@@ -275,6 +285,7 @@ _RESERVED_FIELDS = frozenset(
 _OUTSIDE_IDENTITY = frozenset(
     {"api_key_env", "timeout", "max_concurrency", "max_attempts", "price_input", "price_output"}
     | {"revision", "box_format"}  # fields of the model's own
+    | {"frames_as", "video_fps"}  # named where frames are videos
 )
 
 
@@ -397,6 +408,7 @@ class ServedSettings(GeneratorSettings):
         """What changes answers. Servers on this machine are all `local`: their ports change from start to start."""
         return {
             **self.model_dump(include=set(ServedSettings.model_fields) - _OUTSIDE_IDENTITY),
+            **video_settings(self.frames_as, self.video_fps),
             "base_url": "local" if is_local(self.url) else self.url,
             "think_tags": " ".join(self.tags or THINK_TAGS),
             "omit": " ".join(sorted(self.omit)) or None,

@@ -138,7 +138,8 @@ class VideoTaker:
     def apply_chat_template(self, conversations, *, tokenize, processor_kwargs=None, **_):
         if tokenize:
             self.given.append((conversations, processor_kwargs))
-        return {"input_ids": torch.zeros(1, 3, dtype=torch.long)} if tokenize else str(conversations)
+        rows = torch.zeros(len(conversations), 3, dtype=torch.long)
+        return {"input_ids": rows, "attention_mask": torch.ones_like(rows)} if tokenize else str(conversations)
 
 
 def test_images_that_follow_each_other_become_one_video_of_all_their_frames(loaded):

@@ -9,7 +9,9 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
+from barista_bench.models.local import loading  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.settings import TransformersSettings, checked  # noqa: E402
 from tests.models.transformers_kit import GREEDY, mixed_requests, texts  # noqa: E402
 
 without_torchvision = pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
@@ -51,3 +53,17 @@ def test_families_that_cannot_do_without_torchvision_name_the_extra(zoo, model_t
 def test_videos_without_torchvision_name_the_extra(zoo):
     with pytest.raises(ModelError, match=r"its processor of videos needs torchvision.*\[video\]"):
         TransformersModel.load(zoo("qwen2_5_vl"), frames_as="video")
+
+
+def test_a_given_chat_template_is_kept_to_where_a_processor_has_one_of_its_own_for_videos(zoo, tmp_path):
+    """SmolVLM's takes that one in the place of the checkpoint's, which is then as transformers has it."""
+    content = [{"type": "video"}, {"type": "text", "text": "What?"}]
+    written = {}
+    for name, given in {"own": {}, "given": {"chat_template": tmp_path / "template.jinja"}}.items():
+        (tmp_path / "template.jinja").write_text("{% for m in messages %}MINE <video>{% endfor %}")
+        table = checked(TransformersSettings, given)
+        shared = {"revision": "main", "trust_remote_code": False}
+        processor = loading._processor(zoo("smolvlm"), table, **shared)
+        written[name] = processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+    assert written["given"] == "MINE <video>"
+    assert "User:" in written["own"]

@@ -158,6 +158,9 @@ class Relations(GraphTask[RelationsSampling]):
         look = asked.marks.write()
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
+    def image_frames(self, example: Example) -> Sequence[int]:
+        return 0, 0
+
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         return read_by_paper(text) if self.follows_paper else read_released(text)
 

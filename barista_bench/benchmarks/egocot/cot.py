@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -45,6 +45,7 @@ from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Count, Rate, Release, ReleaseTask, Sampling
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
@@ -138,6 +139,12 @@ class Cot(ReleaseTask[CotSampling]):
         except DataError as error:
             return SkippedExample(start, str(error))
         return example_of(item, release, facts, shown)
+
+    def frame_times(self, example: Example) -> FrameTimes | None:
+        """Those that the prompt names."""
+        times = super().frame_times(example)
+        named = CotInputs.read(example.inputs).times
+        return times and replace(times, indices=tuple(round(second * times.fps) for second in named))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         inputs = CotInputs.read(example.inputs)

@@ -178,6 +178,9 @@ class SegmentationTask(HandyvqaTask):
         asked = SegmentationInputs.read(example.inputs)
         return super().shown(example, [images[index] for index in self._shown(asked)])
 
+    def image_frames(self, example: Example) -> Sequence[int]:
+        return self._shown(SegmentationInputs.read(example.inputs))
+
     def image_captions(self, example: Example) -> tuple[str, ...]:
         asked = SegmentationInputs.read(example.inputs)
         return tuple(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
@@ -68,15 +69,20 @@ class Engine:
 
         places, question = (ImagePart(0), ImagePart(1)), TextPart("What is this?")
         shown = places if self.encoder.takes_video else places[:1]
-        asked = Request("the first", Prompt("", (*shown, question)), (Image.new("RGB", _FIRST_PICTURE),) * len(shown))
-        remedy = "Remedy: use another checkpoint, or give the chat_template that it needs"
+        pictures, times = (Image.new("RGB", _FIRST_PICTURE),) * len(shown), FrameTimes(1.0, tuple(range(len(shown))))
+        asked = Request("the first", Prompt("", (*shown, question)), pictures, times=times)
+        what, remedy = "an image", "Remedy: use another checkpoint, or give the chat_template that it needs"
+        if self.encoder.takes_video:
+            what, remedy = "a video of two frames, which its processor cannot take", "Remedy: use frames_as=images"
         try:
             encoded = self.encoder.encode(asked)
             if self.encoder.drops_images(asked, encoded):
                 raise ModelError(f"model {self.name}: its chat template places no images. {remedy}")
+            if self.encoder.takes_video:
+                what = f"a video of two frames, at which {type(self.model).__name__} of transformers fails"
             self._generate([_GenerationJob(0, True, (0,), (0,), encoded)], _FIRST_ANSWER)
         except MODEL_ERRORS as error:
-            raise ModelError(f"model {self.name}: cannot answer about an image: {_cause(error)}. {remedy}") from error
+            raise ModelError(f"model {self.name}: cannot answer about {what}: {_cause(error)}. {remedy}") from error
 
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool

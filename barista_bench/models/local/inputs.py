@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from threading import Lock
 from typing import Any, Literal
 
@@ -19,12 +19,15 @@ from jinja2 import TemplateError
 from PIL import Image
 from transformers import ProcessorMixin
 
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Request
+from barista_bench.models.videos import Clip, FramesAs, knows_one_rate, parts_with_clips
+
+log = logging.getLogger(__name__)
 
 SystemStyle = Literal["parts", "text", "folded"]
-FramesAs = Literal["images", "video"]
 Message = dict[str, object]
 
 # What a processor, a chat template or a model raises at inputs that it cannot take. They cost their example.
@@ -39,7 +42,7 @@ _PER_TOKEN = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_tok
 _PER_IMAGE = frozenset(
     {"pixel_values", "high_res_pixel_values", "pixel_values_videos", "pixel_mask", "pixel_attention_mask"}
     | {"image_sizes", "target_sizes", "image_grid_thw", "video_grid_thw", "image_merge_sizes", "image_position_ids"}
-    | {"second_per_grid_ts", "batch_num_images"}
+    | {"second_per_grid_ts", "video_second_per_grid", "batch_num_images"}
 )
 
 _PROBE = "barista-system-probe"
@@ -56,6 +59,7 @@ class Encoded:
 
     Args:
         messages: the conversation, for processors whose outputs cannot be put together afterwards.
+        times: of the frames of each of its videos.
         tensors: what the model takes; no padding.
         opens_thinking: the template has written the opening think tag already.
     """
@@ -63,6 +67,7 @@ class Encoded:
     messages: list[Message]
     tensors: dict[str, torch.Tensor]
     opens_thinking: bool
+    times: tuple[FrameTimes, ...] = ()
 
     @property
     def prompt_tokens(self) -> int:
@@ -92,7 +97,7 @@ class PromptEncoder:
     Args:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
         frames_as: `video` makes one video of images that follow each other, two or more of them.
-        video_fps: frames a second given to the processor with such a video, for models that read times.
+        video_fps: frames a second of such a video; None for the times of its frames, which requests hold.
         template_kwargs: further variables of the chat template.
 
     Raises:
@@ -107,12 +112,13 @@ class PromptEncoder:
         name: str,
         opening_tag: str,
         frames_as: FramesAs = "images",
-        video_fps: float = 2.0,
+        video_fps: float | None = None,
         template_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         self.processor, self.tokenizer = processor, processor.tokenizer
         self._opening_tag, self._video_fps = opening_tag, video_fps
-        self.takes_video = frames_as == "video"
+        self.takes_video, self._name, self._told_of_rate = frames_as == "video", name, False
+        self.knows_one_rate = knows_one_rate(getattr(processor, "model_input_names", ()))
         self._lock = Lock()
         self._image_tokens: dict[tuple[int, int], int] = {}
         if self.takes_video and getattr(processor, "video_processor", None) is None:
@@ -143,9 +149,17 @@ class PromptEncoder:
         vocabulary = self.tokenizer.get_vocab()
         return all(tag in vocabulary or tag in templates for tag in tags)
 
+    def parts(self, request: Request) -> list[TextPart | ImagePart | Clip]:
+        """The user turn, with the images that the model is given as a video.
+
+        Raises:
+            ValueError: it is not known when frames of a video were filmed.
+        """
+        return parts_with_clips(request, self._video_fps) if self.takes_video else list(request.prompt.joined)
+
     def messages(self, request: Request) -> list[Message]:
         """The conversation: a system message where there is one and the template takes it; a user turn."""
-        content = _user_content(request, self.takes_video)
+        content = [_content(part, request) for part in self.parts(request)]
         system = request.prompt.system
         if not system:
             return [_message("user", content)]
@@ -161,10 +175,12 @@ class PromptEncoder:
             MODEL_ERRORS: the processor cannot take these inputs.
         """
         messages = self.messages(request)
+        times = tuple(part.times for part in self.parts(request) if isinstance(part, Clip))
+        self._tell_of_rate(times)
         with self._lock:
-            tensors = self._apply([messages])
+            tensors = self._apply([messages], times)
             prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
-        return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag))
+        return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag), times)
 
     def written(self, request: Request) -> WrittenPrompt:
         """The text of a request, for who turns it into tokens himself.
@@ -205,22 +221,24 @@ class PromptEncoder:
         batch = _collated([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
             with self._lock:
-                batch = self._apply([each.messages for each in encoded])
+                times = tuple(each for request in encoded for each in request.times)
+                batch = self._apply([each.messages for each in encoded], times)
         if not bool((batch["attention_mask"][:, -1] == 1).all()):
             raise AssertionError("a batch is padded on the right")
         return batch
 
-    def _apply(self, conversations: list[list[Message]]) -> dict[str, torch.Tensor]:
+    def _apply(self, conversations: list[list[Message]], times: Sequence[FrameTimes] = ()) -> dict[str, torch.Tensor]:
+        """Tensors of conversations, whose videos have these times, in their order."""
         wanted: dict[str, object] = {"padding": len(conversations) > 1}
         if "mm_token_type_ids" in getattr(self.processor, "model_input_names", ()):
             wanted["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
-        if videos := [part["video"] for part in _shown(conversations) if part["type"] == "video"]:
+        if times:
             # All frames, as they are: which ones to show is the task's choice.
-            metadata = [
-                {"total_num_frames": len(video), "fps": self._video_fps, "frames_indices": list(range(len(video)))}
-                for video in videos
-            ]
-            wanted |= {"do_sample_frames": False, "video_metadata": metadata}
+            metadata = [each.metadata() for each in times]
+            # Some processors write times into the prompt, and forget to ask their part for them.
+            wanted |= {"do_sample_frames": False, "video_metadata": metadata, "return_metadata": True}
+            if "video_second_per_grid" in getattr(self.processor, "model_input_names", ()):
+                wanted["fps"] = self._shared_rate(times)
         if type(self.processor).__name__ in _FLAT_IMAGES:
             written = [self._written(conversation, add_generation_prompt=True) for conversation in conversations]
             images = [part["image"] for part in _shown(conversations) if part["type"] == "image"]
@@ -234,7 +252,29 @@ class PromptEncoder:
             processor_kwargs=wanted,
             **self._template_kwargs,
         )
-        return {name: value for name, value in inputs.items() if value is not None}  # type: ignore[attr-defined]
+        kept = inputs.items()  # type: ignore[attr-defined]
+        return {name: value for name, value in kept if value is not None and name != "video_metadata"}
+
+    def _shared_rate(self, times: Sequence[FrameTimes]) -> float:
+        """Of processors that take one rate for all videos of a call, and none from their metadata."""
+        rates = {each.rate for each in times}
+        if len(rates) > 1:
+            listed = ", ".join(f"{rate:.3g}" for rate in sorted(rates))
+            raise ValueError(
+                f"its videos have {listed} frames a second, and the processor takes one rate for all videos. "
+                "Remedy: say video_fps, or use frames_as=images"
+            )
+        return rates.pop()
+
+    def _tell_of_rate(self, times: Sequence[FrameTimes]) -> None:
+        """Warn once where the processor cannot tell the model that frames lie at uneven distances."""
+        uneven = next((each for each in times if not each.is_even), None)
+        if self.knows_one_rate and uneven is not None and not self._told_of_rate:
+            self._told_of_rate = True
+            what = "its processor tells one rate a video, and frames lie at uneven distances"
+            log.warning(
+                "model %s: %s: each video has its own mean rate (here %.3g a second)", self._name, what, uneven.rate
+            )
 
     def _written(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:
         return self.processor.apply_chat_template(
@@ -282,19 +322,12 @@ def _image(image: Image.Image) -> Message:
     return {"type": "image", "image": image}
 
 
-def _user_content(request: Request, as_video: bool) -> list[Message]:
-    """The user turn."""
-    content: list[Message] = []
-    for text, run in groupby(request.prompt.joined, lambda part: part.text if isinstance(part, TextPart) else None):
-        if text is not None:
-            content.append(_text(text))
-            continue
-        images = [request.images[part.index] for part in run if isinstance(part, ImagePart)]
-        if as_video and len(images) > 1:
-            content.append({"type": "video", "video": images})
-        else:
-            content += [_image(image) for image in images]
-    return content
+def _content(part: TextPart | ImagePart | Clip, request: Request) -> Message:
+    if isinstance(part, TextPart):
+        return _text(part.text)
+    if isinstance(part, ImagePart):
+        return _image(request.images[part.index])
+    return {"type": "video", "video": [request.images[index] for index in part.images]}
 
 
 def _shown(conversations: list[list[Message]]) -> list[dict[str, Any]]:

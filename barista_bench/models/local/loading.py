@@ -117,7 +117,10 @@ def _processor(name: str, settings: TransformersSettings, **shared: object) -> P
     check_limits(name, processor.image_processor, limits)
     if settings.chat_template:
         remedy = "name a file that holds a Jinja template"
-        processor.chat_template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)
+        template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)
+        processor.chat_template = template
+        # SmolVLM's takes one of its own for videos, unless it is called with another.
+        processor.apply_chat_template = partial(processor.apply_chat_template, chat_template=template)  # type: ignore[method-assign]
     return processor
 
 

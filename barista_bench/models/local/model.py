@@ -24,14 +24,10 @@ from barista_bench.models.local.loading import (
 )
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import TransformersSettings, checked
+from barista_bench.models.videos import FramesAs, video_settings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
-
-    from barista_bench.models.local.inputs import FramesAs
-
-DEFAULT_FPS = 2.0
-"""Frames a second given to a processor with a video, where `video_fps` is left out."""
 
 
 class TransformersModel:
@@ -61,7 +57,7 @@ class TransformersModel:
         batch_size: BatchSize = 8,
         think_tags: tuple[str, str] | None = None,
         frames_as: FramesAs = "images",
-        video_fps: float = DEFAULT_FPS,
+        video_fps: float | None = None,
         template_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         from barista_bench.models.local.inputs import PromptEncoder
@@ -105,8 +101,7 @@ class TransformersModel:
             table,
             image_processor=type(processor.image_processor).__name__,
             chat_template=template_hash(processor),
-            frames_as=table.frames_as if table.frames_as == "video" else None,
-            video_fps=(table.video_fps or DEFAULT_FPS) if table.frames_as == "video" else None,
+            **video_settings(table.frames_as, table.video_fps, processor.model_input_names),
             box_format=f"{boxes.order}/{boxes.scale}" if boxes else None,
             think_tags=" ".join(table.think_tags) if table.think_tags else None,
             template_kwargs=json.dumps(table.template_kwargs, sort_keys=True) if table.template_kwargs else None,
@@ -119,7 +114,7 @@ class TransformersModel:
             batch_size=table.batch_size,
             think_tags=table.tags,
             frames_as=table.frames_as,
-            video_fps=table.video_fps or DEFAULT_FPS,
+            video_fps=table.video_fps,
             template_kwargs=table.template_kwargs,
         )
         loaded._engine.check_start()

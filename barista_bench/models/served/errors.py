@@ -165,6 +165,8 @@ def _hint(status: int, message: str) -> str:
         return ". Remedy: send smaller images (max_image_side, jpeg_quality)"
     if "response_format" in lower or "json_schema" in lower:
         return ". Remedy: this server or model cannot be held to a schema so: leave structured_output off"
+    if "media_io_kwargs" in lower or "video" in lower:
+        return ". Remedy: leave frames_as=video out, or ask vLLM, started with --trust-request-mm-kwargs"
     # The refused field is named first, perhaps followed by the one to use.
     named = sorted((lower.find(name), name) for name in ("max_tokens", "max_completion_tokens") if name in lower)
     if named:

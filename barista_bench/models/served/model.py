@@ -64,6 +64,8 @@ class ServedModel:
         if not name.strip():
             raise ConfigError("the model's name is empty. Remedy: give the name that the server lists")
         table = checked(ServedSettings, settings)
+        if table.frames_as == "video" and table.image_format == "png":
+            raise ConfigError("frames of a video are sent as JPEG. Remedy: leave image_format out, or frames_as=video")
         model = cls(name, checked(ServedSettings, settings | {"base_url": table.url}))  # with the environment's address
         model._endpoint()  # a missing key is reported now, and not when the data are ready
         return model

@@ -9,14 +9,17 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from barista_bench.core.prompt import TextPart
+from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.models.base import GenerationConfig, Request, token_cost
 from barista_bench.models.settings import ServedSettings
+from barista_bench.models.videos import Clip, parts_with_clips
 
 Body = dict[str, object]
 
 _JPEG_QUALITY = 75  # what the released harness sends
 _PNG = b"\x89PNG"
+_JPEG = b"\xff\xd8\xff"
 _SEED_BITS = 31  # what every server takes; gateways in JavaScript round anything above 53
 _CHARACTERS_PER_TOKEN = 4  # of English text; the usual rule of thumb
 _TOKENS_PER_REQUEST = 10  # roles and separators of the chat template
@@ -33,6 +36,11 @@ def request_body(request: Request, config: GenerationConfig, model: str, setting
         settings.token_limit_field: config.max_new_tokens,
         **_sampling_fields(config, settings),
     }
+    if times := _clip_times(request, settings):
+        # `num_frames`: all of them, where the server would take 32.
+        body = _with_field(
+            body, "media_io_kwargs.video", {**times.metadata(), "num_frames": -1, "do_sample_frames": False}
+        )
     if config.stop:
         body["stop"] = list(config.stop)
     if config.top_logprobs:
@@ -82,9 +90,12 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     system = request.prompt.system
     opening: list[Body] = [{"role": "system", "content": system}] if system else []
     parts: list[Body] = []
-    for part in request.prompt.joined:
+    for part in _parts(request, settings):
         if isinstance(part, TextPart):
             parts.append({"type": "text", "text": part.text})
+            continue
+        if isinstance(part, Clip):
+            parts.append({"type": "video_url", "video_url": {"url": _video_url(part, request, settings)}})
             continue
         file = request.files[part.index] if request.files else None
         image: Body = {"url": data_url(request.images[part.index], settings, file)}
@@ -95,6 +106,37 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     # Some servers of text models take nothing but a string.
     content = "".join(str(part["text"]) for part in parts) if only_text else parts
     return [*opening, {"role": "user", "content": content}]
+
+
+def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | ImagePart | Clip]:
+    if settings.frames_as == "images":
+        return request.prompt.joined
+    return parts_with_clips(request, settings.video_fps)
+
+
+def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None:
+    """The times of a request's video, of which a call can tell those of one; None where it has none.
+
+    Raises:
+        ValueError: it has several, of different times.
+    """
+    times = {part.times for part in _parts(request, settings) if isinstance(part, Clip)}
+    if len(times) > 1:
+        raise ValueError(
+            f"it has {len(times)} videos of different times, and a call tells a server the times of one. "
+            "Remedy: use frames_as=images"
+        )
+    return next(iter(times), None)
+
+
+def _video_url(clip: Clip, request: Request, settings: ServedSettings) -> str:
+    """Frames as vLLM's server takes them: JPEG files with commas between, those that are stored so as they are."""
+    sent = []
+    for index in clip.images:
+        file = request.files[index] if request.files else None
+        stored = file if file is not None and file.startswith(_JPEG) else None
+        sent.append(base64.b64encode(picture_file(request.images[index], settings, stored)).decode("ascii"))
+    return f"data:video/jpeg;base64,{','.join(sent)}"
 
 
 def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:

@@ -23,9 +23,11 @@ from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.loading import box_format_of, template_hash
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import VllmSettings, checked
+from barista_bench.models.videos import Clip, video_settings
 from barista_bench.models.vllm.engine import WORKER, Call, Outcome, Sample, VllmEngine
 
 if TYPE_CHECKING:
+    from PIL import Image
     from transformers import GenerationConfig as DecodingConfig
     from transformers import PreTrainedConfig, ProcessorMixin
 
@@ -52,7 +54,13 @@ class VllmModel:
         with naming_cause(f"model {name}: cannot be read for vLLM"):
             processor, config, generation = _read(folder, settings)
         self._tags = settings.tags or THINK_TAGS
-        self._encoder = PromptEncoder(processor, name=name, opening_tag=self._tags[0])
+        self._encoder = PromptEncoder(
+            processor,
+            name=name,
+            opening_tag=self._tags[0],
+            frames_as=settings.frames_as,
+            video_fps=settings.video_fps,
+        )
         self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
         self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
         self._penalty = generation.repetition_penalty
@@ -85,6 +93,7 @@ class VllmModel:
                 "dtype": ready["dtype"].removeprefix("torch."),
                 "repetition_penalty": self._penalty,
                 "chat_template": template_hash(processor),
+                **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
                 **{setting: value for setting, value in chosen.items() if value is not None},
             },
         )
@@ -156,10 +165,19 @@ class VllmModel:
         from barista_bench.models.local.inputs import MODEL_ERRORS
 
         request.check_images()
-        images = [request.images[part.index] for part in request.prompt.parts if isinstance(part, ImagePart)]
+        images: list[Image.Image] = []
+        videos: list[dict[str, object]] = []
         try:
             written = self._encoder.written(request)
-            images = [image.convert("RGB") for image in images]
+            for part in self._encoder.parts(request):
+                if isinstance(part, Clip):
+                    numbers = range(len(images), len(images) + len(part.images))
+                    metadata = {**part.times.metadata(), "do_sample_frames": False}
+                    videos.append({"images": list(numbers), "metadata": metadata})
+                numbered = (
+                    part.images if isinstance(part, Clip) else (part.index,) if isinstance(part, ImagePart) else ()
+                )
+                images += [request.images[index].convert("RGB") for index in numbered]
         except MODEL_ERRORS as error:
             what = f"its prompt cannot be prepared: {type(error).__name__}: {first_line(error)}"
             return Failure(f"request {request.request_id}: {what}")
@@ -183,6 +201,7 @@ class VllmModel:
         }
         head = {
             "prompt": written.text,
+            "videos": videos,
             "adds_special_tokens": written.adds_special_tokens,
             "seeds": [seed % 2**63 for seed in seeds],
             "sampling": sampling,

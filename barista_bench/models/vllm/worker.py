@@ -3,8 +3,9 @@
 Run by its path with the interpreter of an environment that has vllm, which is why it imports nothing of this package.
 
 Each way a message is one line of JSON. The first one in is `{"arguments": {...}}`, for `LLM`; `{"ready": {...}}` comes
-back. Then prompts: a line (`id`, `prompt`, `sizes`, `adds_special_tokens`, `seeds`, `sampling`), and after it the bytes
-of its images, RGB, row by row, for each (width, height) of `sizes`. An answer is `{"id", "prompt_tokens", "samples"}`
+back. Then prompts: a line (`id`, `prompt`, `sizes`, `videos`, `adds_special_tokens`, `seeds`, `sampling`), and after it
+the bytes of its images, RGB, row by row, for each (width, height) of `sizes`. Each of `videos` has the numbers of its
+`images` and its `metadata`; the other images are images. An answer is `{"id", "prompt_tokens", "samples"}`
 or `{"id", "error"}`; in between `{}` says that work goes on. At the end of stdin the process ends.
 """
 
@@ -21,7 +22,15 @@ from typing import Any, BinaryIO
 
 _SIGN_OF_LIFE = 5.0  # seconds between two
 _LEAST = -9999.0  # stands for a log-probability of -infinity, which JSON cannot write
-_PROBE = {"id": -1, "prompt": "probe", "images": [], "adds_special_tokens": True, "seeds": [0], "sampling": {}}
+_PROBE = {
+    "id": -1,
+    "prompt": "probe",
+    "images": [],
+    "videos": [],
+    "adds_special_tokens": True,
+    "seeds": [0],
+    "sampling": {},
+}
 
 
 def main() -> None:
@@ -96,7 +105,7 @@ class _Engine:
         prompt["samples"] = [None] * len(prompt["seeds"])
         text: dict[str, Any] = {"prompt": prompt["prompt"]}
         if prompt["images"]:
-            text["multi_modal_data"] = {"image": prompt["images"]}
+            text["multi_modal_data"] = _media(prompt["images"], prompt["videos"])
         ids = self._llm.enqueue(
             [text] * len(prompt["seeds"]),
             [self._vllm.SamplingParams(**prompt["sampling"], seed=seed) for seed in prompt["seeds"]],
@@ -126,6 +135,18 @@ class _Engine:
         self._answers.write(json.dumps(message) + "\n")
         self._answers.flush()
         self._last_sign = time.monotonic()
+
+
+def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """What vLLM is given: images, and videos as arrays of frames with what is said of their times."""
+    import numpy as np
+
+    in_videos = {number for video in videos for number in video["images"]}
+    media: dict[str, list[Any]] = {"image": [image for n, image in enumerate(images) if n not in in_videos]}
+    media["video"] = [
+        (np.stack([np.asarray(images[number]) for number in video["images"]]), video["metadata"]) for video in videos
+    ]
+    return {kind: items for kind, items in media.items() if items}
 
 
 def _plain(name: str) -> str:

@@ -14,6 +14,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Json, ParseError, Status, Task
 from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
@@ -21,6 +22,7 @@ from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_ima
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.models.base import sends_files
+from barista_bench.models.videos import sees_videos
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
@@ -122,7 +124,7 @@ class Asker:
         self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
-        self._decodes = decodes
+        self._decodes, self._timed = decodes, sees_videos(model.identity)
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
@@ -243,7 +245,14 @@ class Asker:
             inputs=task.request_inputs(example),
             schema=None if asks_on(task) and not step else task.answer_schema(example),
             choices=task.choices(example),
+            times=self._times(waiting) if self._timed and waiting.prompt.image_count else None,
         )
+
+    def _times(self, waiting: _Pending) -> FrameTimes | None:
+        try:
+            return waiting.run.examples.frame_times(waiting.index, waiting.run.task)
+        except DataError:  # of media that cannot be read, which who decodes them says
+            return None
 
     def _waited_for(self, requests: Iterator[tuple[_Pending, Request]]) -> Iterator[tuple[_Pending, Request]]:
         """Counts the time in which the model stands still for the next request."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from barista_bench.models import Request
 from barista_bench.models.ablations import unwrapped
 from barista_bench.models.base import ABLATIONS, SCRIPTED
+from barista_bench.models.videos import tells_own_times
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, Shard
@@ -57,7 +58,7 @@ def estimate(config: RunConfig) -> RunEstimate:
         TaskRun(
             asked.task,
             asked.examples,
-            asked_inputs(asked.task, asked.examples, model.box_format),
+            asked_inputs(asked.task, asked.examples, model.box_format, timed=tells_own_times(model.identity)),
             asked.folder,
             SampleLog(Shard().file(asked.folder, "samples")),
         )

@@ -23,6 +23,7 @@ from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.ablations import unwrapped
 from barista_bench.models.local.loading import adapter_videos
 from barista_bench.models.local.model import TransformersModel
+from barista_bench.models.videos import tells_own_times
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, check_fit, engine_versions, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
@@ -84,9 +85,9 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         # Before the model is loaded, which may take many minutes.
         logs = [stack.enter_context(locked(task.folder, shard, launch)) for task in opened]
         model = _loaded(config, shard, [(task.task, task.examples) for task in opened])
-        runs, versions = [], engine_versions(model)
+        runs, versions, timed = [], engine_versions(model), tells_own_times(model.identity)
         for task, sample_log in zip(opened, logs, strict=True):
-            inputs = asked_inputs(task.task, task.examples, model.box_format)
+            inputs = asked_inputs(task.task, task.examples, model.box_format, timed=timed)
             asked = claimed(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
             runs.append(stack.enter_context(asked))
         asker = Asker(model, config, shard, decodes=config.cluster is None)

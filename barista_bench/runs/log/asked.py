@@ -43,20 +43,28 @@ class AskedInput:
     question: Prompt
 
 
-def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[AskedInput]:
-    """One entry an example. Decodes nothing."""
+def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat, *, timed: bool = False) -> list[AskedInput]:
+    """One entry an example. Decodes nothing.
+
+    Args:
+        timed: the model is told when frames were filmed, which is then part of what it is asked.
+    """
     inputs = []
     # What the first prompt does not say: pictures that options change, and questions that depend on answers.
     further: list[object] = [options] if (options := prompt_options(task)) else []
     further += [task.prompts.sha256] if asks_on(task) else []
     for index, example in enumerate(examples.examples):
+        shown = further
         try:
             media = examples[index].media_digest
+            if timed:
+                times = examples.frame_times(index, task)
+                shown = [*further, times and [times.fps, times.indices, times.frame_count]]
         except DataError:
             media = UNREADABLE
         question = task.prompt(example, boxes)
         prompt = question.as_text()
-        fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *further)
+        fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *shown)
         inputs.append(AskedInput(fingerprint, digest(prompt), media, question))
     return inputs
 

@@ -117,7 +117,7 @@ def test_real_clips_give_questions_about_changes_that_the_release_has_no_name_fo
     for video in SceneGraph(real_release):
         for name, sampling in (("released", task.sampling), ("domain", asked)):
             for keyframes in clips(video, sampling):
-                changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling))
+                changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling.domain))
                 kinds[name] += [change.kind for change in changes.get("state_change", ())]
     assert kinds["released"] == []
     assert len(kinds["domain"]) >= 3

@@ -138,7 +138,7 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
     for name, plan in plans.plans.items():
         echo(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
         for item in plan.skipped[:show]:
-            echo(f"  skipped: {item.frame.video_id}: {item.reason}", color="yellow", err=True)
+            echo(f"  skipped: {item.frame.video_id}: {item.text}", color="yellow", err=True)
     for name, reason in plans.empty.items():
         echo(f"{name}: {reason}", color="yellow", err=True)
     _report_problems(plans.problems, strict, show)

@@ -38,6 +38,9 @@ def generate(
             help="Accuracy that a guesser may reach from the texts of a subtask, see `audit`; chance by default."
         ),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option(help="Fail, and write nothing, where one of the families finds nothing to ask.")
+    ] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     cluster: Cluster = None,
     progress: Progress = True,
@@ -58,12 +61,16 @@ def generate(
             domain=domain,
             review=review,
             ceiling=ceiling,
+            strict=strict,
             num_proc=num_proc,
             cluster=cluster,
             progress=progress,
         )
     for report in reports:
         _print_report(report)
+    for report in reports:
+        if not report.drawn:
+            echo(f"warning: {report.shortage}", color="yellow", err=True)
     echo(f"wrote {out}")
 
 

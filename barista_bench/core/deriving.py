@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, get_type_hints
 
@@ -120,6 +120,10 @@ class Sampling:
         if "rate" in values and sampling.rate is None:
             raise ConfigError("rate is null. Remedy: give frames a second, above 0")
         return sampling
+
+    def differences(self, default: Sampling) -> dict[str, object]:
+        """The values that are not those of `default`, by name."""
+        return {name: value for name, value in asdict(self).items() if value != getattr(default, name)}
 
     def selects(self, video: VideoGraph) -> bool:
         """Whether a video is sampled. `splits` is applied where the split is known."""

@@ -1,7 +1,7 @@
 """Tests of everything but the metrics, which carry their own.
 
-What users export for their own work (a Hub mirror, a token, offline mode, settings of `run`, a rank, a proxy) changes no
-test: it is taken out of the environment here, before the first library reads it. HF_HOME stays: where caches may lie.
+What users export for their own work (a Hub mirror, a token, offline mode, settings of `run`, a rank, a proxy) changes
+no test: it is taken out of the environment here, before the first library reads it. HF_HOME stays: caches lie there.
 """
 
 from __future__ import annotations

@@ -128,4 +128,4 @@ def _ablated(folders: list[Path]) -> list[AblatedRun]:
     if not folders:
         return []
     results = [run.results for run in load_results([str(folder) for folder in folders]).runs]
-    return [AblatedRun(r.dataset.task, r.model.name, r.figures[r.primary].mean) for r in results]
+    return [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]

@@ -36,7 +36,7 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     """
     settings, figures = logged_settings(results), logged_figures(results)
     refuse_credentials(f"{folder}: its settings", settings)
-    name = f"{shared_name(results.model.name)} {results.dataset.benchmark}/{results.dataset.task}"
+    name = f"{shared_name(results.model.label)} {results.dataset.benchmark}/{results.dataset.task}"
     with redirect_stdout(greeting := io.StringIO()):  # stdout may be for programs
         try:
             _log(tracker, name, settings, figures, folder)
@@ -83,7 +83,7 @@ def logged_settings(results: Results) -> dict[str, Any]:
         **results.comparability.model_dump(mode="json", exclude={"judge"}),
         "options": options,
         **results.circumstances,
-        "model": shared_name(results.model.name),
+        "model": shared_name(results.model.label),
         "model revision": results.model.revision,
         "primary": results.primary,
         "versions": {**results.versions, "barista_bench": results.barista_bench},

@@ -123,8 +123,8 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
     return Comparison(
         benchmark=first.task.benchmark,
         task=first.task.name,
-        first=first.results.model.name,
-        second=second.results.model.name,
+        first=first.results.model.label,
+        second=second.results.model.label,
         name=name,
         first_value=figure.first,
         second_value=figure.second,

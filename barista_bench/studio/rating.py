@@ -103,7 +103,7 @@ class RatingAnswers(View):
         if self._answers is None:
             distinct: dict[tuple[str, str], AnswerToRate] = {}
             runs = list(self._scored())
-            labels = labels_of_runs([(run.task.name, run.folder, run.results.model.name) for run in runs])
+            labels = labels_of_runs([(run.task.name, run.folder, run.results.model.label) for run in runs])
             for run, label in zip(runs, labels, strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
                 for sample, answer in zip(answers.samples, answers.answers, strict=True):

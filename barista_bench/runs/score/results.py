@@ -185,6 +185,12 @@ class ModelInfo(Strict):
     revision: str | None
     settings: dict[str, JsonValue]
 
+    @property
+    def label(self) -> str:
+        """What the model is called beside others: an adapter, which is known by its content, makes it another model."""
+        adapter = self.settings.get("adapter")
+        return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
+
 
 Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING)]
 """Whose wording it was (`PromptTexts.wording`); empty in results of versions that did not say."""
@@ -353,7 +359,7 @@ def summary_line(results: Results) -> str:
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
-        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.name}: "
+        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
         f"{results.primary} {figure.mean:.3f}{std} over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
         f"wording {results.prompts.wording}{options}{order}"

@@ -303,7 +303,8 @@ def comparison_line(item: Comparison) -> str:
     """One pair of models in words."""
     interval = "no interval" if item.low is None or item.high is None else f"95% [{item.low:+.3f}, {item.high:+.3f}]"
     effect = "none" if item.effect_size is None else f"{item.effect_size:+.2f}"
-    part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}: INCOMPLETE"
+    part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}"
+    part += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.incomplete.items())
     return (
         f"{item.task}, {item.name}: {item.first} {item.first_value:.3f} - {item.second} {item.second_value:.3f} "
         f"= {item.difference:+.3f} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "

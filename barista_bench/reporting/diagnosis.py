@@ -68,7 +68,8 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
             _ahead(pair.losses, pair.second, pair.first),
             Cell(
                 f"{number(pair.examples)} of {number(pair.expected_examples)}",
-                warn=pair.samples < pair.expected_samples,
+                notes=tuple(f"{name} lacks {missing:,} samples" for name, missing in pair.incomplete.items()),
+                warn=bool(pair.incomplete),
             ),
         )
         for pair in compared

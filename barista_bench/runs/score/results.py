@@ -248,8 +248,12 @@ class Coverage(Strict):
     statuses: dict[str, int]
 
     @property
+    def missing(self) -> int:
+        return self.expected - self.scored
+
+    @property
     def complete(self) -> bool:
-        return self.scored == self.expected
+        return not self.missing
 
 
 class Breakdown(Strict):

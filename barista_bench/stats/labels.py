@@ -39,7 +39,7 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
-    """A label for each run folder: the model's own (`ModelInfo.label`), and behind it the start's folder where it was run twice.
+    """A label for each run folder: the model's, and behind it the start's folder where it was run twice.
 
     A model that answered the same examples in two runs (with other settings, say) has two labels, and each of them
     stands for all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both `name (cold)`.

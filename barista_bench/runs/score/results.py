@@ -179,6 +179,20 @@ class BoxFormatInfo(Strict):
     scale: Annotated[int, Field(ge=1, le=10**6)] | None
 
 
+_PUBLIC_SETTINGS: Final = frozenset(
+    {
+        *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
+        *("frames_as", "video_fps", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
+        *("max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
+    }
+)
+
+
+def public_settings(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The settings of a model that may leave this machine. Others hold addresses of servers, or what the user sent."""
+    return {name: value for name, value in settings.items() if name in _PUBLIC_SETTINGS}
+
+
 class ModelInfo(Strict):
     name: str
     box_format: BoxFormatInfo

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, explained
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, explained, print_result
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -115,8 +115,8 @@ def audit(
             f"p {result.p_adjusted:.3f})"
             for result in row.guessers
         )
-        echo(f"{row.task}: {row.items} questions of {row.videos} videos, {guesses or 'one video: no guessers'}")
-    echo(verdict(audits))
+        print_result(f"{row.task}: {row.items} questions of {row.videos} videos, {guesses or 'one video: no guessers'}")
+    print_result(verdict(audits))
     echo(f"wrote {out}")
 
 

@@ -19,6 +19,7 @@ from barista_bench.cli.app import (
     echo,
     exit_on_failures,
     explained,
+    print_result,
     scored_runs,
     settings,
     with_flags,
@@ -58,7 +59,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
         config = settings(JudgeConfig, flags)
         session = judge_config(config)
         judged = score_judged(session.run, session.folder)
-    echo(judged_line(judged.results))
+    print_result(judged_line(judged.results))
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
         echo("lexical counts shared words: a floor, and no number to publish", color="yellow", err=True)
@@ -104,7 +105,7 @@ def judges(
         with replacing_folder(out, JUDGES) as folder:
             (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
             (folder / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
-    echo(*text.removesuffix("\n").split("\n"))
+    print_result(*text.removesuffix("\n").split("\n"))
     echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
 
 

@@ -23,6 +23,7 @@ from barista_bench.cli.app import (
     exit_on_failures,
     explained,
     print_json,
+    print_result,
     scored_runs,
     settings,
     with_flags,
@@ -60,7 +61,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     with explained():
         config = settings(RunConfig, flags)
         if dry_run:
-            echo(*as_text(estimate(config)).split("\n"))
+            print_result(*as_text(estimate(config)).split("\n"))
             return
         session = run_config(config)
     _report_session(session)
@@ -81,7 +82,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         session = run_config(config, opened)
         runs, unscored = score_tasks(opened, config.root)
         for scored in runs:
-            echo(summary_line(scored.results))
+            print_result(summary_line(scored.results))
         for name, error in unscored.items():
             echo(f"not scored: {name}: {error}", color="yellow", err=True)
         if runs:
@@ -152,7 +153,7 @@ def score(
         folders = run_folders(folders)
         for folder, chosen in zip(folders, options_of_each(folders, options), strict=True):
             scored = score_run(folder, data=data, root=root, options=chosen)
-            echo(summary_line(scored.results))
+            print_result(summary_line(scored.results))
             results.append({"folder": str(folder), **scored.results.model_dump(mode="json")})
             for judge in [] if chosen else judge_folders(folder):
                 score_judged(scored, judge)
@@ -200,7 +201,7 @@ def diff(
 
     with explained():
         difference = compare_runs(first, second, shown=show)
-    echo(*as_text(difference).removesuffix("\n").split("\n"))
+    print_result(*as_text(difference).removesuffix("\n").split("\n"))
     if not difference.same:
         raise typer.Exit(1)
 
@@ -258,9 +259,9 @@ def compare(
     if json:
         print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside})
     for item in comparisons:
-        echo(comparison_line(item))
+        print_result(comparison_line(item))
     for line in beside:
-        echo(f"beside: {line}")
+        print_result(f"beside: {line}")
     if csv is not None:
         echo(f"wrote {csv}")
 
@@ -273,7 +274,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
     with explained():
         rows = answer_agreement(scored_runs(folders, data, root, option))
     for row in rows:
-        echo(agreement_line(row))
+        print_result(agreement_line(row))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -396,7 +397,7 @@ def submit(
             done.append(pusher.push(results_repo, "dataset", files.results))
     for pushed in done:
         what = f"{len(pushed.changed)} files" if pushed.changed else "nothing new"
-        echo(f"{pushed.repo_type} {pushed.repo_id}: {what}: {pushed.url}")
+        print_result(f"{pushed.repo_type} {pushed.repo_id}: {what}: {pushed.url}")
 
 
 def _refuse_contradictions(

@@ -164,7 +164,10 @@ def test_inspect_ai_marks_a_model_whose_adapter_was_trained_on_the_videos(inspec
     checkpoint = make_tiny_model(tmp_path / "tiny", "llava")
     adapter = adapter_of(checkpoint, tmp_path / "adapter", TrainingVideos(videos=frozenset({seen})))
     settings = ["--model", checkpoint, "--adapter", adapter, "--device", "cpu", "--max-new-tokens", "4", "--runs", "1"]
-    run([*OURS, "run", "data/barista", "--task", "relations", *settings, "--no-progress", "--out", "adapted/barista"], work)
+    run(
+        [*OURS, "run", "data/barista", "--task", "relations", *settings, "--no-progress", "--out", "adapted/barista"],
+        work,
+    )
     run([*OURS, "score", "adapted/barista/relations"], work)
     asked = ["--model", f"barista/{checkpoint}", "-M", "device=cpu", "-M", f"adapter={adapter}", "--max-tokens", "4"]
     (log,) = inspect_logs(inspect_ai, work, "adapted", "inspect/adapted", *asked)

@@ -178,7 +178,10 @@ def claimed(
 
 
 def adapter_training(config: ModelSettings, boxes: BoxFormat) -> frozenset[str]:
-    """SHA-256 of the videos that the model's adapter was trained on, as far as it says so. Raises ConfigError where it writes boxes otherwise."""
+    """SHA-256 of the videos that the adapter was trained on, if it says so.
+
+    Raises ConfigError where it writes boxes otherwise.
+    """
     training = adapter_videos(config.adapter, config.adapter_revision) if config.adapter else None
     if training is None:
         return frozenset()

@@ -25,6 +25,7 @@ from barista_bench.cli.app import (
     with_flags,
 )
 from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import decimal
 from barista_bench.judging.config import JudgeConfig, QuestionConfig, RewordConfig
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX
 
@@ -152,7 +153,7 @@ def judged_line(results: JudgedResults) -> str:
     """One line with the figures, their spread and the coverage."""
     coverage = results.coverage
     figures = ", ".join(
-        f"{name} {figure.mean:.3f}" + (f" ± {figure.std:.3f}" if figure.std is not None else "")
+        f"{name} {decimal(figure.mean)}" + (f" ± {decimal(figure.std)}" if figure.std is not None else "")
         for name, figure in results.figures.items()
     )
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,7 @@ from barista_bench.cli.app import (
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import ConfigError
 from barista_bench.files import text_out
+from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
@@ -302,14 +304,17 @@ def analyse(
 
 def comparison_line(item: Comparison) -> str:
     """One pair of models in words."""
-    interval = "no interval" if item.low is None or item.high is None else f"95% [{item.low:+.3f}, {item.high:+.3f}]"
-    effect = "none" if item.effect_size is None else f"{item.effect_size:+.2f}"
+    signed = partial(decimal, sign=True)
+    has_interval = item.low is not None and item.high is not None
+    interval = f"95% [{signed(item.low)}, {signed(item.high)}]" if has_interval else "no interval"
+    first, second = f"{item.first} {decimal(item.first_value)}", f"{item.second} {decimal(item.second_value)}"
+    effect = "none" if item.effect_size is None else decimal(item.effect_size, 2, sign=True)
     part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}"
     part += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.incomplete.items())
     return (
-        f"{item.task}, {item.name}: {item.first} {item.first_value:.3f} - {item.second} {item.second_value:.3f} "
-        f"= {item.difference:+.3f} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
-        f"{item.sample_name} {item.sample_difference:+.3f}, d {effect}, "
+        f"{item.task}, {item.name}: {first} − {second} "
+        f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
+        f"{item.sample_name} {signed(item.sample_difference)}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
         f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
     )
@@ -318,9 +323,9 @@ def comparison_line(item: Comparison) -> str:
 def agreement_line(row: AnswerAgreement) -> str:
     """Some raters of one task in words."""
     if row.score is not None:
-        measured = f"score of one answer with another as the truth {row.score:.3f}"
+        measured = f"score of one answer with another as the truth {decimal(row.score)}"
     else:
-        alpha = "none, since all choices are one" if row.alpha is None else f"{row.alpha:.3f}"
+        alpha = "none, since all choices are one" if row.alpha is None else decimal(row.alpha)
         measured = f"same choice {row.same:.3f}, Krippendorff's alpha {alpha}"
     who = " and ".join(row.raters)
     return f"{row.benchmark}/{row.task}, {who}: {measured}; {row.examples} examples, {row.pairs} pairs"

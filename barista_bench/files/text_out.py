@@ -73,6 +73,28 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
+MINUS = "\N{MINUS SIGN}"
+
+
+def decimal(value: float, digits: int = 3, *, sign: bool = False) -> str:
+    """A number for people: thousands apart, a true minus sign, no minus before nothing; `sign` shows the plus too.
+
+    >>> decimal(-0.0421), decimal(-0.0001), decimal(1234.5, 1, sign=True)
+    ('−0.042', '0.000', '+1,234.5')
+    """
+    rounded = round(value, digits) + 0.0  # which makes 0 of -0
+    return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
+
+
+def for_machines(text: str, minus: str = "-") -> str:
+    """Numbers as files for programs write them.
+
+    >>> for_machines("−0.042 [−0.1, 0.2]"), for_machines("−1", "$-$")
+    ('-0.042 [-0.1, 0.2]', '$-$1')
+    """
+    return re.sub(rf"{MINUS}(?=[\d.])", lambda _: minus, text)
+
+
 MOST_REASONS = 3
 """Reasons that a message names; it counts the others."""
 

@@ -101,7 +101,9 @@ def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> l
     stale = set[Rating]()
     for label in labels:
         verdicts, answered = label.judged.verdicts, RunAnswers.of(label.judged.run)
-        tokens = {s.name: a and a.token for s, a in zip(answered.samples, answered.answers, strict=True)}
+        tokens = {
+            s.name: None if a is None else a.token for s, a in zip(answered.samples, answered.answers, strict=True)
+        }
         for rating in ratings:
             answer = (rating.example_id, rating.run)
             is_judged = rating.model in (None, label.model) and answer in verdicts

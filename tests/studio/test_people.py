@@ -28,10 +28,10 @@ from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.reporting import write_report
 from barista_bench.runs.log.log_reader import LogReader
+from barista_bench.runs.log.sample_log import encode_record, read_records
 from barista_bench.runs.score.scoring import score
 from barista_bench.stats import answer_agreement
 from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, shown
-from barista_bench.runs.log.sample_log import encode_record, read_records
 from barista_bench.studio.rating import RatingAnswers, SentRating
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import SHOWN, Watched
@@ -302,7 +302,10 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
     assert again["problems"] == ["1 of your ratings are of answers that have changed since: they do not count"]
     judged = all_judged(judge(folder, "lexical").run)
     (agreement,) = human_agreement(judged, read_ratings(out / "ratings-anna.jsonl"))
-    assert (agreement.rated, "1 ratings are of answers that have changed since" in caplog.text) == (len(rated) - 1, True)
+    assert (agreement.rated, "1 ratings are of answers that have changed since" in caplog.text) == (
+        len(rated) - 1,
+        True,
+    )
     done = studio._rate(SentRating(again["answer"], {"correctness": 9}))
     assert (done["done"], done["problems"]) == (len(rated), [])
     assert sorted(rating.score for rating in read_ratings(out / "ratings-anna.jsonl")) == [5] * (len(rated) - 1) + [9]

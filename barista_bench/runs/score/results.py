@@ -27,6 +27,7 @@ from pydantic import (
 from barista_bench.core.boxes import BoxOrder
 from barista_bench.core.prompt import WORDING, by_hash
 from barista_bench.files.reading import Strict, read_model
+from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 
 SCHEMA_VERSION = 2
@@ -369,7 +370,7 @@ def tie_spread(results: Results) -> str:
 def summary_line(results: Results) -> str:
     """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
     figure, coverage = results.figures[results.primary], results.coverage
-    std = f" ± {figure.std:.3f}" if figure.std is not None else ""
+    std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
@@ -378,7 +379,7 @@ def summary_line(results: Results) -> str:
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
-        f"{results.primary} {figure.mean:.3f}{std} over {len(figure.runs)} run(s), "
+        f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
         f"wording {results.prompts.wording}{options}{order}"
     )

@@ -1,0 +1,21 @@
+"""Tests of everything but the metrics, which carry their own.
+
+What users export for their own work (a Hub mirror, a token, offline mode, settings of `run`, a rank, a proxy) changes
+no test: it is taken out of the environment here, before the first library reads it. HF_HOME stays: caches lie there.
+"""
+
+from __future__ import annotations
+
+import os
+
+USERS_OWN = (
+    *("HF_", "HUGGING", "TRANSFORMERS_", "DO_NOT_TRACK", "DISABLE_TELEMETRY"),
+    *("BARISTA_BENCH_", "OPENAI_", "WANDB_", "TRACKIO_", "VLLM_"),
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_", "TORCHELASTIC_", "SLURM_"),
+    *("HTTP_PROXY", "ALL_PROXY"),  # which would stand between the tests and the servers that they start
+)
+"""What their names start with, in whatever case."""
+
+for _name in [name for name in os.environ if name.upper().startswith(USERS_OWN) and name != "HF_HOME"]:
+    del os.environ[_name]
+os.environ["HF_TOKEN_PATH"] = os.devnull  # nobody is logged in

@@ -259,9 +259,30 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
         shown = invoke(cli.app, ["--quiet", *command])
         assert (shown.exit_code, shown.output) == (0, "")
     assert (tmp_path / "runs" / "relations" / "samples.jsonl").is_file()
+    second = invoke(cli.app, ["-q", *run[:-1], str(tmp_path / "chance"), "--model", "chance"])
+    assert (second.exit_code, second.output) == (0, "")
     refused = invoke(cli.app, ["-q", *run, "--model", "chance"])
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "holds a run with model" in refused.stderr
+
+    results = {
+        "score": ["score", str(tmp_path / "runs/relations")],
+        "compare": ["compare", str(tmp_path / "runs"), str(tmp_path / "chance")],
+        "agreement": ["agreement", str(tmp_path / "runs"), str(tmp_path / "chance")],
+        "diff": ["diff", str(tmp_path / "runs/relations"), str(tmp_path / "chance/relations")],
+        "run --dry-run": [*run, "--dry-run"],
+        "tasks": ["tasks"],
+        "validate": ["validate", str(small_release), "--no-progress"],
+        "build --dry-run": ["build", *built[:-1], str(tmp_path / "dry"), "--dry-run"],
+        "trace": ["trace", "v0", "0", "--data", str(tmp_path / "data")],
+        "stats": ["stats", str(small_release), "--out", str(tmp_path / "stats")],
+    }
+    for name, command in results.items():
+        shown = invoke(cli.app, ["-q", *command])
+        assert shown.stdout.strip(), name
+        assert "wrote " not in shown.stdout, name
+    alone = invoke(cli.app, ["-q", *results["compare"], "--json"])
+    assert set(json.loads(alone.stdout)) == {"comparisons", "beside"}
 
 
 def test_help_has_what_most_need_before_what_few_do() -> None:

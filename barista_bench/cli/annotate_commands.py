@@ -14,7 +14,18 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import MAKE, Cluster, Commands, FlagsBySection, app, echo, explained, given, with_flags
+from barista_bench.cli.app import (
+    MAKE,
+    Cluster,
+    Commands,
+    FlagsBySection,
+    app,
+    echo,
+    explained,
+    given,
+    print_result,
+    with_flags,
+)
 from barista_bench.errors import DataError
 from barista_bench.models.base import ABLATIONS, SCRIPTED
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
@@ -221,9 +232,9 @@ def status(project: ProjectFolder) -> None:
         for video_id in sorted(opened.file.videos):
             video = opened.video(video_id)
             states = ", ".join(f"{stage.name} {stage.state(video)}" for stage in (*BEFORE_MASKS, *AFTER_MASKS))
-            echo(f"{video_id}: {states}")
+            print_result(f"{video_id}: {states}")
             if missing := missing_masks(video):
-                echo(f"  a person is needed: {missing}")
+                print_result(f"  a person is needed: {missing}")
         for name, problem in opened.file.lost.items():
             echo(f"lost: {name}: {problem}", color="yellow", err=True)
 
@@ -247,10 +258,10 @@ def review(
 
                 plot_signal(video, plots)
             if not video.has(ReviewFile):
-                echo(f"{video_id}: not propagated yet")
+                print_result(f"{video_id}: not propagated yet")
                 continue
             for doubt in video.read(ReviewFile).frames[:show]:
-                echo(f"{video_id}: frame {doubt.frame}: {doubt.object}: {doubt.why} ({doubt.doubt:.2f})")
+                print_result(f"{video_id}: frame {doubt.frame}: {doubt.object}: {doubt.why} ({doubt.doubt:.2f})")
 
 
 @group.command()

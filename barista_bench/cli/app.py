@@ -71,13 +71,24 @@ MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and p
 """What people do with commands: sections of the help."""
 _ARGUMENTS, _OPTIONS, _RARE = "Arguments", "Options", "Rare settings"
 _QUIET = ContextVar("quiet", default=False)
+_JSON_ALONE = ContextVar("json_alone", default=False)
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
-    """As `text_out.echo`; what is no error or warning is left out where --quiet or --json asks for that."""
+    """As `text_out.echo`, for errors and warnings (`err`), and for notes of what was done.
+
+    Notes are left out where --quiet or --json asks for that; what a command was asked for is `print_result`'s.
+    """
     if err or not _QUIET.get():
         with _ending_unread():
             text_out.echo(*lines, color=color, err=err)
+
+
+def print_result(*lines: str) -> None:
+    """What the command was asked for: shown with --quiet too. With --json the JSON is that."""
+    if not _JSON_ALONE.get():
+        with _ending_unread():
+            text_out.echo(*lines)
 
 
 def print_json(value: object) -> None:
@@ -145,6 +156,7 @@ def _unless_quiet(shown: bool) -> bool:
 def _json_alone(asked: bool) -> bool:
     if asked:
         _QUIET.set(True)
+        _JSON_ALONE.set(True)
     return asked
 
 
@@ -227,7 +239,7 @@ def explained() -> Iterator[None]:
 
 def _version(asked: bool) -> None:
     if asked:
-        echo(__version__)
+        print_result(__version__)
         raise typer.Exit
 
 
@@ -237,11 +249,15 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Before the command: errors and warnings alone, and no progress bars.")
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Before the command: its result, errors and warnings; no notes, no progress bars."
+        ),
     ] = False,
 ) -> None:
     del version
     _QUIET.set(quiet)
+    _JSON_ALONE.set(False)
 
 
 CONFIG_FLAG = inspect.Parameter(

@@ -24,6 +24,7 @@ from barista_bench.cli.app import (
     echo,
     explained,
     print_json,
+    print_result,
 )
 from barista_bench.errors import ConfigError
 
@@ -54,7 +55,7 @@ def tasks(json: Json = False) -> None:
         return
     for row in rows:
         size = "" if row["examples"] is None else f"; published with at most {row['examples']} examples"
-        echo(
+        print_result(
             f"{row['benchmark']}/{row['task']}: {row['asked']}",
             f"  answered as {row['answer']}; headline figure {row['primary']}{size}",
         )
@@ -118,12 +119,12 @@ def validate(
     with explained():
         validation = check(root, num_proc=num_proc, progress=progress)
     for video in validation.videos:
-        echo(
+        print_result(
             f"{video.video_id}: {video.frames} frames, {video.objects} objects, {video.instances} instances, "
             f"{video.attributes} attribute and {video.relations} relation ranges, {video.activities} activities, "
             f"{video.steps} steps"
         )
-    echo(f"{len(validation.videos)} usable videos")
+    print_result(f"{len(validation.videos)} usable videos")
     _report_problems(validation.problems, strict, show)
 
 
@@ -136,9 +137,9 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
         tasks = [get_task(benchmark, name) for name in origin.benchmark.task_names]
         plans = origin.plans([(task, task.sampling) for task in tasks], num_proc=1, progress=progress)
     for name, plan in plans.plans.items():
-        echo(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
+        print_result(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
         for item in plan.skipped[:show]:
-            echo(f"  skipped: {item.frame.video_id}: {item.reason}", color="yellow", err=True)
+            echo(f"  skipped: {item.frame.video_id}: {item.text}", color="yellow", err=True)
     for name, reason in plans.empty.items():
         echo(f"{name}: {reason}", color="yellow", err=True)
     _report_problems(plans.problems, strict, show)
@@ -151,7 +152,7 @@ def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> No
     if len(problems) > show:
         echo(f"... and {len(problems) - show} more (--show)", err=True)
     counts = Counter(problem.severity for problem in problems)
-    echo(f"{counts['error']} errors, {counts['warning']} warnings")
+    print_result(f"{counts['error']} errors, {counts['warning']} warnings")
     if counts["error"] or (strict and counts["warning"]):
         raise typer.Exit(1)
 
@@ -185,7 +186,7 @@ def stats(
         files = write_statistics(counts, out, plots=plots)
     if json:
         print_json(asdict(counts))
-    echo(
+    print_result(
         f"{counts.videos} videos, {counts.frames} frames, {counts.instances} instances, "
         f"{counts.relation_rows} relations, {counts.activity_segments} activity segments"
     )
@@ -213,7 +214,7 @@ def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
                 for table in tables
             ]
         )
-    echo(*text.splitlines())
+    print_result(*text.splitlines())
     echo(f"wrote {out / 'statistics.md'}")
 
 
@@ -289,18 +290,19 @@ def build(
         )
     for name in built.empty:
         echo(f"{name}: no example in this release: left out", color="yellow", err=True)
+    tell = print_result if dry_run else echo  # what would be made is all that a dry run is for
     for config in built.configs:
         rows = ", ".join(f"{split} {count}" for split, count in config.rows.items())
-        echo(f"{config.name}: {rows}")
+        tell(f"{config.name}: {rows}")
         if config.content_hash:
-            echo(
+            tell(
                 f"  {sum(config.rows.values())} of {config.candidates} candidates, {len(config.skipped)} skipped, "
                 f"{len(config.lost)} lost, sha256 {config.content_hash}"
             )
             if dry_run:
                 for key, counted in config.groups.items():
-                    echo(f"  by {key.replace('_', ' ')}: {_counted(counted)}")
-                echo(f"  by class: {_counted(config.labels)}")
+                    tell(f"  by {key.replace('_', ' ')}: {_counted(counted)}")
+                tell(f"  by class: {_counted(config.labels)}")
             left_out = [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)]
             for reason in left_out[:_SHOWN_REASONS]:
                 echo(f"  left out: {reason}", color="yellow", err=True)
@@ -334,7 +336,7 @@ def trace(
             raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
         owner = str(read_manifest(data).get("benchmark", DEFAULT))
         traced = tracing.trace({file.stem: read_frozen(file, owner) for file in files}, video_id, frame, within=within)
-    echo(*tracing.as_text(traced).removesuffix("\n").split("\n"))
+    print_result(*tracing.as_text(traced).removesuffix("\n").split("\n"))
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -19,10 +19,10 @@ from barista_bench.cli.app import (
     echo,
     explained,
     given,
+    print_result,
     with_flags,
 )
 from barista_bench.errors import ConfigError
-from barista_bench.files import text_out
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 
 
@@ -48,12 +48,13 @@ def publish(
     with explained():
         made = publication(folder, repo)
         if dry_run:
-            echo(*(f"{size:>13,}  {name}" for name, size in made.files.items()))
+            print_result(*(f"{size:>13,}  {name}" for name, size in made.files.items()))
         total = f"{len(made.files)} files, {sum(made.files.values()):,} bytes"
         where = f"the {'public' if public else 'private'} {made.repo_type} {repo} at {HfApi().endpoint}"
-        echo(f"{total}, to {where}{': nothing was sent' if dry_run else ''}")
+        tell = print_result if dry_run else echo
+        tell(f"{total}, to {where}{': nothing was sent' if dry_run else ''}")
         if not dry_run:
-            echo(Pusher(find_token(token_env), Destination(to_main=True)).publish(made, public=public))
+            print_result(Pusher(find_token(token_env), Destination(to_main=True)).publish(made, public=public))
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -154,7 +155,7 @@ def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold
     with explained():
         folder, names = write_tasks({"task": "all", **given(flags)})
     echo(f"wrote {', '.join(names)}", err=True)
-    text_out.echo(str(folder))  # what the shell puts into --include_path, also with --quiet
+    print_result(str(folder))  # what the shell puts into --include_path
 
 
 _ASKING = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}

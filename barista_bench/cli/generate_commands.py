@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, explained
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, explained, print_result
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -38,6 +38,9 @@ def generate(
             help="Accuracy that a guesser may reach from the texts of a subtask, see `audit`; chance by default."
         ),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option(help="Fail, and write nothing, where one of the families finds nothing to ask.")
+    ] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     cluster: Cluster = None,
     progress: Progress = True,
@@ -58,12 +61,16 @@ def generate(
             domain=domain,
             review=review,
             ceiling=ceiling,
+            strict=strict,
             num_proc=num_proc,
             cluster=cluster,
             progress=progress,
         )
     for report in reports:
         _print_report(report)
+    for report in reports:
+        if not report.drawn:
+            echo(f"warning: {report.shortage}", color="yellow", err=True)
     echo(f"wrote {out}")
 
 
@@ -108,8 +115,8 @@ def audit(
             f"p {result.p_adjusted:.3f})"
             for result in row.guessers
         )
-        echo(f"{row.task}: {row.items} questions of {row.videos} videos, {guesses or 'one video: no guessers'}")
-    echo(verdict(audits))
+        print_result(f"{row.task}: {row.items} questions of {row.videos} videos, {guesses or 'one video: no guessers'}")
+    print_result(verdict(audits))
     echo(f"wrote {out}")
 
 
@@ -121,4 +128,4 @@ def _ablated(folders: list[Path]) -> list[AblatedRun]:
     if not folders:
         return []
     results = [run.results for run in load_results([str(folder) for folder in folders]).runs]
-    return [AblatedRun(r.dataset.task, r.model.name, r.figures[r.primary].mean) for r in results]
+    return [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]

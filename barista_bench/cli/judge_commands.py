@@ -19,11 +19,13 @@ from barista_bench.cli.app import (
     echo,
     exit_on_failures,
     explained,
+    print_result,
     scored_runs,
     settings,
     with_flags,
 )
 from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import decimal
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX
@@ -59,7 +61,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
         config = settings(JudgeConfig, flags)
         session = judge_config(config)
         judged = score_judged(session.run, session.folder)
-    echo(judged_line(judged.results))
+    print_result(judged_line(judged.results))
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
         echo("lexical counts shared words: a floor, and no number to publish", color="yellow", err=True)
@@ -105,7 +107,7 @@ def judges(
         with replacing_folder(out, JUDGES) as folder:
             (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
             (folder / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
-    echo(*text.removesuffix("\n").split("\n"))
+    print_result(*text.removesuffix("\n").split("\n"))
     echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
 
 
@@ -152,7 +154,7 @@ def judged_line(results: JudgedResults) -> str:
     """One line with the figures, their spread and the coverage."""
     coverage = results.coverage
     figures = ", ".join(
-        f"{name} {figure.mean:.3f}" + (f" ± {figure.std:.3f}" if figure.std is not None else "")
+        f"{name} {decimal(figure.mean)}" + (f" ± {decimal(figure.std)}" if figure.std is not None else "")
         for name, figure in results.figures.items()
     )
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)

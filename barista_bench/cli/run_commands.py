@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from barista_bench.cli.app import (
     exit_on_failures,
     explained,
     print_json,
+    print_result,
     scored_runs,
     settings,
     with_flags,
@@ -30,6 +32,7 @@ from barista_bench.cli.app import (
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import ConfigError
 from barista_bench.files import text_out
+from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
@@ -60,7 +63,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     with explained():
         config = settings(RunConfig, flags)
         if dry_run:
-            echo(*as_text(estimate(config)).split("\n"))
+            print_result(*as_text(estimate(config)).split("\n"))
             return
         session = run_config(config)
     _report_session(session)
@@ -81,7 +84,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         session = run_config(config, opened)
         runs, unscored = score_tasks(opened, config.root)
         for scored in runs:
-            echo(summary_line(scored.results))
+            print_result(summary_line(scored.results))
         for name, error in unscored.items():
             echo(f"not scored: {name}: {error}", color="yellow", err=True)
         if runs:
@@ -152,7 +155,7 @@ def score(
         folders = run_folders(folders)
         for folder, chosen in zip(folders, options_of_each(folders, options), strict=True):
             scored = score_run(folder, data=data, root=root, options=chosen)
-            echo(summary_line(scored.results))
+            print_result(summary_line(scored.results))
             results.append({"folder": str(folder), **scored.results.model_dump(mode="json")})
             for judge in [] if chosen else judge_folders(folder):
                 score_judged(scored, judge)
@@ -200,7 +203,7 @@ def diff(
 
     with explained():
         difference = compare_runs(first, second, shown=show)
-    echo(*as_text(difference).removesuffix("\n").split("\n"))
+    print_result(*as_text(difference).removesuffix("\n").split("\n"))
     if not difference.same:
         raise typer.Exit(1)
 
@@ -258,9 +261,9 @@ def compare(
     if json:
         print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside})
     for item in comparisons:
-        echo(comparison_line(item))
+        print_result(comparison_line(item))
     for line in beside:
-        echo(f"beside: {line}")
+        print_result(f"beside: {line}")
     if csv is not None:
         echo(f"wrote {csv}")
 
@@ -273,7 +276,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
     with explained():
         rows = answer_agreement(scored_runs(folders, data, root, option))
     for row in rows:
-        echo(agreement_line(row))
+        print_result(agreement_line(row))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -301,13 +304,18 @@ def analyse(
 
 def comparison_line(item: Comparison) -> str:
     """One pair of models in words."""
-    interval = "no interval" if item.low is None or item.high is None else f"95% [{item.low:+.3f}, {item.high:+.3f}]"
-    effect = "none" if item.effect_size is None else f"{item.effect_size:+.2f}"
-    part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}: INCOMPLETE"
+    signed = partial(decimal, sign=True)
+    interval = "no interval"
+    if item.low is not None and item.high is not None:
+        interval = f"95% [{signed(item.low)}, {signed(item.high)}]"
+    first, second = f"{item.first} {decimal(item.first_value)}", f"{item.second} {decimal(item.second_value)}"
+    effect = "none" if item.effect_size is None else decimal(item.effect_size, 2, sign=True)
+    part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}"
+    part += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.incomplete.items())
     return (
-        f"{item.task}, {item.name}: {item.first} {item.first_value:.3f} - {item.second} {item.second_value:.3f} "
-        f"= {item.difference:+.3f} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
-        f"{item.sample_name} {item.sample_difference:+.3f}, d {effect}, "
+        f"{item.task}, {item.name}: {first} − {second} "
+        f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
+        f"{item.sample_name} {signed(item.sample_difference)}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
         f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
     )
@@ -316,9 +324,9 @@ def comparison_line(item: Comparison) -> str:
 def agreement_line(row: AnswerAgreement) -> str:
     """Some raters of one task in words."""
     if row.score is not None:
-        measured = f"score of one answer with another as the truth {row.score:.3f}"
+        measured = f"score of one answer with another as the truth {decimal(row.score)}"
     else:
-        alpha = "none, since all choices are one" if row.alpha is None else f"{row.alpha:.3f}"
+        alpha = "none, since all choices are one" if row.alpha is None else decimal(row.alpha)
         measured = f"same choice {row.same:.3f}, Krippendorff's alpha {alpha}"
     who = " and ".join(row.raters)
     return f"{row.benchmark}/{row.task}, {who}: {measured}; {row.examples} examples, {row.pairs} pairs"
@@ -395,7 +403,7 @@ def submit(
             done.append(pusher.push(results_repo, "dataset", files.results))
     for pushed in done:
         what = f"{len(pushed.changed)} files" if pushed.changed else "nothing new"
-        echo(f"{pushed.repo_type} {pushed.repo_id}: {what}: {pushed.url}")
+        print_result(f"{pushed.repo_type} {pushed.repo_id}: {what}: {pushed.url}")
 
 
 def _refuse_contradictions(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, app, echo, explained
+from barista_bench.cli.app import LOOK, app, explained, print_result
 
 
 @app.command(rich_help_panel=LOOK)
@@ -35,7 +35,7 @@ def studio(
 
         workspace = open_workspace(paths, person=by or getpass.getuser(), out=out, compared=compare or ())
         with serving(workspace, port) as server:
-            echo(server.address)
+            print_result(server.address)
             if browser:
                 webbrowser.open(server.address)
             server.run()

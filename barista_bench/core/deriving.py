@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, get_type_hints
 
@@ -79,6 +79,10 @@ class Sampling:
         if sampling.frame_range and sampling.frame_range[0] >= sampling.frame_range[1]:
             raise ConfigError(f"frame_range is {sampling.frame_range}. Remedy: give two frames, start before stop")
         return sampling
+
+    def differences(self, default: Sampling) -> dict[str, object]:
+        """The values that are not those of `default`, by name."""
+        return {name: value for name, value in asdict(self).items() if value != getattr(default, name)}
 
     def selects(self, video: VideoGraph) -> bool:
         """Whether a video is sampled. `splits` is applied where the split is known."""

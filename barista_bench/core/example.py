@@ -96,10 +96,22 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class SkippedExample:
-    """A candidate that could not become an example, and why; it is counted and reported."""
+    """A candidate that could not become an example, and why; it is counted and reported.
+
+    Args:
+        frame: its first frame, as far as that is known.
+        reason: why, in words that others left out for the same share.
+        about: its name in the release's file, where it has one.
+    """
 
     frame: FrameRef
     reason: str
+    about: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is left out, and why."""
+        return f"{self.about}: {self.reason}" if self.about else self.reason
 
 
 def evidence_objects(example: Example) -> tuple[str, ...]:

@@ -284,7 +284,7 @@ def _drawn(plan: Plan) -> BuiltConfig:
         rows=dict(plan.counts("split")),
         content_hash=plan.content_hash,
         candidates=plan.candidates,
-        skipped=[f"{s.frame.video_id}:{s.frame.frame_index}: {s.reason}" for s in plan.skipped],
+        skipped=[f"{s.frame.video_id}:{s.frame.frame_index}: {s.text}" for s in plan.skipped],
         groups={key: dict(plan.counts(key)) for key in plan.task.breakdown_keys if key != "split"},
         labels=plan.labels(),
         sampling=dataclasses.asdict(plan.sampling),

@@ -23,6 +23,7 @@ from barista_bench.core.task import Example, SkippedExample, Task
 from barista_bench.core.worker_processes import worker_processes
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.text_out import counted
 from barista_bench.scene_graph import Problem, SceneGraph
 
 
@@ -340,10 +341,13 @@ def _plan(draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) 
 
 
 def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:
-    reasons = f"; {len(skipped)} were skipped, first: {skipped[0].reason}" if skipped else ""
+    chosen = ", ".join(f"{name}={value!r}" for name, value in sampling.differences(task.sampling).items())
+    where = f"{root}: no example for {task.benchmark}/{task.name} with {chosen or 'its own sampling'}"
+    if not skipped:
+        return NoExamples(f"{where}: there is none to ask about. Remedy: loosen the sampling, or check the release")
+    reasons = counted(Counter(item.reason for item in skipped))
     return NoExamples(
-        f"{root}: no example for {task.benchmark}/{task.name} with {sampling}{reasons}. "
-        "Remedy: loosen the sampling, or check the release"
+        f"{where}: {len(skipped)} were left out: {reasons}. Remedy: see to what is named, or loosen the sampling"
     )
 
 

@@ -15,6 +15,7 @@ import ipaddress
 import logging
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +71,47 @@ def first_line(error: BaseException) -> str:
     ('No config.json here', 'MemoryError')
     """
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def decimal(value: float, digits: int = 3, *, sign: bool = False) -> str:
+    """A number for people: thousands apart, a true minus sign, no minus before nothing; `sign` shows the plus too.
+
+    >>> decimal(-0.0421), decimal(-0.0001), decimal(1234.5, 1, sign=True)
+    ('−0.042', '0.000', '+1,234.5')
+    """
+    rounded = round(value, digits) + 0.0  # which makes 0 of -0
+    return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
+
+
+def for_machines(text: str, minus: str = "-") -> str:
+    """Numbers as files for programs write them.
+
+    >>> for_machines("−0.042 [−0.1, 0.2]"), for_machines("−1", "$-$")
+    ('-0.042 [-0.1, 0.2]', '$-$1')
+    """
+    return re.sub(rf"{MINUS}(?=[\d.])", lambda _: minus, text)
+
+
+MOST_REASONS = 3
+"""Reasons that a message names; it counts the others."""
+
+
+def counted(reasons: Mapping[str, int]) -> str:
+    """How often what happened, the most frequent `MOST_REASONS`, on one line and without the remedies of each.
+
+    >>> counted({"too short": 2, "no mask. Remedy: draw one": 7, "no name": 1, "cut": 1})
+    '7 x no mask; 2 x too short; 1 x cut; 1 other reason'
+    """
+    without_remedies = Counter[str]()
+    for reason, count in reasons.items():
+        without_remedies[one_line(reason).partition(" Remedy:")[0].rstrip(".")] += count
+    frequent = sorted(without_remedies.items(), key=lambda row: (-row[1], row[0]))
+    parts = [f"{count} x {reason}" for reason, count in frequent[:MOST_REASONS]]
+    others = len(frequent) - MOST_REASONS
+    return "; ".join([*parts, f"{others} other reason{'s' if others > 1 else ''}"] if others > 0 else parts)
 
 
 def system_problem(error: OSError) -> str:

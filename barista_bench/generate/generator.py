@@ -14,6 +14,7 @@ from tqdm import tqdm
 from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
 from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.drawing import Item
@@ -61,6 +62,15 @@ class FamilyReport(msgspec.Struct, frozen=True):
     def drawn(self) -> int:
         return sum(subtask.drawn for subtask in self.subtasks)
 
+    @property
+    def shortage(self) -> str:
+        """Why there is nothing to ask, for a family without an item: the most frequent reasons of all its subtasks."""
+        reasons = Counter[str]()
+        for row in self.subtasks:
+            reasons.update(row.refused)
+        reasons.update(f"{video_id} is lost: {problem}" for video_id, problem in self.lost_videos.items())
+        return f"{self.family} finds nothing to ask: {counted(reasons) or 'no candidate'}"
+
 
 class Offers(NamedTuple):
     """What one or all videos offer and refuse, by family, and why videos were lost, by id."""
@@ -80,11 +90,14 @@ def generate(
     domain: str | Path | None = None,
     review: str | Path | None = None,
     ceiling: float | None = None,
+    strict: bool = False,
     num_proc: int = 1,
     cluster: str | None = None,
     progress: bool = False,
 ) -> list[FamilyReport]:
     """Write question sets about the videos of a release of scene graphs.
+
+    A family that finds nothing to ask costs no other: its report has no items, and says why.
 
     Each family's release lies in `out/<family>`, what each of its items rests on in `out/<family>.items.jsonl`, what
     was asked for and refused in `out/<family>.report.json`, and all items in `out/review.jsonl`, for people to accept,
@@ -99,13 +112,14 @@ def generate(
         review: a filled-in `review.jsonl` that this function wrote with the same arguments: what it rejects is left
             out, what it revises is asked in its words.
         ceiling: accuracy, 0 to 1, that a guesser may reach from the texts of a subtask's questions; None: chance.
+        strict: write nothing where one family finds nothing to ask.
         num_proc: processes; each holds one video at a time.
         cluster: address of a Ray cluster whose nodes read the videos instead, see `RayCluster`.
 
     Raises:
         ClusterError: the cluster cannot be used.
         ConfigError: `out` holds something, a family or the domain file is none, or a number is out of range.
-        DataError: a family has nothing that can be asked; says why.
+        DataError: no family finds anything to ask, or, if `strict`, one does not; says why.
     """
     if ceiling is not None and not 0 <= ceiling <= 1:
         raise ConfigError(f"ceiling: {ceiling} is no accuracy. Remedy: give a number from 0 to 1, or leave it out")
@@ -127,13 +141,17 @@ def generate(
             drawn = family.items(offers.candidates[name], per_subtask, seed, ceiling)
             to_review = unreviewed(name, drawn.items, [_item_line(item) for item in drawn.items])
             _check_revisable(family, to_review, verdicts)
-            items = reviewed(drawn.items, to_review, verdicts)
+            items = reviewed(name, drawn.items, to_review, verdicts)
             counts = retention(to_review, verdicts) if review else []
             reports.append(_report(family, drawn._replace(items=items), offers, per_subtask, seed, counts))
-            if not items:
-                raise DataError(f"{graph.root}: nothing that {name} could ask. {_reasons(reports[-1])}")
-            _write_family(family, items, reports[-1], graph, folder)
+            write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
+            if items:
+                _write_family(family, items, graph, folder)
             rows += [verdicts.get(row.item, row) for row in to_review]
+        lacking = [report for report in reports if not report.drawn]
+        if len(lacking) == len(reports) or (strict and lacking):
+            remedy = "annotate what is missing" + (", or leave the family out" if len(lacking) < len(reports) else "")
+            raise DataError(f"{graph.root}: {'; '.join(report.shortage for report in lacking)}. Remedy: {remedy}")
         write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
 
@@ -148,12 +166,11 @@ def _check_revisable(family: Family, rows: Sequence[ReviewedItem], verdicts: Map
         )
 
 
-def _write_family(family: Family, items: Sequence[Item], report: FamilyReport, graph: SceneGraph, folder: Path) -> None:
-    """Its release in a folder of its own, and beside it what the items rest on and what was refused."""
+def _write_family(family: Family, items: Sequence[Item], graph: SceneGraph, folder: Path) -> None:
+    """Its release in a folder of its own, and beside it what the items rest on."""
     (folder / family.name).mkdir()
     family.write(items, graph, folder / family.name)
     write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
-    write_whole(folder / f"{family.name}.report.json", msgspec.json.encode(report) + b"\n")
 
 
 def offers_of(
@@ -198,6 +215,7 @@ def _report(
     family: Family, drawn: DrawnItems, offers: Offers, per_subtask: int, seed: int, kept: list[Retention]
 ) -> FamilyReport:
     tally = offers.tallies[family.name]
+    rejected = {reviewed_subtask.subtask: reviewed_subtask.rejected for reviewed_subtask in kept}
     rows = []
     for subtask in family.subtasks:
         reasons = reasons_of(subtask, tally)
@@ -206,21 +224,14 @@ def _report(
         given_away = drawn.guessable.get(subtask, 0)
         if given_away:
             refused["its texts give the answer away"] = given_away
-        unbalanced = reasons.get(DECIDED, 0) - count - given_away
-        if unbalanced > 0 and count + given_away < per_subtask:
+        if by_review := rejected.get(subtask, 0):
+            refused["rejected by review"] = by_review
+        unbalanced = reasons.get(DECIDED, 0) - count - given_away - by_review
+        if unbalanced > 0 and count + given_away + by_review < per_subtask:
             refused[UNBALANCED] = unbalanced
         by_count = dict(Counter(refused).most_common())
         rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), by_count))
     return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(kept))
-
-
-def _reasons(report: FamilyReport) -> str:
-    parts = [
-        f"{row.subtask}: {', '.join(f'{n} x {why}' for why, n in row.refused.items()) or 'no candidate'}"
-        for row in report.subtasks
-    ]
-    parts += [f"{video_id}: {problem}" for video_id, problem in report.lost_videos.items()]
-    return f"{'; '.join(parts)}. Remedy: annotate what is missing, or leave the family out"
 
 
 def _item_line(item: Item) -> bytes:

@@ -117,14 +117,16 @@ def verdict_problem(row: ReviewedItem) -> str:
     return ""
 
 
-def reviewed(items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Item]:
+def reviewed(
+    family: str, items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]
+) -> list[Item]:
     """The items that are kept, with their texts as revised. `rows` are the items as they went out.
 
     Raises:
         DataError: the review is of other items, or changes the number of its choices or its answer.
     """
     kept = []
-    _check_known(rows, review)
+    _check_known(family, rows, review)
     for item, row in zip(items, rows, strict=True):
         verdict = review.get(row.item, row)
         if verdict.proof != row.proof:
@@ -136,11 +138,10 @@ def reviewed(items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mappin
     return kept
 
 
-def _check_known(rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]) -> None:
+def _check_known(family: str, rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]) -> None:
     """Raise DataError for a verdict on an item of this family that is not there."""
     known = {row.item for row in rows}
-    families = {row.item.partition("/")[0] for row in rows}
-    unknown = sorted(item for item in review if item.partition("/")[0] in families and item not in known)
+    unknown = sorted(item for item in review if item.partition("/")[0] == family and item not in known)
     if unknown:
         raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_SAME}")
 

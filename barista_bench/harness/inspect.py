@@ -75,6 +75,7 @@ def pose() -> Solver:
         questions = ours.questions_of(state)
         boxes = ours.box_format_now(questions)
         state.store.set(ours.BOXES, asdict(boxes))
+        state.store.set(ours.TRAINED_ON, ours.trained_on(questions, str(state.sample_id)))
         return await _posed(state, questions.task.prompt(questions.example(str(state.sample_id)), boxes))
 
     return solve
@@ -131,13 +132,19 @@ def oracle() -> Solver:
 
 @metric(scores="unreduced")
 def figures() -> Metric:
-    """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
+    """All figures of `barista-bench score`, of the samples together, and how many there are of each status.
+
+    `trained_on` counts the videos of these examples that the model was trained on: figures above 0 have no rank.
+    """
 
     def calculate(scores: list[SampleScore]) -> Value:
         if not scores:  # as it is called before the first answer
             return {}
         questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
-        return dict(questions.figures([ours.logged_sample(questions, score.score.metadata or {}) for score in scores]))
+        kept = [score.score.metadata or {} for score in scores]
+        seen = {one[ours.TRAINED_ON] for one in kept if one.get(ours.TRAINED_ON)}
+        samples = [ours.logged_sample(questions, one) for one in kept]
+        return {**questions.figures(samples), ours.TRAINED_ON: len(seen)}
 
     return calculate
 

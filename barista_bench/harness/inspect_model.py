@@ -26,6 +26,7 @@ from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.settings import checked
 from barista_bench.runs.ask.catalog import load_model, specialists
 from barista_bench.runs.ask.config import ModelSettings
+from barista_bench.runs.ask.runner import adapter_training
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
 
@@ -67,6 +68,8 @@ QUESTIONS = "questions"
 """In a sample's metadata: the key of its questions."""
 BOXES, EARLIER, IS_CUT = "barista_boxes", "barista_earlier", "barista_cut"
 """In a sample's store: how its model writes boxes, answers to earlier questions, and whether one of them was cut."""
+TRAINED_ON = "trained_on"
+"""In a sample's store and in what its score keeps: the SHA-256 of its video, if the model was trained on that."""
 
 
 def questions_of(state: TaskState) -> QuestionSet:
@@ -88,7 +91,11 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
     """What a score keeps of a sample, for figures of all of them."""
-    return {"record": msgspec.to_builtins(sample.record), "boxes": state.store.get(BOXES)}
+    return {
+        "record": msgspec.to_builtins(sample.record),
+        "boxes": state.store.get(BOXES),
+        TRAINED_ON: state.store.get(TRAINED_ON),
+    }
 
 
 def logged_sample(questions: QuestionSet, kept: Mapping[str, Any]) -> ScoredSample:
@@ -106,6 +113,15 @@ def box_format_now(questions: QuestionSet) -> BoxFormat:
         return DEFAULT_BOXES
     api = model.api
     return api.model.box_format if isinstance(api, BaristaAPI) else box_format_of(model.name.rsplit("/", 1)[-1].lower())
+
+
+def trained_on(questions: QuestionSet, example_id: str) -> str | None:
+    """SHA-256 of the example's video, if the adapter of the model that is asked says it was trained on that."""
+    api = ai.get_model().api
+    if not isinstance(api, BaristaAPI) or not api.training:
+        return None
+    sha256 = questions.video_hashes[questions.example(example_id).video_id]
+    return sha256 if sha256 in api.training else None
 
 
 def sent_seed(model: ai.Model, seed: int) -> int:
@@ -139,7 +155,9 @@ class BaristaAPI(ai.ModelAPI):
                 f"barista/{model_name} answers examples, not messages. Remedy: name a checkpoint, or ask --solver "
                 "barista_bench/oracle"
             )
-        self.model = load_model(checked(ModelSettings, {**model_args, "model": model_name}), [])
+        settings = checked(ModelSettings, {**model_args, "model": model_name})
+        self.model = load_model(settings, [])
+        self.training = adapter_training(settings, self.model.box_format)
         self._batcher = Batcher(self.model)
         self._count = 0
 

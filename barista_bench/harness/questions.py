@@ -60,6 +60,11 @@ class QuestionSet:
         known = enumerate(self.examples.examples)
         return {example.example_id: index for index, example in known if self.task.has_answer(example)}
 
+    @cached_property
+    def video_hashes(self) -> dict[str, str]:
+        """SHA-256 of the examples' videos, by id. Raises DataError where a video is missing."""
+        return self.examples.video_hashes()
+
     def example(self, example_id: str) -> Example:
         return self.examples.examples[self.positions[example_id]]
 

@@ -277,7 +277,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         f"{name} {value}" for name, value in results.circumstances.items() if name != "runs" and value is not None
     )
     return BoardEntry(
-        model=model,
+        model=results.model.label,
         record=judged.comparability if judged else results.comparability,
         metric="judge_score" if judged else results.primary,
         circumstances=", ".join(circumstances)[:LONGEST],

@@ -64,7 +64,7 @@ class SubmissionRow:
         coverage, limit = self.results.coverage, self.results.dataset.limit
         missing = {}
         if not coverage.complete:
-            lacking = coverage.expected - coverage.scored
+            lacking = coverage.missing
             missing[f"{lacking} of {coverage.expected} samples missing"] = "finish the run and score it"
         if self.judged:
             judged, remedy = self.judged.coverage, "finish `barista-bench judge`"

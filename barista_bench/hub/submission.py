@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
@@ -37,17 +37,7 @@ from barista_bench.hub.checks import (
 from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.judging.results import JudgedResults
 from barista_bench.runs.run_folder import JUDGES
-from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
-
-_PUBLIC_SETTINGS: Final = frozenset(
-    {
-        *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
-        *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
-        *("max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
-    }
-)
-"""Settings of a model that are published. Others may hold addresses of servers or what the user sent to them."""
-
+from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results, public_settings
 
 IndexResult: TypeAlias = Mapping[str, Any]
 """One result as model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
@@ -257,7 +247,7 @@ def notes(row: SubmissionRow) -> str:
 def public_results(row: SubmissionRow, target: Target) -> Results:
     """`results.json` for a results dataset: under the model's public name, without addresses and prices."""
     model = row.results.model
-    settings = {name: value for name, value in model.settings.items() if name in _PUBLIC_SETTINGS}
+    settings = public_settings(model.settings)
     public = ModelInfo(name=target.model_repo, box_format=model.box_format, revision=model.revision, settings=settings)
     return row.results.model_copy(
         update={"model": public, "timing": row.results.timing.model_copy(update={"cost": None})}
@@ -269,7 +259,7 @@ def public_judged(row: SubmissionRow, target: Target) -> JudgedResults | None:
     if row.judged is None:
         return None
     judge = row.judged.judge
-    settings = {name: value for name, value in judge.settings.items() if name in _PUBLIC_SETTINGS}
+    settings = public_settings(judge.settings)
     return row.judged.model_copy(
         update={
             "model": target.model_repo,

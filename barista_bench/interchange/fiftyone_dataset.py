@@ -92,7 +92,7 @@ def _samples(scored: ScoredRun, folder: Path, left_out: list[str]) -> Iterator[D
 def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image.Image, path: str) -> Document:
     task, example, record, results = scored.task, sample.example, sample.record, scored.results
     boxes = BoxFormat(results.model.box_format.order, results.model.box_format.scale)
-    name = f"{results.model.name} {results.dataset.content_hash} {example.example_id} {record.run} {position}"
+    name = f"{results.model.label} {results.dataset.content_hash} {example.example_id} {record.run} {position}"
     overlays = [overlay for overlay in task.overlays(example, sample.prediction) if overlay.image == position]
     reference = task.reference_answer(example, boxes) if position == 0 and task.has_answer(example) else None
     return {
@@ -170,7 +170,7 @@ def _metadata(scored: ScoredRun) -> Document:
         "version": VERSION,
         "media_type": "image",
         "info": {
-            "model": shared_name(results.model.name),
+            "model": shared_name(results.model.label),
             "task": f"{results.dataset.benchmark}/{results.dataset.task}",
             "figures": _without_dots({name: figure.mean for name, figure in results.figures.items()}),
             "samples": results.coverage.model_dump(include={"expected", "scored", "answered"}),

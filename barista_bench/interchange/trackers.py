@@ -1,4 +1,4 @@
-"""Scored runs in experiment trackers: settings, figures and coverage; no prompt, no answer, no example.
+"""Scored runs in experiment trackers: settings, figures, coverage; no prompt, answer, example or address of a server.
 
 Each tracker's library is imported when it is asked for. Where its data go is the tracker's own business: trackio and
 TensorBoard write files, wandb uploads unless WANDB_MODE says otherwise.
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import refuse_credentials, shared_name
-from barista_bench.runs.score.results import Results
+from barista_bench.runs.score.results import Results, public_settings
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     """
     settings, figures = logged_settings(results), logged_figures(results)
     refuse_credentials(f"{folder}: its settings", settings)
-    name = f"{shared_name(results.model.name)} {results.dataset.benchmark}/{results.dataset.task}"
+    name = f"{shared_name(results.model.label)} {results.dataset.benchmark}/{results.dataset.task}"
     with redirect_stdout(greeting := io.StringIO()):  # stdout may be for programs
         try:
             _log(tracker, name, settings, figures, folder)
@@ -77,13 +77,18 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[st
 
 
 def logged_settings(results: Results) -> dict[str, Any]:
-    """Under which the figures stand: the record that makes figures comparable, what is shown beside it, versions."""
+    """Under which the figures stand: the record that makes figures comparable, what is shown beside it, versions.
+
+    Of the model's settings those that may leave this machine.
+    """
+    settings = public_settings(results.model.settings)
+    shared = results.model_copy(update={"model": results.model.model_copy(update={"settings": settings})})
     options = {name: shared_name(v) if isinstance(v, str) else v for name, v in results.changed_options.items()}
     return {
         **results.comparability.model_dump(mode="json", exclude={"judge"}),
         "options": options,
-        **results.circumstances,
-        "model": shared_name(results.model.name),
+        **shared.circumstances,
+        "model": shared_name(results.model.label),
         "model revision": results.model.revision,
         "primary": results.primary,
         "versions": {**results.versions, "barista_bench": results.barista_bench},

@@ -43,6 +43,11 @@ class DistinctAnswer:
     text: str
     sample: ScoredSample
 
+    @property
+    def token(self) -> str:
+        """What ratings call it: another answer, or another question, has another one."""
+        return self.item[:24]
+
 
 class AnsweredRun(Protocol):
     """What judges read of a run: its task, and its samples with their scores."""

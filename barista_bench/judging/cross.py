@@ -279,7 +279,9 @@ def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
 
     Numbers count the folders' resolved paths in sorted order, so that the order of `judged` does not matter.
     """
-    return labels_of_runs([(each.results.dataset.task, each.run.folder, each.results.model) for each in judged])
+    return labels_of_runs(
+        [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged]
+    )
 
 
 def labels_of_runs(runs: Sequence[tuple[str, Path, str]]) -> list[str]:

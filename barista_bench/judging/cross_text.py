@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from barista_bench.files.text_out import markdown
+from barista_bench.files.text_out import decimal, markdown
 from barista_bench.judging.cross import CrossJudge
 from barista_bench.judging.human import HumanAgreement
 
@@ -68,7 +68,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _n(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else decimal(value)
 
 
 def _share(value: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -17,21 +18,33 @@ import msgspec
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_bounded_text
+from barista_bench.judging.answers import RunAnswers
 from barista_bench.judging.cross import labelled
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.metrics.judge_score.agreement import judge_agreement
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 64 * 2**20
 
 
 class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one person gave one answer, 0 to 10."""
+    """What one person gave one answer, 0 to 10.
+
+    `answer` is the `DistinctAnswer.token` of what was rated: a rating of an answer that has changed since is of none.
+    None where a file does not say.
+    """
 
     example_id: str
     criterion: str
     score: int
     model: str | None = None
     run: int = 0
+    answer: str | None = None
+
+    def is_of(self, token: str | None) -> bool:
+        """Whether it is of the answer that stands there now."""
+        return self.answer in (None, token)
 
 
 class HumanAgreement(msgspec.Struct, frozen=True):
@@ -74,7 +87,7 @@ def read_ratings(path: str | Path) -> list[Rating]:
 
 
 def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
-    """How well each judge agrees with people.
+    """How well each judge agrees with people. Ratings of answers that have changed since are left out, with a warning.
 
     Raises:
         ConfigError: a rating names no model though several were judged, nothing that was judged is rated, or a run is
@@ -85,14 +98,22 @@ def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> l
     if len(models) > 1 and any(rating.model is None for rating in ratings):
         raise ConfigError(f"ratings name no model, but {len(models)} were judged. Remedy: add a column model")
     pairs: dict[tuple[str, str], list[tuple[float | None, int]]] = defaultdict(list)
+    stale = set[Rating]()
     for label in labels:
-        verdicts = label.judged.verdicts
+        verdicts, answered = label.judged.verdicts, RunAnswers.of(label.judged.run)
+        tokens = {
+            s.name: None if a is None else a.token for s, a in zip(answered.samples, answered.answers, strict=True)
+        }
         for rating in ratings:
             answer = (rating.example_id, rating.run)
             is_judged = rating.model in (None, label.model) and answer in verdicts
-            if is_judged and rating.criterion in label.results.rubric.criteria:
+            if is_judged and not rating.is_of(tokens.get(answer)):
+                stale.add(rating)
+            elif is_judged and rating.criterion in label.results.rubric.criteria:
                 score = raw_scores(verdicts[answer]).get(rating.criterion)
                 pairs[label.judge, f"{label.task}: {rating.criterion}"].append((score, rating.score))
+    if stale:
+        log.warning("%d ratings are of answers that have changed since: not counted. Remedy: rate them", len(stale))
     if not pairs:
         raise ConfigError("no rating is about an answer that was judged. Remedy: check example_id, run and criterion")
     return [_agreement(judge, criterion, scores) for (judge, criterion), scores in pairs.items()]

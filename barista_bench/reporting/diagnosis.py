@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barista_bench.core.failures import FAILURE_KINDS
+from barista_bench.files.text_out import decimal
 from barista_bench.reporting.tables import (
     NOTHING,
     Bar,
@@ -36,7 +37,10 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
     rows = tuple(
         (
             Cell(words(task)),
-            *(Cell(NOTHING if tau is None or s == t else f"{tau:+.2f}") for t, tau in enumerate(ranks.tau[s])),
+            *(
+                Cell(NOTHING if tau is None or s == t else decimal(tau, 2, sign=True))
+                for t, tau in enumerate(ranks.tau[s])
+            ),
         )
         for s, task in enumerate(ranks.tasks)
     )
@@ -68,7 +72,8 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
             _ahead(pair.losses, pair.second, pair.first),
             Cell(
                 f"{number(pair.examples)} of {number(pair.expected_examples)}",
-                warn=pair.samples < pair.expected_samples,
+                notes=tuple(f"{name} lacks {missing:,} samples" for name, missing in pair.incomplete.items()),
+                warn=bool(pair.incomplete),
             ),
         )
         for pair in compared
@@ -199,7 +204,7 @@ def _ratio(value: float | None) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:+.3f}"
+    return NOTHING if value is None else decimal(value, sign=True)
 
 
 def _interval(low: float | None, high: float | None) -> tuple[str, ...]:

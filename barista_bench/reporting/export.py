@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def csv(table: Table) -> str:
     """One column a column; what stands smaller in the page gets columns of its own, `… spread` and `… notes`."""
-    return text_out.csv(_frame(table, spread=True))
+    return text_out.for_machines(text_out.csv(_frame(table, spread=True)))
 
 
 def latex(table: Table) -> str:
@@ -23,7 +23,7 @@ def latex(table: Table) -> str:
 
     Needs `\usepackage{booktabs}`.
     """
-    return text_out.latex(_frame(table, spread=False), "".join(_alignments(table)))
+    return text_out.for_machines(text_out.latex(_frame(table, spread=False), "".join(_alignments(table))), "$-$")
 
 
 def file_names(tables: Sequence[tuple[str, Table]]) -> list[str]:

@@ -10,6 +10,7 @@ from statistics import fmean
 
 from barista_bench.core.statistics import LEVEL
 from barista_bench.core.task import Status
+from barista_bench.files.text_out import decimal
 from barista_bench.reporting.analyses import Analyses, tier
 from barista_bench.reporting.breakdowns import KeyGroups
 from barista_bench.reporting.tables import (
@@ -167,7 +168,7 @@ def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
         side = "above" if difference > 0 else "below"
         sure = gap.comparison.p_adjusted < SURE_BELOW
         sides[side if sure else "not reliably better than"].append(
-            f"{words(gap.kind)} ({round(difference, 3) + 0.0:+.3f})"
+            f"{words(gap.kind)} ({decimal(difference, sign=True)})"
         )
     named = [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]
     if named:

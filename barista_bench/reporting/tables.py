@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from barista_bench.core.task import Status
+from barista_bench.files.text_out import decimal
 from barista_bench.runs.score.results import Figure, Results, tie_spread
 
 MAX_ROWS = 100
@@ -101,13 +102,13 @@ def words(name: str) -> str:
 def number(value: object) -> str:
     """A count with separators, a fraction with three digits; anything else as text.
 
-    >>> number(12345), number(0.12345), number(None)
-    ('12,345', '0.123', '–')
+    >>> number(12345), number(0.12345), number(-0.04), number(None)
+    ('12,345', '0.123', '−0.040', '–')
     """
     if value is None:
         return NOTHING
     if isinstance(value, float):
-        return f"{value:,.3f}"
+        return decimal(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)

@@ -301,7 +301,7 @@ def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
     for label, results in models:
         coverage = results.coverage
         if not coverage.complete:
-            missing = coverage.expected - coverage.scored
+            missing = coverage.missing
             warnings.append(
                 f"{label} is incomplete: {missing:,} of {coverage.expected:,} samples are not scored. "
                 "Its figures stand on the others alone and cannot be compared."

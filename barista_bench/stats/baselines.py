@@ -79,12 +79,12 @@ def baseline_gaps(
     called = run_labels(runs) if labels is None else labels
     pairs: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
     for run in runs:
-        model = run.results.model.name
+        model = run.results.model.label
         if _baseline(model) is not None:
             continue
         for baseline in runs:
             kind = _baseline(baseline.results.model.name)
-            mine = baseline.results.model.name in (kind, f"{kind}:{model}")
+            mine = baseline.results.model.label in (kind, f"{kind}:{model}")
             if kind is not None and mine and baseline.results.comparability == run.results.comparability:
                 pairs.append((run, kind, baseline))
     compare = compare or partial(compare_pair, draws=draws)
@@ -113,7 +113,7 @@ def consistency(run: ScoredRun) -> Consistency | None:
         spreads.append(stdev(sample.scores[score] for sample in samples))
     return Consistency(
         task=run.task.name,
-        model=run.results.model.name,
+        model=run.results.model.label,
         examples=len(repeated),
         runs=run.results.runs,
         same_answer=fmean(answers),

@@ -209,7 +209,7 @@ def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
     return tuple(
         FailureRow(
             task=run.task.name,
-            model=run.results.model.name,
+            model=run.results.model.label,
             kind=kind,
             count=counts[kind],
             samples=samples[kind],

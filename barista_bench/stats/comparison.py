@@ -55,6 +55,8 @@ class Comparison:
     no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over runs.
 
     Only what both have is compared: `examples` of `expected_examples`, `runs` each, `samples` of `expected_samples`.
+    `first_missing` and `second_missing` are the samples that each of the runs was to have and has not: fewer
+    repetitions than the other's are none of them.
     """
 
     benchmark: str
@@ -84,6 +86,14 @@ class Comparison:
     runs: int
     samples: int
     expected_samples: int
+    first_missing: int = 0
+    second_missing: int = 0
+
+    @property
+    def incomplete(self) -> dict[str, int]:
+        """Which of the two lack samples, and how many."""
+        missing = ((self.first, self.first_missing), (self.second, self.second_missing))
+        return {name: count for name, count in missing if count}
 
 
 def compare_runs(runs: Sequence[ScoredRun], *, draws: int = DRAWS, level: float = LEVEL) -> tuple[Comparison, ...]:
@@ -123,8 +133,8 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
     return Comparison(
         benchmark=first.task.benchmark,
         task=first.task.name,
-        first=first.results.model.name,
-        second=second.results.model.name,
+        first=first.results.model.label,
+        second=second.results.model.label,
         name=name,
         first_value=figure.first,
         second_value=figure.second,
@@ -148,6 +158,8 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
         runs=len(common.pairs),
         samples=sum(map(len, common.pairs)),
         expected_samples=max(first.results.coverage.expected, second.results.coverage.expected),
+        first_missing=first.results.coverage.missing,
+        second_missing=second.results.coverage.missing,
     )
 
 
@@ -183,6 +195,8 @@ def turned(comparison: Comparison) -> Comparison:
         effect_size=negative(comparison.effect_size),
         wins=comparison.losses,
         losses=comparison.wins,
+        first_missing=comparison.second_missing,
+        second_missing=comparison.first_missing,
     )
 
 

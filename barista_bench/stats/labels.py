@@ -39,7 +39,7 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
-    """A label for each run folder: the model's name, and behind it the start's folder where it was run twice.
+    """A label for each run folder: the model's, and behind it the start's folder where it was run twice.
 
     A model that answered the same examples in two runs (with other settings, say) has two labels, and each of them
     stands for all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both `name (cold)`.
@@ -49,10 +49,10 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
         groups[_question_set(run)].append(run)  # in whatever wording: each has a label of its own
     twice = set[str]()
     for group in groups.values():
-        names = [run.results.model.name for run in group]
+        names = [run.results.model.label for run in group]
         twice.update(name for name in names if names.count(name) > 1)
     labels = {
-        run.folder: f"{name} ({_start_name(run)})" if (name := run.results.model.name) in twice else name
+        run.folder: f"{name} ({_start_name(run)})" if (name := run.results.model.label) in twice else name
         for run in runs
     }
     for group in groups.values():

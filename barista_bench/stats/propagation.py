@@ -95,7 +95,7 @@ def propagation(
     Raises:
         DataError: the runs are of several models, or two are of one task.
     """
-    models = sorted({run.results.model.name for run in runs})
+    models = sorted({run.results.model.label for run in runs})
     tasks = [run.task.name for run in runs]
     if len(models) != 1 or len(set(tasks)) != len(tasks):
         raise DataError(

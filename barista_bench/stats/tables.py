@@ -13,6 +13,7 @@ import pandas as pd
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import BaristaError
 from barista_bench.files import text_out
+from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
 from barista_bench.runs.score.results import Figure
 from barista_bench.stats.agreement import RankAgreement, rank_agreement
@@ -108,8 +109,10 @@ def headline_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
                 "model": called["model"],
                 "task": f"{run.task.benchmark}/{run.task.name}",
                 "figure": results.primary,
-                "mean": f"{figure.mean:.3f}",
-                "95% interval": "none" if figure.low is None else f"[{figure.low:.3f}, {figure.high:.3f}]",
+                "mean": decimal(figure.mean),
+                "95% interval": "none"
+                if figure.low is None or figure.high is None
+                else f"[{decimal(figure.low)}, {decimal(figure.high)}]",
                 "answered": f"{coverage.answered}/{coverage.expected}{marks}",
             }
         )

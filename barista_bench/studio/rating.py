@@ -70,10 +70,13 @@ class RatingAnswers(View):
             DataError: the file of ratings cannot be read.
         """
         with self._lock:
-            answers, rated = self._opened(), _keys(self._ratings())
-            waiting = [answer for answer in answers if not _rows(answer) <= rated]
+            answers = self._opened()
+            current, stale = self._sorted_out(self._ratings())
+            waiting = [answer for answer in answers if not _rows(answer) <= _keys(current)]
             state = {"done": len(answers) - len(waiting), "total": len(answers), "kept": str(self._file)}
-            return {**(_shown(waiting[0]) if waiting else {}), **state, "problems": self._problems}
+            changed = [f"{len(stale)} of your ratings are of answers that have changed since: they do not count"]
+            problems = self._problems + (changed if stale else [])
+            return {**(_shown(waiting[0]) if waiting else {}), **state, "problems": problems}
 
     def _rate(self, sent: SentRating) -> Json:
         """Add the scores of one answer to the file, which is replaced whole; the next answer.
@@ -89,9 +92,12 @@ class RatingAnswers(View):
                 raise DataError(f"scores are wanted for {', '.join(answer.rubric.names)}. Remedy: give one for each")
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with changing(self._file) as file:
-                ratings = self._ratings()
-                for model, example_id, run, criterion in sorted(_rows(answer) - _keys(ratings)):
-                    ratings.append(Rating(example_id, criterion, sent.scores[criterion], model, run))
+                ratings, stale = self._sorted_out(self._ratings())
+                wanted = _rows(answer) - _keys(ratings)
+                ratings += [rating for rating in stale if _key(rating) not in wanted]  # the others are replaced
+                for model, example_id, run, criterion in sorted(wanted):
+                    score = sent.scores[criterion]
+                    ratings.append(Rating(example_id, criterion, score, model, run, answer.token))
                 with replacing(file, durable=True) as partial:
                     partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
         return self._next()
@@ -99,16 +105,25 @@ class RatingAnswers(View):
     def _ratings(self) -> list[Rating]:
         return read_ratings(self._file) if self._file.exists() else []
 
+    def _sorted_out(self, ratings: list[Rating]) -> tuple[list[Rating], list[Rating]]:
+        """Ratings that hold, those of other runs too, and those whose answer has changed since."""
+        tokens = {(model, name, run): a.token for a in self._opened() for model, name, run in a.given_by}
+        current, stale = list[Rating](), list[Rating]()
+        for rating in ratings:
+            token = tokens.get((str(rating.model), rating.example_id, rating.run), rating.answer)
+            (current if rating.is_of(token) else stale).append(rating)
+        return current, stale
+
     def _opened(self) -> list[AnswerToRate]:
         if self._answers is None:
             distinct: dict[tuple[str, str], AnswerToRate] = {}
             runs = list(self._scored())
-            labels = labels_of_runs([(run.task.name, run.folder, run.results.model.name) for run in runs])
+            labels = labels_of_runs([(run.task.name, run.folder, run.results.model.label) for run in runs])
             for run, label in zip(runs, labels, strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
                 for sample, answer in zip(answers.samples, answers.answers, strict=True):
                     if answer is not None and isinstance(answer.shown, Judged):
-                        new = AnswerToRate(answer.item[:24], answer.shown, rubric, [])
+                        new = AnswerToRate(answer.token, answer.shown, rubric, [])
                         distinct.setdefault((run.task.name, answer.item), new).given_by.append((label, *sample.name))
             person = self._workspace.person
             self._answers = sorted(distinct.values(), key=lambda answer: content_seed("rate", person, answer.token))
@@ -152,4 +167,8 @@ def _rows(answer: AnswerToRate) -> set[tuple[str, str, int, str]]:
 
 
 def _keys(ratings: list[Rating]) -> set[tuple[str | None, str, int, str]]:
-    return {(rating.model, rating.example_id, rating.run, rating.criterion) for rating in ratings}
+    return {_key(rating) for rating in ratings}
+
+
+def _key(rating: Rating) -> tuple[str | None, str, int, str]:
+    return rating.model, rating.example_id, rating.run, rating.criterion

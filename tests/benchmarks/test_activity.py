@@ -117,7 +117,7 @@ def test_a_segment_without_a_class_is_skipped_and_in_no_ones_way(tmp_path: Path)
     release(tmp_path, activity(0, 10), activity(5, 15, None))
     first, second = derive(tmp_path)
     assert isinstance(first, SkippedExample)
-    assert (first.frame, first.reason) == (FrameRef("v1", 5), "activities[1] has no class")
+    assert (first.frame, first.text) == (FrameRef("v1", 5), "activities[1]: has no class")
     assert isinstance(second, Example)
 
 

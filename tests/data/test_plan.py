@@ -166,7 +166,31 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
     sampled[0] = (tasks[0], tasks[0].sampling.with_overrides({"spacing": 40}))
     plan = plan_tasks(SceneGraph(tmp_path), sampled, split=split_videos)
     assert list(plan.plans) == ["relations"]
-    assert "no example for barista/temporal_vqa" in str(plan.empty["temporal_vqa"])
+    assert str(plan.empty["temporal_vqa"]) == (
+        f"{tmp_path}: no example for barista/temporal_vqa with spacing=40: there is none to ask about. "
+        "Remedy: loosen the sampling, or check the release"
+    )
+
+
+def test_the_message_of_an_empty_task_counts_why_candidates_were_left_out(tmp_path: Path) -> None:
+    """It names the settings that are not the task's own, and reasons without what tells one candidate from another."""
+    content = document()
+    for index, segment in enumerate(content["activities"]):
+        if index:
+            segment["activity_class_id"] = None
+        else:
+            segment["display_name"] = "grinding"
+    content["activities"] += [{**content["activities"][-1], "activity_id": f"more-{i}"} for i in range(2)]
+    write_release(tmp_path, "v0", content, video=False)
+    task = get_task("barista", "activity")
+    sampled = replace(task.sampling, limit=6, seed=7)
+    empty = plan_tasks(SceneGraph(tmp_path), [(task, sampled)], split=split_videos).empty["activity"]
+    count = len(content["activities"])
+    assert (
+        f"with limit=6, seed=7: {count} were left out: {count - 1} x has no class; 1 x is called 'grinding', "
+        in str(empty)
+    )
+    assert "per_frame" not in str(empty)
 
 
 def files(built: Built) -> dict[str, bytes]:

@@ -47,6 +47,16 @@ def test_a_local_model_is_named_by_the_last_part_of_its_path(tmp_path: Path, mon
         assert shared_name(name) == name
 
 
+def test_what_a_served_model_is_asked_with_stays_here(scored: ScoredRun) -> None:
+    """Neither the address of its server, nor what the user had sent to it."""
+    private = {"base_url": "https://gpu7.inner.example/v1", "extra_body": '{"user": "ada"}', "max_image_side": 1024}
+    scored.results.model.settings.update(private)
+    logged = logged_settings(scored.results)
+    assert logged["max_image_side"] == 1024
+    assert not {"base_url", "extra_body"} & logged.keys()
+    assert "inner.example" not in json.dumps(logged)
+
+
 def test_an_encoder_in_a_folder_is_logged_by_the_last_part_of_its_path(scored: ScoredRun) -> None:
     scored.results.changed_options["encoder"] = "/home/me/mpnet"
     assert logged_settings(scored.results)["options"] == {"encoder": "mpnet"}

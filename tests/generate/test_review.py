@@ -23,7 +23,7 @@ def judged(at: int, verdict: str, **fields: object) -> ReviewedItem:
 
 
 def kept(*rows: ReviewedItem) -> list[Item]:
-    return reviewed(ITEMS, ROWS, {row.item: row for row in rows})
+    return reviewed("handyvqa", ITEMS, ROWS, {row.item: row for row in rows})
 
 
 def test_rejected_items_go_and_revised_texts_count() -> None:

@@ -91,7 +91,7 @@ def test_an_absent_or_damaged_clip_is_skipped_by_name_and_never_scored(tmp_path:
     items = derive(tmp_path, record("a"), record("c"), record("d"), record("e", clip=late), record("f"))
     *skipped, good = items
     assert indices(good) == [0, 1, 2]
-    reasons = [item.reason for item in skipped if isinstance(item, SkippedExample)]
+    reasons = [item.text for item in skipped if isinstance(item, SkippedExample)]
     assert len(reasons) == 4
     for item_id, reason, wanted in zip("acde", reasons, ("a_frames", "000000.png", "d.mp4", "e.mp4"), strict=True):
         assert reason.startswith(f"{item_id}: ")

@@ -51,6 +51,15 @@ def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Pat
 # ------------------------------------------------------------------------------------------------ what is shown
 
 
+def test_a_model_with_an_adapter_is_shown_as_one(tmp_path: Path) -> None:
+    made = results(model="a/tuned", values=(0.6, 0.6))
+    made.model.settings["adapter"] = "5f" * 32
+    publish(tmp_path, made)
+    publish(tmp_path, results(model="a/plain", values=(0.6, 0.6)))
+    shown = {str(row[0]) for row in overview(read_board(tmp_path / "board")).rows}
+    assert shown == {"a/plain", "a/tuned + adapter 5f5f5f5f5f5f"}
+
+
 def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/first", values=(0.6, 0.6), interval=(0.55, 0.65)))
     publish(tmp_path, results(model="a/tied", values=(0.58, 0.58), interval=(0.52, 0.63)))

@@ -12,12 +12,15 @@ import pytest
 
 pytest.importorskip("torch")
 
+from barista_bench.core.training_videos import TrainingVideos
+from barista_bench.data.rows import video_hashes
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.results import read_results
 from tests import checkpoint_zoo
 from tests.integrations.test_fresh_environments import ROOT, run
 from tests.integrations.test_torchvision import DECLARED
 from tests.tiny_families import make_tiny_model
+from tests.training.test_trained_on import adapter_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
 JUDGING = Path(__file__).with_name("inspect_judging.py")
@@ -51,7 +54,7 @@ def environment(request: pytest.FixtureRequest, wheel: Path, *installs: tuple[st
 
 @pytest.fixture(scope="module")
 def inspect_ai(request: pytest.FixtureRequest, wheel: Path) -> Path:
-    return environment(request, wheel, ("torch==2.13.0",), ("inspect_ai==0.3.285",))
+    return environment(request, wheel, ("torch==2.13.0",), ("peft==0.21.2", "inspect_ai==0.3.285"))
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +155,24 @@ def test_inspect_ai_asks_a_checkpoint_as_run_does(inspect_ai, work, tmp_path):
     }
     assert len({text for text, _, _ in texts.values()}) > len(texts) / 2
     assert {name: theirs.get(name) for name in ours} == pytest.approx(ours, abs=EXACT)
+
+
+def test_inspect_ai_marks_a_model_whose_adapter_was_trained_on_the_videos(inspect_ai, work, tmp_path):
+    """As `run` does: its figures have no rank."""
+    hashes = video_hashes(work / "data/barista")
+    seen = sorted(sha256 for videos in hashes.values() for sha256 in videos.values())[0]
+    checkpoint = make_tiny_model(tmp_path / "tiny", "llava")
+    adapter = adapter_of(checkpoint, tmp_path / "adapter", TrainingVideos(videos=frozenset({seen})))
+    settings = ["--model", checkpoint, "--adapter", adapter, "--device", "cpu", "--max-new-tokens", "4", "--runs", "1"]
+    run(
+        [*OURS, "run", "data/barista", "--task", "relations", *settings, "--no-progress", "--out", "adapted/barista"],
+        work,
+    )
+    run([*OURS, "score", "adapted/barista/relations"], work)
+    asked = ["--model", f"barista/{checkpoint}", "-M", "device=cpu", "-M", f"adapter={adapter}", "--max-tokens", "4"]
+    (log,) = inspect_logs(inspect_ai, work, "adapted", "inspect/adapted", *asked)
+    results = read_results(work / "adapted/barista/relations/results.json")
+    assert inspect_figures(log)["barista/relations/trained_on"] == results.trained_on == 1
 
 
 @pytest.mark.parametrize("task", ["barista/referring", "barista/temporal_vqa", "egocot/cot"])

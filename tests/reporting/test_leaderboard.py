@@ -85,7 +85,7 @@ def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
 def test_a_finding_says_which_baselines_the_best_model_is_above_and_below() -> None:
     baselines = answering("chance", "kiwi"), answering("prior", "apple, pear")
     (section,) = report(answering("trained", "apple"), *baselines, draws=200).sections
-    assert section.finding.startswith("trained has 0.667. It is above chance (+0.667); below prior (-0.333).")
+    assert section.finding.startswith("trained has 0.667. It is above chance (+0.667); below prior (−0.333).")
 
 
 def test_a_finding_names_the_weakest_group_of_several_examples() -> None:

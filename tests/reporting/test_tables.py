@@ -141,7 +141,7 @@ AGREEMENT = RankAgreement(
 
 
 def test_rank_agreement_has_no_diagonal() -> None:
-    assert texts(diagnosis.agreement(AGREEMENT)) == [["see", "–", "-0.33"], ["name", "-0.33", "–"]]
+    assert texts(diagnosis.agreement(AGREEMENT)) == [["see", "–", "−0.33"], ["name", "−0.33", "–"]]
 
 
 def failed(model: str, kinds: Sequence[tuple[str, int]]) -> tuple[str, list[FailureRow]]:

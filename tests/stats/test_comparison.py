@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import permutation_test
 
+from barista_bench.cli.run_commands import comparison_line
 from barista_bench.core.task import Scored, Status
 from barista_bench.errors import DataError
+from barista_bench.reporting.diagnosis import comparisons as comparisons_table
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import (
     baseline_gaps,
@@ -24,7 +26,7 @@ from barista_bench.stats import (
     differing_circumstances,
     rank_agreement,
 )
-from barista_bench.stats.comparison import holm, p_value, swaps
+from barista_bench.stats.comparison import holm, p_value, swaps, turned
 from tests.one_run import run as run_model
 from tests.stats.conftest import TASKS
 
@@ -137,6 +139,29 @@ def test_only_what_both_finished_is_compared_and_counted(scored: Runs) -> None:
     broken = replace(whole, samples=(replace(lost, record=record, counts_unanswered=False), *whole.samples[1:]))
     comparison = compare_pair(scored["strong", "activity"], broken)
     assert (comparison.samples, comparison.expected_samples) == (len(whole.samples) - 1, len(whole.samples))
+
+
+def lacking(run: ScoredRun, missing: int) -> ScoredRun:
+    """The run without its last samples."""
+    coverage = run.results.coverage.model_copy(update={"scored": run.results.coverage.scored - missing})
+    results = run.results.model_copy(update={"coverage": coverage})
+    return replace(run, samples=run.samples[:-missing], results=results)
+
+
+def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
+    """Nobody else's comparison is called so, and fewer repetitions lack nothing."""
+    whole = [scored["strong", "activity"], scored["fair", "activity"]]
+    pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], draws=100)
+    assert [pair.incomplete for pair in pairs] == [{}, {"weak": 2}, {"weak": 2}]
+    lines = [comparison_line(pair) for pair in pairs]
+    assert [line.partition("; INCOMPLETE: ")[2] for line in lines] == ["", *["weak lacks 2 samples"] * 2]
+    assert turned(pairs[1]).incomplete == {"weak": 2}
+    one_repetition = replace(pairs[0], samples=pairs[0].samples // 2)
+    assert "INCOMPLETE" not in comparison_line(one_repetition)
+    assert f"{one_repetition.samples} samples of {one_repetition.expected_samples}" in comparison_line(one_repetition)
+    shown = comparisons_table(pairs)
+    compared = [row[-1] for row in shown.rows]
+    assert [(cell.warn, cell.notes) for cell in compared] == [(False, ()), *[(True, ("weak lacks 2 samples",))] * 2]
 
 
 def test_runs_over_different_examples_are_refused_and_the_difference_named(scored: Runs, tmp_path, six_tasks) -> None:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barista_bench.errors import DataError
+from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import compare_runs, propagation, rank_agreement, run_labels
+from barista_bench.stats import baseline_gaps, compare_runs, propagation, rank_agreement, run_labels
 from barista_bench.stats.comparison import compare_pair, turned
 from barista_bench.stats.tables import analysis_tables
 from tests.reporting.made_runs import MadeExamples, made_run
@@ -81,3 +83,42 @@ def test_a_comparison_turned_round_is_that_of_the_pair_turned_round(scored: Runs
 
 
 _NUMBERS = ("first_value", "second_value", "difference", "low", "high", "sample_low", "sample_high", "effect_size")
+
+
+ADAPTER = "5f" * 32
+
+
+def with_adapter(run: ScoredRun, folder: str, adapter: str = ADAPTER) -> ScoredRun:
+    """The run as of the same model with an adapter, which is known by its content."""
+    model = run.results.model
+    model = model.model_copy(update={"settings": {**model.settings, "adapter": adapter}})
+    return replace(run, folder=Path(folder), results=run.results.model_copy(update={"model": model}))
+
+
+def test_a_model_with_an_adapter_is_another_model_everywhere(scored: Runs) -> None:
+    plain = [scored["weak", "relations"], scored["weak", "activity"]]
+    tuned = [with_adapter(run, f"tuned/{run.task.name}") for run in plain]
+    name = "weak + adapter 5f5f5f5f5f5f"
+    assert list(run_labels([*plain, *tuned]).values()) == ["weak", "weak", name, name]
+    other = with_adapter(plain[0], "other", "6e" * 32)
+    assert run_labels([tuned[0], other])[Path("other")] == "weak + adapter 6e6e6e6e6e6e"
+    tables, _ = analysis_tables([*plain, *tuned], draws=100)
+    for table in ("figures", "failures", "consistency", "propagation"):
+        assert set(tables[table].model) == {"weak", name}, table
+    pair = compare_pair(plain[0], tuned[0], draws=100)
+    assert (pair.first, pair.second) == ("weak", name)
+    assert f"relations, {name}: " in summary_line(tuned[0].results)
+    with pytest.raises(DataError, match=r"one model .*, not weak, weak \+ adapter"):
+        propagation([plain[0], tuned[1]], draws=100)
+
+
+def test_an_ablation_is_the_baseline_of_the_model_with_the_same_adapter(scored: Runs) -> None:
+    run = scored["weak", "relations"]
+    model = run.results.model.model_copy(update={"name": "text_only:weak"})
+    blind = replace(run, folder=Path("blind"), results=run.results.model_copy(update={"model": model}))
+    tuned, blind_tuned = with_adapter(run, "tuned"), with_adapter(blind, "blind-tuned")
+    gaps = baseline_gaps([run, tuned, blind, blind_tuned], draws=100)
+    assert [(gap.comparison.first, gap.comparison.second) for gap in gaps] == [
+        ("weak", "text_only:weak"),
+        ("weak + adapter 5f5f5f5f5f5f", "text_only:weak + adapter 5f5f5f5f5f5f"),
+    ]

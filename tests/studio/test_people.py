@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -27,6 +28,7 @@ from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.reporting import write_report
 from barista_bench.runs.log.log_reader import LogReader
+from barista_bench.runs.log.sample_log import encode_record, read_records
 from barista_bench.runs.score.scoring import score
 from barista_bench.stats import answer_agreement
 from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, shown
@@ -275,6 +277,38 @@ def test_people_and_judges_are_compared_by_these_ratings(runs: Path, tmp_path: P
             rated = visitor.json("/api/rating/scores", body)
     (agreement,) = human_agreement(judged, read_ratings(out / "ratings-anna.jsonl"))
     assert (agreement.judge, agreement.rated, agreement.n) == ("lexical", 8, 8)
+
+
+def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
+    runs: Path, tmp_path: Path, out: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither on the page, which asks for it again and says why, nor beside a judge."""
+    folder = shutil.copytree(runs / "oracle" / "referring", tmp_path / "oracle")
+    studio = RatingAnswers(open_workspace([folder], person=PERSON, out=out))
+    rated = studio._opened()
+    for answer in rated:
+        studio._rate(SentRating(answer.token, {"correctness": 5}))
+    file = folder / "samples.jsonl"
+    text = "something else stands there now"
+    records = [
+        msgspec.structs.replace(record, text=text) if record.example_id == rated[0].given_by[0][1] else record
+        for record in read_records(file)
+    ]
+    file.write_bytes(b"".join(encode_record(record).removesuffix(b"\n") + b"\n" for record in records))
+
+    studio = RatingAnswers(open_workspace([folder], person=PERSON, out=out))
+    again = studio._next()
+    assert (again["done"], again["text"]) == (len(rated) - 1, text)
+    assert again["problems"] == ["1 of your ratings are of answers that have changed since: they do not count"]
+    judged = all_judged(judge(folder, "lexical").run)
+    (agreement,) = human_agreement(judged, read_ratings(out / "ratings-anna.jsonl"))
+    assert (agreement.rated, "1 ratings are of answers that have changed since" in caplog.text) == (
+        len(rated) - 1,
+        True,
+    )
+    done = studio._rate(SentRating(again["answer"], {"correctness": 9}))
+    assert (done["done"], done["problems"]) == (len(rated), [])
+    assert sorted(rating.score for rating in read_ratings(out / "ratings-anna.jsonl")) == [5] * (len(rated) - 1) + [9]
 
 
 def test_one_answer_of_two_runs_is_rated_once_for_both(runs: Path, data: Path, tmp_path: Path, out: Path) -> None:

@@ -302,7 +302,7 @@ def unnamed_activities(video: VideoGraph) -> Iterator[SkippedExample]:
     for segment in video.activities():
         if segment.class_id is None or not _is_named(segment):
             what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
-            yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), f"activities[{segment.row}] {what}")
+            yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), what, f"activities[{segment.row}]")
 
 
 def _is_named(segment: Segment) -> bool:

@@ -268,17 +268,16 @@ def _written(
     """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
-        frames = _inside(video, clip)
+        frames, about = _inside(video, clip), f"clip {clip['clip_index']}"
         if not frames:
-            first = FrameRef(video.video_id, 0)
-            yield SkippedExample(first, f"clip {clip['clip_index']}: none of its frames is in the video")
+            yield SkippedExample(FrameRef(video.video_id, 0), "none of its frames is in the video", about)
         elif low <= min(frames) and max(frames) < high:
             first = FrameRef(video.video_id, _selected(frames, sampling.max_frames)[0])
             for number, pair in enumerate(clip["qa_pairs"]):
                 if pair["question"].strip() and pair["answer"].strip():
                     yield Candidate(video.video_id, first.frame_index, pair["category"], line, (number,))
                 else:
-                    yield SkippedExample(first, f"clip {clip['clip_index']}: pair {number} lacks question or answer")
+                    yield SkippedExample(first, "lacks question or answer", f"{about}: pair {number}")
 
 
 def _inside(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:

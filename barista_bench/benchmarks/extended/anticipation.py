@@ -106,8 +106,8 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
                 shown = _before(video, segment.start, horizon, sampling)
                 if shown is None or len(beginning[segment.start]) > 1:
                     what = "another one begins with it" if shown else "too little is filmed before that"
-                    reason = f"activities[{segment.row}], {horizon} s ahead: {what}"
-                    yield SkippedExample(FrameRef(video.video_id, segment.start), reason)
+                    about = f"activities[{segment.row}], {horizon} s ahead"
+                    yield SkippedExample(FrameRef(video.video_id, segment.start), what, about)
                 elif first <= shown[0]:
                     yield Candidate(video.video_id, shown[0], str(horizon), number, (horizon,))
 

@@ -262,7 +262,7 @@ def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingS
         if bounds(mask):
             marked.append(item)
     if not marked:
-        raise DataError(f"frame {keyframes[0]}: no object has a mask. Remedy: annotate one")
+        raise DataError("no object has a mask on its first frame. Remedy: annotate one")
     if sampling.per_frame is None or len(marked) <= sampling.per_frame:
         return marked
     seed = content_seed(MaskTracking.name, video.video_id, keyframes[0], str(sampling.seed))

@@ -111,8 +111,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     ) -> ClipColumns:
         positions, graph = _clip_graph(index, keyframes)
         if not graph.relations:
-            what = f"frames {keyframes[0]} to {keyframes[-1]}: no relation between things with a name on those shown"
-            raise DataError(f"{what}. Remedy: annotate one")
+            raise DataError("no relation between things with a name on the frames shown. Remedy: annotate one")
         video, table = index.video, index.video.relations_table
         ends = sorted({int(end[position]) for position in positions for end in (table.source, table.target)})
         rows = sorted({int(table.row[position]) for position in positions})

@@ -73,7 +73,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
             try:
                 clips.append((release.clip(question), question))
             except DataError as error:
-                made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), f"{question.item_id}: {error}")
+                made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), str(error), question.item_id)
         for clip, question in sorted(clips, key=lambda pair: pair[0].video):
             if sampling.videos is None or clip.video in sampling.videos:
                 made[question.item_id] = self._example(release, question, clip, sampling.frames)
@@ -87,7 +87,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
             frames = choose_frames(release.video_path(clip.video), clip, count, annotated)
             inputs, target = self.columns(question, frames)
         except DataError as error:
-            return SkippedExample(FrameRef(clip.video, 0), f"{question.item_id}: {error}")
+            return SkippedExample(FrameRef(clip.video, 0), str(error), question.item_id)
         return self.example(question, clip, frames.indices, inputs, target)
 
     @classmethod

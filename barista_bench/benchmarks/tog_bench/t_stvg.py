@@ -137,7 +137,7 @@ class TSTVG(BaselineAnswers):
                 facts = _facts(release, record)
                 frames = sampled_frames(facts, sampling)
             except DataError as error:
-                yield from (SkippedExample(FrameRef(video_id, 0), f"{filed.task.id}: {error}") for filed in tasks)
+                yield from (SkippedExample(FrameRef(video_id, 0), str(error), filed.task.id) for filed in tasks)
                 continue
             for filed in tasks:
                 yield _example(filed, record, facts, frames, sampling)
@@ -278,8 +278,8 @@ def _example(
     task = filed.task
     last = max(max(box.time for box in item.boxes) for item in task.objects)
     if last > facts.duration + BEYOND:
-        reason = f"{task.id}: has boxes up to {last:g} s, and the video ends at {facts.duration:.1f} s"
-        return SkippedExample(FrameRef(task.video, 0), reason)
+        reason = f"has boxes up to {last:g} s, and the video ends at {facts.duration:.1f} s"
+        return SkippedExample(FrameRef(task.video, 0), reason, task.id)
     times = [round(float(facts.seconds[frame]), 3) for frame in frames]
     wide, high = facts.width / record.width, facts.height / record.height
     objects = [_required_object(item, task.kind, wide, high) for item in task.objects]

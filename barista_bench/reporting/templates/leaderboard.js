@@ -3,7 +3,7 @@ const tabOf = (wanted) => index.tabs.find((tab) => tab.address === wanted) ?? in
 
 function ordered(table, unranked, at, rising) {
   const models = table.rows.slice(0, table.rows.length - unranked);
-  const value = (row) => (at === null ? 0 : Number.parseFloat(row[at].text.replaceAll(",", "")));
+  const value = (row) => (at === null ? 0 : Number.parseFloat(row[at].text.replaceAll(",", "").replace("−", "-")));
   const sorted = at === null ? models : [...models].sort((a, b) => {
     const [left, right] = [value(a), value(b)];
     if (Number.isNaN(left) || Number.isNaN(right)) return Number.isNaN(left) - Number.isNaN(right);

@@ -4,7 +4,7 @@ const STATUS = { ok: "●", parse_error: "▲", refused: "■", truncated: "◆"
 const index = JSON.parse(document.getElementById("index").textContent);
 const get = (id) => document.getElementById(id);
 const words = (name) => name.replaceAll("_", " ");
-const short = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+const short = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−"));
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function fill(made, options, children) {

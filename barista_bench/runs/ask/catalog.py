@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
@@ -14,7 +15,7 @@ from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Model
 from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
 from barista_bench.models.settings import (
@@ -28,6 +29,8 @@ from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.log.asked import sample_seeds
 
 _DUAL = "dual:"
+log = logging.getLogger(__name__)
+
 Pairs = Sequence[tuple[Task, ExampleSet]]
 _Answer = Callable[[Task, Example, int], str]
 
@@ -155,18 +158,35 @@ def _without_ablations(name: str) -> str:
 
 
 class _OtherVideos:
-    """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it."""
+    """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it.
+
+    One video may lie under several ids: those with the bytes of the example's own are no others.
+    """
 
     def __init__(self, tasks: Pairs) -> None:
-        self._examples = {(task.benchmark, task.name): examples.examples for task, examples in tasks}
+        self._examples = {(task.benchmark, task.name): examples for task, examples in tasks}
+        self._hashes: dict[tuple[str, str], Mapping[str, str]] = {}
         self._kept: dict[tuple[str, str, str], tuple[Example, ...]] = {}
 
     def of(self, task: Task, example: Example) -> tuple[Example, ...]:
-        key = (task.benchmark, task.name, example.video_id)
+        asked = (task.benchmark, task.name)
+        if asked not in self._hashes:
+            self._hashes[asked] = self._known_hashes(self._examples[asked])
+        hashes = self._hashes[asked]
+        mine = hashes.get(example.video_id, example.video_id)
+        key = (*asked, mine)
         if key not in self._kept:
-            candidates = self._examples[key[:2]]
-            self._kept[key] = tuple(other for other in candidates if other.video_id != example.video_id)
+            others = self._examples[asked].examples
+            self._kept[key] = tuple(other for other in others if hashes.get(other.video_id, other.video_id) != mine)
         return self._kept[key]
+
+    @staticmethod
+    def _known_hashes(examples: ExampleSet) -> Mapping[str, str]:
+        try:
+            return examples.video_hashes()
+        except DataError as error:
+            log.warning("prior tells videos apart by their ids alone, which two names of one would pass: %s", error)
+            return {}
 
 
 def _predictions(config: ModelSettings, name: str, tasks: Pairs) -> Model:

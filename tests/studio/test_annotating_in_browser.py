@@ -240,6 +240,27 @@ def test_contacts_are_made_and_removed_without_a_mouse(
     assert [at for at, value in enumerate(confidence) if value] == [*range(20, 60), *range(110, 150), *range(170, 201)]
 
 
+def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    project = started(small_kitchen, tmp_path)
+    workspace = open_workspace([project.folder], person="anna", out=out)
+    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=90") as page:
+        at_frame(page, 90)
+        bar = page.get_by_role("button", name=re.compile("things: .*frames 110 to 149"))
+        bar.scroll_into_view_if_needed()
+        box = bar.bounding_box()
+        assert box
+        across, down = box["x"] + box["width"] / 2, box["y"] + 5
+        page.mouse.move(across, down)
+        page.mouse.down()
+        page.mouse.move(across + box["width"] / 4, down, steps=3)
+        page.mouse.up()
+        expect(page.get_by_role("button", name=re.compile("things: .*frames 120 to 159"))).to_be_visible()
+        at_rest(page)
+        at_frame(page, 90)
+
+
 def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path) -> None:
     pytest.importorskip("transformers", reason="SAM is loaded through transformers")
     from tests.annotate.sam_checkpoints import write_checkpoint

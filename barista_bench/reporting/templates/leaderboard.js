@@ -1,80 +1,112 @@
-// The first screen: a benchmark's models by its tasks, people and baselines apart and as lines in each bar, a finding a task.
-const tabOf = (wanted) => index.tabs.find((tab) => tab.address === wanted) ?? index.tabs[0];
+// A benchmark's models by its tasks; people and baselines apart, and as lines in each bar.
+import { address } from "./addresses.js";
+import { index } from "./blocks.js";
+import { node, text } from "./elements.js";
+import { rowOf, scrolled } from "./tables.js";
 
-function ordered(table, unranked, at, rising) {
-  const models = table.rows.slice(0, table.rows.length - unranked);
-  const value = (row) => (at === null ? 0 : Number.parseFloat(row[at].text.replaceAll(",", "").replace("−", "-")));
-  const sorted = at === null ? models : [...models].sort((a, b) => {
+/** @import { Cell, Column, Tab, Table } from "./shapes.d.ts" */
+
+const UNRANKED = "Not ranked (people, baselines, models that were trained on these videos): the thin lines in the bars";
+const MARKS =
+  "▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of videos, Holm); " +
+  "≈: the two cannot be told apart.";
+const MEANS = "The tasks' figures measure different things: their mean gives a rough order.";
+
+/**
+ * Rows by the figure of a column, those without one last; as they stand for none.
+ * @param {Cell[][]} rows
+ * @param {number | null} column
+ * @param {boolean} isRising
+ */
+function ordered(rows, column, isRising) {
+  if (column === null) return rows;
+  /** @param {Cell[]} row */
+  const value = (row) => Number.parseFloat(row[column].text.replaceAll(",", "").replace("−", "-"));
+  return [...rows].sort((a, b) => {
     const [left, right] = [value(a), value(b)];
-    if (Number.isNaN(left) || Number.isNaN(right)) return Number.isNaN(left) - Number.isNaN(right);
-    return rising ? left - right : right - left;
+    if (Number.isNaN(left) || Number.isNaN(right)) return Number(Number.isNaN(left)) - Number(Number.isNaN(right));
+    return isRising ? left - right : right - left;
   });
-  return [sorted, table.rows.slice(table.rows.length - unranked)];
-}
-
-function leaderboard(tab) {
-  const { table, unranked } = { unranked: 0, ...tab.board };
-  const offset = table.columns.length - tab.tasks.length;
-  const reference = table.rows.slice(table.rows.length - unranked);
-  const marks = table.columns.map((_, at) => reference.filter((row) => row[at].bar && row[at].bar.value < 1)
-    .map((row) => ({ name: row[0].text, value: row[at].bar.value })));
-  let [sorting, rising] = [null, false];
-  const body = node("tbody");
-  const foot = node("tbody", { class: "unranked" });
-  const head = node("tr", {}, ...table.columns.map((column, at) => {
-    if (!at) return text("th", column.name, { scope: "col" });
-    const task = at < offset ? null : index.tasks[tab.tasks[at - offset]];
-    const sort = node("button", { type: "button", class: "sort", title: "sort by this column", click: () => {
-      [sorting, rising] = [at, sorting === at && !rising];
-      paint();
-    } }, task ? task.primary : column.name);
-    const explained = task?.metric ? tip(task.metric) : at < offset ? tip("The tasks' figures measure different things: their mean gives a rough order.") : null;
-    return node("th", { scope: "col", class: "number" },
-      task ? node("a", { class: "task", href: address(task.address) }, task.name) : null, node("span", { class: "sorter" }, sort, explained));
-  }));
-  function paint() {
-    const [models, others] = ordered(table, unranked, sorting, rising);
-    [...head.children].forEach((cell, at) => {
-      if (at === sorting) cell.setAttribute("aria-sort", rising ? "ascending" : "descending");
-      else cell.removeAttribute("aria-sort");
-    });
-    body.replaceChildren(...models.map((row) => rowOf(table.columns, row, { marks })));
-    const title = node("tr", {}, node("th", { colspan: table.columns.length, scope: "rowgroup" }, "Not ranked (people, baselines, models that were trained on these videos): the thin lines in the bars"));
-    foot.replaceChildren(...(others.length ? [title, ...others.map((row) => rowOf(table.columns, row))] : []));
-  }
-  paint();
-  return [
-    scrolled(table.title, node("table", { class: "board" }, text("caption", table.title, { class: "hidden" }), node("thead", {}, head), body, foot)),
-    text("p", `${table.note} ▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of videos, Holm); ≈: the two cannot be told apart.`, { class: "note" }),
-  ];
 }
 
 let tips = 0;
-function tip(words) {
-  const id = `tip-${(tips += 1)}`;
-  return node("span", { class: "tip" }, node("button", { type: "button", class: "about", "aria-label": "what this figure is", "aria-describedby": id }, "i"),
-    text("span", words, { role: "tooltip", id }));
+
+/** A button whose text shows on hover and on focus. @param {string} told */
+function tip(told) {
+  tips += 1;
+  const id = `tip-${tips}`;
+  const about = { type: "button", class: "about", "aria-label": "what this figure is", "aria-describedby": id };
+  return node("span", { class: "tip" }, node("button", about, "i"), text("span", told, { role: "tooltip", id }));
 }
 
-function firstScreen(tab) {
-  const tasks = tab.tasks.map((number) => index.tasks[number]);
-  return [
-    text("h2", tab.board.title),
-    ...leaderboard(tab),
-    text("h3", "Findings"),
-    node("ul", { class: "findings" }, ...tasks.map((task) => node("li", {},
-      node("a", { href: address(task.address) }, task.name), ` ${task.finding} `,
-      node("small", {}, counted(task.examples, "example"))))),
-    node("p", {}, node("a", { href: "#across" }, "Across tasks: agreement, baselines, consistency, propagation of errors")),
-  ];
+/**
+ * @param {Table} table
+ * @param {Cell[][]} unranked
+ */
+function marksOf(table, unranked) {
+  return table.columns.map((_, at) =>
+    unranked.flatMap((row) => {
+      const { bar } = row[at];
+      return bar && bar.value < 1 ? [{ name: row[0].text, value: bar.value }] : [];
+    }),
+  );
 }
 
-async function acrossScreen() {
-  const found = await block("across");
+/** @param {Tab} tab */
+export function leaderboard({ tasks, board: { table, unranked } }) {
+  const offset = table.columns.length - tasks.length;
+  const ranked = table.rows.length - unranked;
+  const [models, others] = [table.rows.slice(0, ranked), table.rows.slice(ranked)];
+  const marks = marksOf(table, others);
+  /** @type {number | null} */
+  let sorting = null;
+  let isRising = false;
+
+  /**
+   * @param {Column} column
+   * @param {number} at
+   */
+  const headOf = (column, at) => {
+    if (!at) return text("th", column.name, { scope: "col" });
+    const task = at < offset ? null : index.tasks[tasks[at - offset]];
+    const sort = () => {
+      [sorting, isRising] = [at, sorting === at && !isRising];
+      paint();
+    };
+    const look = { type: "button", class: "sort", title: "sort by this column", click: sort };
+    const told = task ? task.metric : MEANS;
+    return node(
+      "th",
+      { scope: "col", class: "number" },
+      task ? node("a", { class: "task", href: address(task.address) }, task.name) : null,
+      node(
+        "span",
+        { class: "sorter" },
+        node("button", look, task ? task.primary : column.name),
+        told ? tip(told) : null,
+      ),
+    );
+  };
+
+  const head = node("tr", {}, ...table.columns.map(headOf));
+  const body = node("tbody");
+  const foot = node("tbody", { class: "unranked" });
+  function paint() {
+    [...head.children].forEach((cell, at) => {
+      if (at === sorting) cell.setAttribute("aria-sort", isRising ? "ascending" : "descending");
+      else cell.removeAttribute("aria-sort");
+    });
+    const shown = ordered(models, sorting, isRising);
+    body.replaceChildren(...shown.map((row) => rowOf(table.columns, row, { marks })));
+  }
+  paint();
+  if (others.length) {
+    const title = node("th", { colspan: table.columns.length, scope: "rowgroup" }, UNRANKED);
+    foot.append(node("tr", {}, title), ...others.map((row) => rowOf(table.columns, row)));
+  }
+  const caption = text("caption", table.title, { class: "hidden" });
   return [
-    text("h2", "Across tasks"),
-    ...found.graphs.map(graphOf),
-    ...found.tables.map((table) => (table.rows.length > 12 ? foldedTable(table) : shownTable(table))),
-    ...found.left_out.map((reason) => text("p", `Left out. ${reason}`, { class: "note" })),
+    scrolled(table.title, node("table", { class: "board" }, caption, node("thead", {}, head), body, foot)),
+    text("p", `${table.note} ${MARKS}`, { class: "note" }),
   ];
 }

@@ -1,105 +1,185 @@
 // The frames of a sample: two side by side, more as a strip to scrub through, with layers of boxes and masks.
+import { pictureUrl } from "./blocks.js";
+import { drawn, node, text } from "./elements.js";
+import { paintedMask } from "./painted_mask.js";
+
+/** @import { Details, DrawnBox, PlacedPicture, Side, TaskEntry } from "./shapes.d.ts" */
+
+/** @typedef {{ name: string, look: string, boxes: DrawnBox[] }} Layer */
+
+/** @type {Record<string, number[]>} */
+const TINTS = {
+  truth: [0, 211, 154, 120],
+  given: [86, 180, 233, 120],
+  m0: [255, 140, 58, 120],
+  m1: [240, 228, 66, 120],
+};
+/** Room that the strip leaves on the left of the chosen picture, in pixels. */
+const BEFORE_CHOSEN = 120;
+
+// What the reader chose, from sample to sample: layers that are off by their names, and whether any are shown.
+/** @type {Map<string, boolean>} */
 const layersOff = new Map();
-let layersShown = true;
+let areLayersShown = true;
 
-// COCO's compressed run lengths: five bits a character, differences from the run before the last from the third on.
-function runLengths(counts) {
-  const runs = [];
-  for (let at = 0; at < counts.length;) {
-    let [value, shift, more] = [0, 0, true];
-    while (more && at < counts.length) {
-      const bits = counts.charCodeAt(at) - 48;
-      value |= (bits & 31) << shift;
-      more = Boolean(bits & 32);
-      [at, shift] = [at + 1, shift + 5];
-      if (!more && bits & 16) value |= -1 << shift;
-    }
-    runs.push(runs.length > 2 ? value + runs.at(-2) : value);
-  }
-  return runs;
+/** @param {Layer} layer */
+const isVisible = (layer) => areLayersShown && !layersOff.get(layer.name);
+
+/**
+ * What was given with the question, the truth, and what the models answered.
+ * @param {TaskEntry} task
+ * @param {Details} found
+ * @param {Side[]} sides
+ * @returns {Layer[]}
+ */
+function layersOf(task, found, sides) {
+  const asked = ["given", "truth"].map((kind) => ({
+    name: kind,
+    look: kind,
+    boxes: found.boxes.filter((box) => box[1] === kind),
+  }));
+  const answered = sides.map(({ place, answer }, at) => ({
+    name: task.labels[place],
+    look: `m${at}`,
+    boxes: answer?.boxes ?? [],
+  }));
+  return [...asked, ...answered].filter((layer) => layer.boxes.length);
 }
 
-function maskOf([height, width, counts], colour) {
-  const canvas = node("canvas", { width, height, class: "mask" });
-  const image = canvas.getContext("2d").createImageData(width, height);
-  let [at, inside] = [0, false];
-  for (const run of runLengths(counts)) {
-    for (let end = Math.min(at + run, width * height); inside && at < end; at += 1) {
-      image.data.set(colour, 4 * ((at % height) * width + Math.floor(at / height)));
-    }
-    if (!inside) at += run;
-    inside = !inside;
-  }
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  return canvas;
-}
-
-function layersOf(task, found, pair) {
-  const asked = ["given", "truth"].map((kind) => ({ name: kind, look: kind, marks: found.boxes.filter((box) => box[1] === kind) }));
-  const answered = pair.map(({ place, answer }, at) => ({ name: task.labels[place], look: `m${at}`, marks: answer?.boxes ?? [] }));
-  return [...asked, ...answered].filter((layer) => layer.marks.length);
-}
-const visible = (layer) => layersShown && !layersOff.get(layer.name);
-
-function boxesOf(placed, layer, image) {
-  const size = placed.width / 54;
-  const marks = layer.marks.filter((mark) => mark[0] === image);
-  return drawn("g", { class: layer.look }, ...marks.flatMap(([, , label, [x0, y0, x1, y1]]) => {
+/**
+ * @param {PlacedPicture} picture
+ * @param {Layer} layer
+ * @param {number} image
+ */
+function boxesOf(picture, layer, image) {
+  const size = picture.width / 54;
+  const boxes = layer.boxes.filter((box) => box[0] === image);
+  const shapes = boxes.flatMap(([, , label, [x0, y0, x1, y1]]) => {
     const [x, y] = [Math.min(x0, x1), Math.min(y0, y1)];
     const box = drawn("rect", { x, y, width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) });
     if (!label) return [box];
     // Labels of boxes at the right grow to the left, so that the picture's edge does not cut them.
-    const right = x > placed.width * 0.6;
-    return [box, drawn("text", {
-      x: right ? Math.min(placed.width - 2, Math.max(x0, x1)) : Math.max(2, x), "text-anchor": right ? "end" : "start",
-      y: Math.min(placed.height - 2, y > size * 1.3 ? y - size * 0.3 : y + size), "font-size": size,
-    }, label)];
-  }));
+    const isRight = x > picture.width * 0.6;
+    const place = {
+      x: isRight ? Math.min(picture.width - 2, Math.max(x0, x1)) : Math.max(2, x),
+      "text-anchor": isRight ? "end" : "start",
+      y: Math.min(picture.height - 2, y > size * 1.3 ? y - size * 0.3 : y + size),
+      "font-size": size,
+    };
+    return [box, drawn("text", place, label)];
+  });
+  return drawn("g", { class: layer.look }, ...shapes);
 }
 
-const TINTS = { truth: [0, 211, 154, 120], given: [86, 180, 233, 120], m0: [255, 140, 58, 120], m1: [240, 228, 66, 120] };
+/** @param {Details} found @param {number} image */
+const captionOf = (found, image) => found.captions[image] ?? `image ${image}`;
+
+/**
+ * @param {Details} found
+ * @param {number} image
+ * @param {Layer[]} layers
+ */
 function figureOf(found, image, layers) {
   const placed = found.pictures[image];
-  const shown = layers.filter(visible);
-  const masks = shown.flatMap((layer) => layer.marks.filter((mark) => mark[0] === image && mark[4])
-    .map((mark) => maskOf(mark[4], TINTS[layer.look])));
-  const caption = found.captions[image] ?? `image ${image}`;
-  const picture = node("img", { src: pictureUrl(placed.file), alt: caption, width: placed.width, height: placed.height });
-  return node("figure", {}, node("div", { class: "frame" }, picture, ...masks,
-    drawn("svg", { viewBox: `0 0 ${placed.width} ${placed.height}`, "aria-hidden": "true" }, ...shown.map((layer) => boxesOf(placed, layer, image)))),
-  text("figcaption", caption));
+  const { file, width, height } = placed;
+  const shown = layers.filter(isVisible);
+  const masks = shown.flatMap(({ boxes, look }) =>
+    boxes.flatMap(([at, , , , mask]) => (at === image && mask ? [paintedMask(mask, TINTS[look])] : [])),
+  );
+  const caption = captionOf(found, image);
+  const picture = node("img", { src: pictureUrl(file), alt: caption, width, height });
+  const boxes = drawn(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
+    ...shown.map((layer) => boxesOf(placed, layer, image)),
+  );
+  const frame = node("div", { class: "frame" }, picture, ...masks, boxes);
+  return node("figure", {}, frame, text("figcaption", caption));
 }
 
-// The pictures and what steps through them; `step` is null where nothing can be stepped through.
-function stage(task, found, pair) {
+/**
+ * Buttons that show and hide layers.
+ * @param {Layer[]} layers
+ * @param {(look: string) => void} repaint
+ */
+function togglesOf(layers, repaint) {
+  return layers.map((layer) => {
+    const click = () => {
+      layersOff.set(layer.name, isVisible(layer));
+      areLayersShown = true;
+      repaint(layer.look);
+    };
+    const look = { class: `layer ${layer.look}`, "data-layer": layer.look };
+    const name = layer.look === "truth" ? "true" : layer.name;
+    return node(
+      "button",
+      { type: "button", ...look, "aria-pressed": String(isVisible(layer)), click },
+      node("span", { class: "swatch" }),
+      name,
+    );
+  });
+}
+
+/**
+ * The pictures and what steps through them; `step` is null where nothing can be stepped through.
+ * @param {TaskEntry} task
+ * @param {Details} found
+ * @param {Side[]} sides
+ * @returns {{ made: HTMLElement, step: ((by: number) => void) | null, toggle: () => void }}
+ */
+export function stage(task, found, sides) {
   if (found.problem) return { made: text("p", found.problem, { class: "alert" }), step: null, toggle: () => {} };
-  const layers = layersOf(task, found, pair);
+  const layers = layersOf(task, found, sides);
   const count = found.pictures.length;
-  const strip = count > 2;
-  const frames = node("div", { class: strip ? "pictures one" : "pictures" });
+  const isStrip = count > 2;
+  const frames = node("div", { class: isStrip ? "pictures one" : "pictures" });
   const toggles = node("div", { class: "layers" });
   let current = 0;
-  const range = node("input", { type: "range", min: 0, max: count - 1, value: 0, "aria-label": "frame", input: () => show(Number(range.value)) });
-  const thumbs = found.pictures.map(({ file }, at) => node("button", { type: "button", "aria-label": found.captions[at] ?? `image ${at}`, click: () => show(at) },
-    node("img", { src: pictureUrl(file), alt: "", loading: "lazy" })));
+  const scrub = () => {
+    show(Number(range.value));
+  };
+  const range = node("input", {
+    type: "range",
+    min: 0,
+    max: count - 1,
+    value: 0,
+    "aria-label": "frame",
+    input: scrub,
+  });
+  const thumbs = found.pictures.map(({ file }, at) => {
+    const picture = node("img", { src: pictureUrl(file), alt: "", loading: "lazy" });
+    return node("button", { type: "button", "aria-label": captionOf(found, at), click: () => show(at) }, picture);
+  });
+  const strip = node("div", { class: "strip" }, ...(isStrip ? thumbs : []));
+  /** @param {number} at */
   function show(at) {
     current = Math.min(count - 1, Math.max(0, at));
-    range.value = current;
-    thumbs.forEach((thumb, place) => thumb.setAttribute("aria-pressed", String(place === current)));
-    if (strip && thumbs[current].parentNode) thumbs[current].parentNode.scrollLeft = thumbs[current].offsetLeft - 120;
+    range.value = String(current);
+    thumbs.forEach((thumb, place) => {
+      thumb.setAttribute("aria-pressed", String(place === current));
+    });
+    if (isStrip) strip.scrollLeft = thumbs[current].offsetLeft - BEFORE_CHOSEN;
     paint();
   }
   function paint() {
-    frames.replaceChildren(...(strip ? [figureOf(found, current, layers)] : found.pictures.map((_, at) => figureOf(found, at, layers))));
-    toggles.replaceChildren(...layers.map((layer) => node("button", {
-      type: "button", class: `layer ${layer.look}`, "aria-pressed": String(visible(layer)), "data-layer": layer.look,
-      click: () => { layersOff.set(layer.name, visible(layer)); layersShown = true; paint(); toggles.querySelector(`[data-layer=${layer.look}]`).focus(); },
-    }, node("span", { class: "swatch" }), { given: "given", truth: "true" }[layer.look] ?? layer.name)));
+    const shown = isStrip ? [current] : [...found.pictures.keys()];
+    frames.replaceChildren(...shown.map((image) => figureOf(found, image, layers)));
+    toggles.replaceChildren(...togglesOf(layers, repaint));
+  }
+  /** The button that was pressed is made anew, and keeps the focus. @param {string} look */
+  function repaint(look) {
+    paint();
+    /** @type {HTMLElement | null} */
+    const pressed = toggles.querySelector(`[data-layer=${look}]`);
+    pressed?.focus();
   }
   if (count) show(0);
   return {
-    made: node("div", { class: "stage" }, frames, strip ? range : null, strip ? node("div", { class: "strip" }, ...thumbs) : null, toggles),
-    step: strip ? (by) => show(current + by) : null,
-    toggle: () => { layersShown = !layersShown; paint(); },
+    made: node("div", { class: "stage" }, frames, ...(isStrip ? [range, strip] : []), toggles),
+    step: isStrip ? (by) => show(current + by) : null,
+    toggle: () => {
+      areLayersShown = !areLayersShown;
+      paint();
+    },
   };
 }

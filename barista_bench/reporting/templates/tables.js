@@ -1,76 +1,150 @@
 // Tables of any kind: a cell with a bar is a chart, a cell with a query leads to the samples behind it.
-const WIDE = 92;
+import { address } from "./addresses.js";
+import { drawn, folded, node, text } from "./elements.js";
+import { counted, short } from "./words.js";
 
-function bar({ value, low = null, high = null }, marks = []) {
+/** @import { Bar, Cell, Column, GapToNext, Mark, Table } from "./shapes.d.ts" */
+
+/**
+ * `task`: to whose samples cells lead; `marks`: lines in the bars of each column.
+ * @typedef {{ task?: string, marks?: Mark[][] }} Drawing
+ */
+
+const WIDE = 92;
+const LONG = 12;
+
+/**
+ * @param {Bar} bar
+ * @param {Mark[]} marks
+ */
+function barOf({ value, low, high }, marks) {
+  /** @param {number} share */
   const at = (share) => (WIDE * Math.min(1, Math.max(0, share))).toFixed(1);
+  /** @type {SVGElement[]} */
   const parts = [
     drawn("rect", { class: "track", width: WIDE, height: 10, rx: 2 }),
     drawn("rect", { class: "value", width: at(value), height: 10, rx: 2 }),
-    ...marks.map((mark) => drawn("line", { class: "mark", x1: at(mark.value), x2: at(mark.value), y1: -2, y2: 12 },
-      drawn("title", {}, `${mark.name} ${short(mark.value)}`))),
+    ...marks.map((mark) =>
+      drawn(
+        "line",
+        { class: "mark", x1: at(mark.value), x2: at(mark.value), y1: -2, y2: 12 },
+        drawn("title", {}, `${mark.name} ${short(mark.value)}`),
+      ),
+    ),
   ];
-  if (low !== null) {
+  if (typeof low === "number" && typeof high === "number") {
     parts.push(drawn("path", { class: "range", d: `M${at(low)} 5H${at(high)}M${at(low)} 2V8M${at(high)} 2V8` }));
   }
   return drawn("svg", { class: "bar", viewBox: `0 -2 ${WIDE} 14`, "aria-hidden": "true" }, ...parts);
 }
 
+/** @param {GapToNext} gap */
 function gapOf({ below, difference, p, better, worse }) {
-  const sure = p < 0.05;
+  const isSure = p < 0.05;
   const chance = p < 0.001 ? "p < 0.001" : `p ${short(p)}`;
-  const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): better on ${better} examples, worse on ${worse}`;
-  return node("span", { class: sure ? "gap sure" : "gap", title },
-    sure ? "▲ ahead of next, " : "≈ like next, ", chance);
+  const counts = `better on ${better} examples, worse on ${worse}`;
+  const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): ${counts}`;
+  const found = isSure ? "▲ ahead of next, " : "≈ like next, ";
+  return node("span", { class: isSure ? "gap sure" : "gap", title }, found, chance);
 }
 
-function cellOf(cell, { task = null, marks = [] } = {}) {
+/**
+ * @param {Cell} cell
+ * @param {string | undefined} task
+ * @param {Mark[]} marks
+ */
+function cellOf(cell, task, marks) {
   const figure = [cell.text, cell.extra ? text("small", ` ${cell.extra}`) : null];
-  const linked = cell.query && task ? node("a", { href: address(task, "", new URLSearchParams(cell.query)) }, ...figure) : node("span", {}, ...figure);
-  const notes = cell.notes ?? [];
+  const href = cell.query && task ? address(task, "", new URLSearchParams(cell.query)) : null;
   return [
-    node("span", { class: "figure" }, linked),
-    cell.bar ? bar(cell.bar, marks) : null,
-    ...notes.map((note) => text("span", note, { class: cell.bar && note.startsWith("[") ? "under interval" : "under" })),
+    node("span", { class: "figure" }, href ? node("a", { href }, ...figure) : node("span", {}, ...figure)),
+    cell.bar ? barOf(cell.bar, marks) : null,
+    ...(cell.notes ?? []).map((note) =>
+      text("span", note, { class: cell.bar && note.startsWith("[") ? "under interval" : "under" }),
+    ),
     cell.gap ? gapOf(cell.gap) : null,
   ];
 }
 
-function rowOf(columns, row, options = {}) {
-  return node("tr", options.row ?? {}, ...row.map((cell, at) => {
-    const marks = options.marks?.[at] ?? [];
-    const inside = cellOf(cell, { ...options, marks });
-    const names = [columns[at].numeric === false ? "text" : "number", cell.warn ? "warn" : "", cell.bar ? "charted" : ""];
-    return at ? node("td", { class: names.join(" ").trim() }, inside) : node("th", { scope: "row", class: names.join(" ").trim() }, inside);
-  }));
+/**
+ * @param {Column[]} columns
+ * @param {Cell[]} row
+ * @param {Drawing} [drawing]
+ */
+export function rowOf(columns, row, { task, marks } = {}) {
+  const cells = row.map((cell, at) => {
+    const inside = cellOf(cell, task, marks?.[at] ?? []);
+    const kind = columns[at].numeric === false ? "text" : "number";
+    const look = [kind, cell.warn ? "warn" : "", cell.bar ? "charted" : ""].join(" ").trim();
+    return at ? node("td", { class: look }, inside) : node("th", { scope: "row", class: look }, inside);
+  });
+  return node("tr", {}, ...cells);
 }
 
-function heads(columns) {
+/** The row of groups of columns. @param {Column[]} columns */
+function groupsOf(columns) {
   if (!columns.some((column) => column.group)) return null;
+  /** @type {{ group: string, span: number }[]} */
   const spans = [];
   for (const { group = "" } of columns) {
-    if (spans.length && spans.at(-1).group === group) spans.at(-1).span += 1;
+    const last = spans.at(-1);
+    if (last?.group === group) last.span += 1;
     else spans.push({ group, span: 1 });
   }
-  return node("tr", { class: "groups" }, ...spans.map(({ group, span }) =>
-    (group ? node("th", { colspan: span, scope: "colgroup" }, group) : node("td", { colspan: span }))));
+  return node(
+    "tr",
+    { class: "groups" },
+    ...spans.map(({ group, span }) =>
+      group ? node("th", { colspan: span, scope: "colgroup" }, group) : node("td", { colspan: span }),
+    ),
+  );
 }
 
-function scrolled(title, table) {
+/** @param {Column} column */
+function headOf({ name, numeric }) {
+  return name ? node("th", { scope: "col", class: numeric === false ? "text" : "number" }, name) : node("td");
+}
+
+/**
+ * @param {string} title
+ * @param {HTMLTableElement} table
+ */
+export function scrolled(title, table) {
   return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
 }
 
-function tableOf(table, options = {}) {
-  const columns = node("tr", {}, ...table.columns.map((column) =>
-    (column.name ? node("th", { scope: "col", class: column.numeric === false ? "text" : "number" }, column.name) : node("td"))));
+/**
+ * @param {Table} table
+ * @param {Drawing} [drawing]
+ */
+export function tableOf(table, drawing = {}) {
+  const head = node("thead", {}, groupsOf(table.columns), node("tr", {}, ...table.columns.map(headOf)));
+  const body = node("tbody", {}, ...table.rows.map((row) => rowOf(table.columns, row, drawing)));
+  const caption = text("caption", table.title, { class: "hidden" });
   return [
-    scrolled(table.title, node("table", {}, text("caption", table.title, { class: "hidden" }),
-      node("thead", {}, heads(table.columns), columns),
-      node("tbody", {}, ...table.rows.map((row) => rowOf(table.columns, row, options))))),
+    scrolled(table.title, node("table", {}, caption, head, body)),
     table.note ? text("p", table.note, { class: "note" }) : null,
-  ].filter(Boolean);
+  ];
 }
 
-const shownTable = (table, options) =>
-  node("section", { class: "block" }, text("h3", table.title), ...tableOf(table, options));
-const foldedTable = (table, options) =>
-  folded(`${table.title} (${counted(table.rows.length, "row")})`, () => tableOf(table, options));
+/**
+ * @param {Table} table
+ * @param {Drawing} [drawing]
+ */
+export const shownTable = (table, drawing) =>
+  node("section", { class: "block" }, text("h3", table.title), ...tableOf(table, drawing));
+
+/**
+ * @param {Table} table
+ * @param {Drawing} [drawing]
+ */
+export const foldedTable = (table, drawing) =>
+  folded(`${table.title} (${counted(table.rows.length, "row")})`, () => tableOf(table, drawing));
+
+/**
+ * Folded where it is long.
+ * @param {Table} table
+ * @param {Drawing} [drawing]
+ */
+export const shownIfShort = (table, drawing) =>
+  table.rows.length > LONG ? foldedTable(table, drawing) : shownTable(table, drawing);

@@ -1,26 +1,69 @@
 // Two annotators: how far they agree on each video, and the keyframes on which they differ most, for a lead to decide.
-import { ask, node, say } from "./page.js";
+import { node } from "./elements.js";
+import { ask } from "./server.js";
+import { reasonOf, say } from "./status.js";
 
-const FIGURES = { keyframes: "keyframes", mask_iou: "mask IoU", boundary_f: "boundary F", attribute_kappa: "attributes, kappa", relation_kappa: "relations, kappa", segment_iou: "contacts, IoU" };
-const SHOWN = 8;
+/** @import { View } from "./page.d.ts" */
 
+/** @type {Record<string, string>} */
+const FIGURES = {
+  keyframes: "keyframes",
+  mask_iou: "mask IoU",
+  boundary_f: "boundary F",
+  attribute_kappa: "attributes, kappa",
+  relation_kappa: "relations, kappa",
+  segment_iou: "contacts, IoU",
+};
+const MOST_SHOWN = 8;
+
+/** @param {number | null} value */
+const figure = (value) => (value === null ? "–" : String(Number(value.toFixed(3))));
+
+/**
+ * @param {string} video
+ * @param {{ frame: number, iou: number }} keyframe
+ */
+function linkTo(video, { frame, iou }) {
+  const href = `#/project/${encodeURIComponent(video)}?${new URLSearchParams({ frame: String(frame) })}`;
+  return node("a", { href }, `frame ${frame} (${iou.toFixed(2)})`);
+}
+
+/**
+ * @param {string[]} videos
+ * @returns {View}
+ */
 export function agreementView(videos) {
   const rows = node("tbody");
-  const link = (video, { frame, iou }) => node("a", { href: `#/project/${encodeURIComponent(video)}?${new URLSearchParams({ frame })}` }, `frame ${frame} (${iou.toFixed(2)})`);
   const heading = node("p", { class: "note" });
+  /** @param {string} video */
   const cells = async (video) => {
     const { annotators, figures, keyframes } = await ask("/api/agreement", { video });
-    heading.textContent = `${annotators.join(" and ")}. A frame leads to the lead's project, where masks and statements of both are suggestions.`;
-    return [...Object.keys(FIGURES).map((key) => node("td", { class: "number" }, figures[key] === null ? "–" : String(Number(figures[key].toFixed(3))))),
-      node("td", { class: "text" }, ...keyframes.filter(({ iou }) => iou < 1).slice(0, SHOWN).flatMap((keyframe) => [link(video, keyframe), " "]))];
+    const both = annotators.join(" and ");
+    const hint = "A frame leads to the lead's project, where masks and statements of both are suggestions.";
+    heading.textContent = `${both}. ${hint}`;
+    const worst = keyframes.filter(({ iou }) => iou < 1).slice(0, MOST_SHOWN);
+    return [
+      ...Object.keys(FIGURES).map((key) => node("td", { class: "number" }, figure(figures[key]))),
+      node("td", { class: "text" }, ...worst.flatMap((keyframe) => [linkTo(video, keyframe), " "])),
+    ];
   };
-  return { made: [node("h2", {}, "Agreement"), heading, node("div", { class: "scroll" }, node("table", {}, node("thead", {}, node("tr", {}, node("th", {}, "video"),
-    ...Object.values(FIGURES).map((title) => node("th", { class: "number" }, title)), node("th", {}, "they differ most on (mask IoU)"))), rows))],
-  started: async () => {
-    for (const video of videos) {
-      const problem = (error) => [node("td", { colspan: Object.keys(FIGURES).length + 1, class: "warn" }, error.message)];
-      rows.append(node("tr", {}, node("th", {}, video), ...await cells(video).catch(problem)));
-    }
-    say(`${videos.length} videos compared`);
-  } };
+  /** @param {unknown} error */
+  const problem = (error) => [node("td", { colspan: Object.keys(FIGURES).length + 1, class: "warn" }, reasonOf(error))];
+  const head = node(
+    "tr",
+    {},
+    node("th", {}, "video"),
+    ...Object.values(FIGURES).map((title) => node("th", { class: "number" }, title)),
+    node("th", {}, "they differ most on (mask IoU)"),
+  );
+  const table = node("table", {}, node("thead", {}, head), rows);
+  return {
+    made: [node("h2", {}, "Agreement"), heading, node("div", { class: "scroll" }, table)],
+    started: async () => {
+      for (const video of videos) {
+        rows.append(node("tr", {}, node("th", {}, video), ...(await cells(video).catch(problem))));
+      }
+      say(`${videos.length} videos compared`);
+    },
+  };
 }

@@ -1,15 +1,23 @@
 // Which view the address names, its keys, and the way between views.
-import { ask, finished, node, say } from "./page.js";
-import { answerView, rateView } from "./answer.js";
 import { agreementView } from "./agreement.js";
 import { annotateView } from "./annotate.js";
-import { address, exploreView, searchView } from "./explore.js";
+import { answerView } from "./answer.js";
+import { node } from "./elements.js";
+import { exploreView } from "./explore.js";
+import { address } from "./graph_player.js";
 import { questionsView } from "./questions.js";
+import { rateView } from "./rate.js";
+import { searchView } from "./search.js";
+import { ask, finished } from "./server.js";
+import { part, reasonOf, say } from "./status.js";
+
+/** @import { Keys, View } from "./page.d.ts" */
 
 const opened = await ask("/api/studio");
 const { graphs, projects } = opened;
 
-const TABS = [
+/** @type {[title: string, link: string, count: number][]} */
+const USES = [
   [graphs.length ? "Explore" : "Annotate", "#/", graphs.length + projects.length],
   ["Search", "#/search", graphs.length],
   ["Runs", "#/runs", opened.runs],
@@ -17,33 +25,72 @@ const TABS = [
   ["Answer", "#/answer", opened.datasets],
   ["Rate", "#/rate", opened.rated],
   ["Agreement", "#/agreement", opened.compared],
-].filter(([, , count]) => count > 0);
+];
+const TABS = USES.filter(([, , count]) => count > 0);
+/** Routes of the first tab beside its own. */
+const HOME = ["graph", "project"];
 
-const links = (pairs) => node("ul", { class: "videos" }, ...pairs.map(([title, href]) => node("li", {}, node("a", { href }, title))));
-const list = (title, videos, link) => (videos.length ? [node("h2", {}, `${title} (${videos.length})`), links(videos.map((id) => [id, link(id)]))] : []);
+/** @param {[title: string, link: string][]} links */
+const listOf = (links) =>
+  node("ul", { class: "videos" }, ...links.map(([title, href]) => node("li", {}, node("a", { href }, title))));
 
-function homeView() {
-  if (!graphs.length && !projects.length) return { made: [node("h2", {}, "Open here"), links(TABS)] };
-  const problems = opened.problems.length ? [node("div", { class: "alert" }, `${opened.problems.length} problems: ${opened.problems[0]}`)] : [];
-  return { made: [...problems, ...list("Annotated videos", graphs, (id) => address(id, 0)),
-    ...list("Videos to annotate", projects, (id) => `#/project/${encodeURIComponent(id)}`)] };
+/**
+ * @param {string} title
+ * @param {string[]} videos
+ * @param {(id: string) => string} link
+ */
+function videoList(title, videos, link) {
+  if (!videos.length) return [];
+  return [node("h2", {}, `${title} (${videos.length})`), listOf(videos.map((id) => [id, link(id)]))];
 }
 
-/** From a sample of a report to its moment. */
+/** @returns {View} */
+function homeView() {
+  if (!graphs.length && !projects.length) {
+    return { made: [node("h2", {}, "Open here"), listOf(TABS.map(([title, link]) => [title, link]))] };
+  }
+  const [problem] = opened.problems;
+  const alert = problem && node("div", { class: "alert" }, `${opened.problems.length} problems: ${problem}`);
+  const projectLink = (/** @type {string} */ id) => `#/project/${encodeURIComponent(id)}`;
+  return {
+    made: [
+      alert,
+      ...videoList("Annotated videos", graphs, (id) => address(id, 0)),
+      ...videoList("Videos to annotate", projects, projectLink),
+    ],
+  };
+}
+
+/**
+ * From a sample of a report to its moment.
+ * @param {string} id
+ * @returns {Promise<View>}
+ */
 async function exampleView(id) {
   const { video, frames } = await ask("/api/example", { id });
   location.replace(address(video, frames[0], { example: id }));
   return { made: [] };
 }
 
+/** @returns {View} */
 function runsView() {
-  const state = node("p", {}, "scoring ... ", node("progress", { "aria-label": "scoring" }));
-  return { made: [node("h2", {}, "Runs"), state], started: async () => {
-    await finished(() => ask("/api/report"), ({ runs }) => { state.firstChild.textContent = `scoring ${runs} runs ... `; }, state);
+  const words = new Text("scoring ... ");
+  const state = node("p", {}, words, node("progress", { "aria-label": "scoring" }));
+  const started = async () => {
+    await finished(
+      () => ask("/api/report"),
+      ({ runs }) => {
+        words.textContent = `scoring ${runs} runs ... `;
+      },
+      state,
+    );
     location.replace("/report");
-  } };
+  };
+  return { made: [node("h2", {}, "Runs"), state], started };
 }
 
+// By the first part of the address; `name` is the second.
+/** @type {Record<string, (name: string, query: URLSearchParams) => View | Promise<View>>} */
 const ROUTES = {
   "": homeView,
   graph: exploreView,
@@ -57,28 +104,41 @@ const ROUTES = {
   agreement: () => agreementView(projects),
 };
 
-const HOME = ["graph", "project"];
+/** A part of an address; one that is broken as it stands. @param {string} text */
+const decoded = (text) => (/%(?![0-9a-f]{2})/i.test(text) ? text : decodeURIComponent(text));
+
+/** @param {string} route */
+function fillTabs(route) {
+  const current = `#/${HOME.includes(route) ? "" : route}`;
+  const tabs = TABS.map(([title, href]) =>
+    node("a", { href, "aria-current": href === current ? "page" : null }, title),
+  );
+  part("tabs").replaceChildren(...tabs);
+}
+
+/** @type {Keys} */
 let keys = {};
+/** Views are made one after the other; only the last one asked for is shown. */
 let turn = 0;
+
 async function show() {
-  const mine = turn += 1;
+  turn += 1;
+  const mine = turn;
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
-  const [route, name] = path.split("/").map((part) => (/%(?![0-9a-f]{2})/i.test(part) ? part : decodeURIComponent(part)));
-  document.getElementById("tabs").replaceChildren(...TABS.map(([title, link]) =>
-    node("a", { href: link, "aria-current": link === `#/${HOME.includes(route) ? "" : route}` ? "page" : null }, title)));
-  const main = document.getElementById("main");
+  const [route, name] = path.split("/").map(decoded);
+  fillTabs(route);
+  const main = part("main");
   main.setAttribute("aria-busy", "true");
-  const reading = name ? `reading ${name} ...` : "";
-  say(reading);
+  say(name ? `reading ${name} ...` : "");
   try {
     const view = await (Object.hasOwn(ROUTES, route) ? ROUTES[route] : homeView)(name, new URLSearchParams(query));
     if (mine !== turn) return;
     keys = view.keys ?? {};
-    main.replaceChildren(...view.made);
+    main.replaceChildren(...node("main", {}, view.made).childNodes);
     say("");
     await view.started?.();
   } catch (error) {
-    if (mine === turn) main.replaceChildren(node("p", { class: "alert" }, error.message));
+    if (mine === turn) main.replaceChildren(node("p", { class: "alert" }, reasonOf(error)));
     say("");
   } finally {
     if (mine === turn) main.removeAttribute("aria-busy");
@@ -86,9 +146,11 @@ async function show() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=range]), select, textarea, dialog")) return;
-  if (event.key === " " && event.target.closest("button, summary")) return;
-  const action = keys[`${event.shiftKey && event.key.startsWith("Arrow") ? "shift+" : ""}${event.key}`];
+  const { key, target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || !(target instanceof Element)) return;
+  if (target.closest("input:not([type=range]), select, textarea, dialog")) return;
+  if (key === " " && target.closest("button, summary")) return;
+  const action = keys[event.shiftKey && key.startsWith("Arrow") ? `shift+${key}` : key];
   if (!action) return;
   event.preventDefault();
   action();

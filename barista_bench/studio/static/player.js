@@ -1,265 +1,236 @@
-// A video, exact to the frame, with what is drawn over it.
-import { ask, button, clock, explained, finished, node, say } from "./page.js";
-import { colour, painted } from "./masks.js";
-
-const SIZE = 960; // the most pixels across; the page scales it down
-const KEPT = 60;
-
-/** Keeps the answers last asked for. */
-export function remembering(fetch) {
-  const kept = new Map();
-  const recall = (key) => {
-    if (!kept.has(key)) {
-      kept.set(key, fetch(key));
-      kept.get(key).catch(() => kept.delete(key));
-      if (kept.size > KEPT) kept.delete(kept.keys().next().value);
-    }
-    return kept.get(key);
-  };
-  recall.forget = () => kept.clear();
-  return recall;
-}
-
-/** The number of the last frame that begins by `seconds`. */
-export function frameAt(times, seconds) {
-  let low = 0;
-  let high = times.length - 1;
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (times[middle] <= seconds + 1e-4) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
-/** What is drawn over every video, as the person last chose it. */
-const shows = { masks: true, boxes: false };
-export const withoutMasks = () => { shows.masks = false; };
+// A video to step through and to play, with what is drawn over each frame.
+import { button, node } from "./elements.js";
+import { FrameCanvas, shows } from "./frame_canvas.js";
+import { FrameSource, frameAt } from "./frame_source.js";
+import { ask, remembering } from "./server.js";
+import { explained, reasonOf, say } from "./status.js";
+import { clock } from "./words.js";
+/** @import { Keys } from "./page.d.ts" */
+/** @import { Footage, Instance, VideoKind } from "./shapes.d.ts" */
 
 export class Player {
-  /** `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame. */
+  /**
+   * `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame.
+   * @param {VideoKind} kind
+   * @param {string} video
+   * @param {(frame: number) => Promise<Instance[]>} overlay
+   */
   static async open(kind, video, overlay) {
     return new Player(kind, video, await ask("/api/footage", { kind, video }), overlay);
   }
 
+  /**
+   * @param {VideoKind} kind
+   * @param {string} video
+   * @param {Footage} facts
+   * @param {(frame: number) => Promise<Instance[]>} overlay
+   */
   constructor(kind, video, facts, overlay) {
-    Object.assign(this, { kind, video, facts, times: facts.seconds, count: facts.frames, frame: -1, selected: new Set() });
-    this.overlay = remembering(overlay);
-    this.listeners = { frame: [], pick: [] };
-    this.shows = shows;
+    this.video = video;
+    this.facts = facts;
+    this.times = facts.seconds;
+    this.count = facts.frames;
+    /** The frame that is shown; -1 before the first. */
+    this.frame = -1;
+    /** The frame that was last asked for. @type {number | undefined} */
+    this.wanted = undefined;
     this.turn = 0;
-    this.base = `/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`;
-    this.still = remembering(async (frame) => {
-      const response = await fetch(`${this.base}/${frame}.jpg`);
-      if (!response.ok) throw new Error((await response.json()).error);
-      return createImageBitmap(await response.blob());
-    });
-    this.build();
-  }
+    /** Objects that are stressed. @type {Set<string>} */
+    this.selected = new Set();
+    this.overlay = remembering(overlay);
+    this.source = new FrameSource(kind, video, facts);
+    this.canvas = new FrameCanvas(facts, (object) => this.selected.has(object));
+    /** @type {((frame: number) => unknown)[]} */
+    this.frameListeners = [];
+    /** @type {((objects: string[]) => unknown)[]} */
+    this.pickListeners = [];
 
-  build() {
-    this.holder = node("div", { class: "picture", role: "img", "aria-label": "video frame" });
-    this.slider = node("input", { type: "range", min: 0, max: this.count - 1, value: 0, "aria-label": "frame",
-      input: () => this.go(Number(this.slider.value)) });
+    /** @type {HTMLInputElement} */
+    this.slider = node("input", {
+      type: "range",
+      min: 0,
+      max: this.count - 1,
+      value: 0,
+      "aria-label": "frame",
+      input: () => {
+        this.go(Number(this.slider.value));
+      },
+    });
     this.where = node("output", { class: "clock" });
     this.note = node("span", { class: "note" });
     this.playing = button("play", () => this.toggle(), { disabled: true });
-    const layer = (name) => button(name, (event) => {
-      this.shows[name] = !this.shows[name];
-      event.target.setAttribute("aria-pressed", this.shows[name]);
-      this.redraw();
-    }, { "aria-pressed": String(this.shows[name]) });
-    this.element = node("div", { class: "player" }, this.holder, this.slider,
-      node("div", { class: "controls" }, button("◀", () => this.go(this.frame - 1), { title: "frame back (←)", "aria-label": "frame back" }),
-        this.playing, button("▶", () => this.go(this.frame + 1), { title: "frame forward (→)", "aria-label": "frame forward" }),
-        this.where, layer("masks"), layer("boxes"), this.note));
-    const { width, height } = this.facts;
-    this.stage = new Konva.Stage({ container: this.holder, width, height });
-    [this.pictureLayer, this.maskLayer, this.boxLayer, this.drawLayer] = Array.from({ length: 4 }, () => new Konva.Layer({ listening: false }));
-    this.stage.add(this.pictureLayer, this.maskLayer, this.boxLayer, this.drawLayer);
-    this.picture = new Konva.Image({ width, height });
-    this.paint = new Konva.Image({ width, height });
-    this.pictureLayer.add(this.picture);
-    this.maskLayer.add(this.paint);
+    this.element = node("div", { class: "player" }, this.canvas.holder, this.slider, this.controls());
     new ResizeObserver(() => this.fit()).observe(this.element);
-    this.stage.on("click tap", (event) => {
-      if (this.drawing || event.target !== this.stage) return;
-      const { x, y } = this.pointer();
-      const number = this.hit?.(x, y) ?? -1;
-      this.pick(number < 0 ? [] : [this.instances[number].object]);
-    });
+    this.canvas.onClick((object) => this.pick(object === null ? [] : [object]));
   }
 
-  /** The canvas as wide as the page leaves room for. */
+  controls() {
+    const back = { title: "frame back (←)", "aria-label": "frame back" };
+    const forward = { title: "frame forward (→)", "aria-label": "frame forward" };
+    /** @param {"masks" | "boxes"} name */
+    const layer = (name) => {
+      const toggle = () => {
+        shows[name] = !shows[name];
+        made.setAttribute("aria-pressed", String(shows[name]));
+        this.canvas.redraw();
+      };
+      const made = button(name, toggle, { "aria-pressed": String(shows[name]) });
+      return made;
+    };
+    return node(
+      "div",
+      { class: "controls" },
+      button("◀", () => this.go(this.frame - 1), back),
+      this.playing,
+      button("▶", () => this.go(this.frame + 1), forward),
+      this.where,
+      layer("masks"),
+      layer("boxes"),
+      this.note,
+    );
+  }
+
   fit() {
-    const { width, height } = this.facts;
-    const scale = Math.min(Math.min(this.element.clientWidth, SIZE) / width, (innerHeight * 0.62) / height);
-    if (!scale) return;
-    this.scale = scale;
-    this.stage.size({ width: width * scale, height: height * scale });
-    for (const layer of this.stage.getLayers()) layer.scale({ x: scale, y: scale });
+    this.canvas.fit(this.element.clientWidth);
   }
 
-  /** The pointer in pixels of the frame. */
-  pointer() {
-    const { x, y } = this.stage.getPointerPosition();
-    return { x: x / this.scale, y: y / this.scale };
+  /** @param {(frame: number) => unknown} listener */
+  onFrame(listener) {
+    this.frameListeners.push(listener);
   }
 
-  on(event, listener) {
-    this.listeners[event].push(listener);
+  /** @param {(objects: string[]) => unknown} listener */
+  onPick(listener) {
+    this.pickListeners.push(listener);
   }
 
-  /** Objects that are stressed, by a click into the picture or elsewhere. */
+  /** Stresses objects, by a click into the picture or elsewhere. @param {string[]} objects */
   pick(objects) {
     this.selected = new Set(objects);
-    this.redraw();
-    for (const listener of this.listeners.pick) listener(objects);
+    this.canvas.redraw();
+    for (const listener of this.pickListeners) listener(objects);
   }
 
-  /** Show a frame: its picture and what is drawn over it arrive together. A later call overtakes. */
+  /**
+   * Shows a frame: its picture and what is drawn over it arrive together. A later call overtakes.
+   * @param {number} frame
+   */
   async go(frame) {
-    const wanted = this.wanted = Math.max(0, Math.min(this.count - 1, frame));
-    const turn = this.turn += 1;
+    const wanted = Math.max(0, Math.min(this.count - 1, frame));
+    this.wanted = wanted;
+    this.turn += 1;
+    const { turn } = this;
     this.pause();
     try {
-      const [picture, instances] = await Promise.all([this.pictureOf(wanted), this.instancesOf(wanted)]);
+      const [picture, instances] = await Promise.all([this.source.pictureOf(wanted), this.instancesOf(wanted)]);
       if (turn === this.turn) this.show(wanted, picture, instances);
     } catch (error) {
-      if (turn === this.turn) say(error.message);
+      if (turn === this.turn) say(reasonOf(error));
     }
   }
 
-  /** What is drawn over a frame; a graph that has no such frame says so and draws nothing. */
+  /** What is drawn over a frame; a graph that has no such frame says so and draws nothing. @param {number} frame */
   async instancesOf(frame) {
     try {
       return await this.overlay(frame);
     } catch (error) {
-      say(error.message);
+      say(reasonOf(error));
       return [];
     }
   }
 
-  /** Ask for what is drawn over the frame again. */
+  /** Asks for what is drawn over the frame again. */
   async refresh() {
     this.overlay.forget();
     if (this.wanted !== undefined) await this.go(this.wanted);
   }
 
+  /**
+   * @param {number} frame
+   * @param {CanvasImageSource} picture
+   * @param {Instance[]} instances
+   */
   show(frame, picture, instances) {
-    Object.assign(this, { frame, instances, wanted: frame });
-    this.picture.image(picture);
-    this.pictureLayer.draw();
-    this.redraw();
-    this.slider.value = frame;
+    this.frame = frame;
+    this.wanted = frame;
+    this.canvas.show(frame, picture, instances);
+    this.slider.value = String(frame);
     this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
-    this.holder.setAttribute("aria-label", `frame ${frame}: ${instances.map(({ name }) => name).join(", ") || "no objects"}`);
-    this.element.dataset.frame = frame;
-    for (const listener of this.listeners.frame) listener(frame);
+    this.element.dataset.frame = String(frame);
+    for (const listener of this.frameListeners) listener(frame);
   }
 
-  /** Draw the overlay again. */
-  redraw() {
-    if (!this.instances) return;
-    const stressed = (object) => this.selected.has(object);
-    const { canvas, at } = painted(this.shows.masks ? this.instances : [], stressed);
-    this.hit = at;
-    this.paint.image(canvas ?? undefined);
-    this.maskLayer.batchDraw();
-    this.boxLayer.destroyChildren();
-    for (const { object, name, box, offered } of this.instances) {
-      if (!box || !(this.shows.boxes || offered || stressed(object))) continue;
-      const [x, y, width, height] = box;
-      const size = 13 / this.scale;
-      this.boxLayer.add(
-        new Konva.Rect({ x, y, width, height, stroke: colour(object), strokeWidth: (stressed(object) ? 3 : 1.5) / this.scale, dash: offered ? [5 / this.scale, 4 / this.scale] : null }),
-        new Konva.Text({ x: x + size / 4, y: Math.max(0, y - size * 1.2), text: name, fontSize: size, fill: "#fff", stroke: "#000", strokeWidth: 3 / this.scale, fillAfterStrokeEnabled: true }),
-      );
-    }
-    this.boxLayer.batchDraw();
-  }
-
-  /** The frame's picture: from the copy where the browser shows that frame, else from the server. */
-  async pictureOf(frame) {
-    return (this.copy && await this.sought(frame)) ?? this.still(frame);
-  }
-
-  /** Seek the copy to the middle of a frame; null where it then shows another one. */
-  sought(frame) {
-    const next = this.times[frame + 1] ?? this.times[frame] + (this.count > 1 ? this.times[this.count - 1] / (this.count - 1) : 1);
-    return new Promise((done) => {
-      const timer = setTimeout(() => done(null), 3000);
-      this.copy.requestVideoFrameCallback((_, { mediaTime }) => {
-        clearTimeout(timer);
-        done(frameAt(this.times, mediaTime) === frame ? this.snapshot() : null);
-      });
-      this.copy.currentTime = (this.times[frame] + next) / 2 + (this.nudge = this.nudge ? 0 : 1e-5); // the same time again shows no frame
-    });
-  }
-
-  snapshot() {
-    const canvas = document.createElement("canvas");
-    Object.assign(canvas, { width: this.copy.videoWidth, height: this.copy.videoHeight });
-    canvas.getContext("2d").drawImage(this.copy, 0, 0);
-    return canvas;
-  }
-
-  /** Once the page shows the player: a first frame, and then all that it takes to play. */
+  /** Once the page shows the player: a first frame, and then all that it takes to play. @param {number} frame */
   async start(frame) {
     this.fit();
     await this.go(frame);
-    this.prepare().catch((error) => { this.note.textContent = `single frames only: ${error.message}`; });
+    this.prepare().catch((error) => {
+      this.note.textContent = `single frames only: ${reasonOf(error)}`;
+    });
   }
 
-  /** Wait for the copy, saying how far it is. */
+  /** Waits for the copy that can be played, saying how far it is. */
   async prepare() {
-    await finished(async () => (await ask("/api/footage", { kind: this.kind, video: this.video })).copy,
-      ({ step }) => { this.note.textContent = `preparing to play: ${step}`; }, this.element);
+    /** @param {string} step */
+    const told = (step) => {
+      this.note.textContent = `preparing to play: ${step}`;
+    };
+    await this.source.prepare(told, this.element);
     this.note.textContent = "";
-    const video = node("video", { src: `${this.base}/proxy.mp4?${this.facts.version}`, preload: "auto" });
-    video.muted = true;
-    await new Promise((done, failed) => {
-      video.addEventListener("loadeddata", done, { once: true });
-      video.addEventListener("error", () => failed(new Error("this browser cannot play the copy")), { once: true });
-    });
-    this.copy = video;
     this.playing.disabled = false;
     this.element.dataset.ready = "";
   }
 
   pause() {
-    this.copy?.pause();
+    this.source.copy?.pause();
     this.playing.textContent = "play";
   }
 
   async toggle() {
-    if (!this.copy) return;
-    if (!this.copy.paused) {
+    const { copy } = this.source;
+    if (!copy) return;
+    if (!copy.paused) {
       await this.go(this.frame);
       return;
     }
-    const turn = this.turn += 1;
-    this.copy.currentTime = this.times[this.frame === this.count - 1 ? 0 : this.frame];
-    await this.copy.play();
+    this.turn += 1;
+    copy.currentTime = this.times[this.frame === this.count - 1 ? 0 : this.frame];
+    await this.play(copy, this.turn);
+  }
+
+  /**
+   * @param {HTMLVideoElement} copy
+   * @param {number} turn it plays until a later one
+   */
+  async play(copy, turn) {
+    await copy.play();
     this.playing.textContent = "pause";
+    /** @type {VideoFrameRequestCallback} */
     const step = async (_, { mediaTime }) => {
       if (turn !== this.turn) return;
       const frame = frameAt(this.times, mediaTime);
-      const picture = this.snapshot();
+      const picture = this.source.snapshot(copy);
       const instances = await this.instancesOf(frame);
       if (turn !== this.turn) return;
       this.show(frame, picture, instances);
-      if (this.copy.ended) this.pause();
-      else this.copy.requestVideoFrameCallback(step);
+      if (copy.ended) this.pause();
+      else copy.requestVideoFrameCallback(step);
     };
-    this.copy.requestVideoFrameCallback(step);
-    this.copy.onended = () => this.pause();
+    copy.requestVideoFrameCallback(step);
+    copy.onended = () => this.pause();
   }
 
-  /** Keys that every view with a player has. */
+  /** Keys that every view with a player has. @returns {Keys} */
   keys() {
+    const second = Math.round(this.facts.fps) || 1;
+    /** @param {number} by */
     const step = (by) => () => this.go(this.frame + by);
-    return { ArrowRight: step(1), ArrowLeft: step(-1), "shift+ArrowRight": step(Math.round(this.facts.fps) || 1),
-      "shift+ArrowLeft": step(-(Math.round(this.facts.fps) || 1)), " ": explained(() => this.toggle()) };
+    return {
+      ArrowRight: step(1),
+      ArrowLeft: step(-1),
+      "shift+ArrowRight": step(second),
+      "shift+ArrowLeft": step(-second),
+      " ": explained(() => this.toggle()),
+    };
   }
 }

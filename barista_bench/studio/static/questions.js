@@ -1,115 +1,208 @@
-// Generated questions, one after the other, with their moment: accept, revise, reject; every verdict is in the file at once.
-import { ask, button, explained, form, node, say, send } from "./page.js";
-import { graphPlayer } from "./explore.js";
-import { withoutMasks } from "./player.js";
+// Generated questions, one after the other, with their moment: accept, revise, reject. Every verdict is stored at once.
+import { button, node } from "./elements.js";
+import { withoutMasks } from "./frame_canvas.js";
+import { graphPlayer } from "./graph_player.js";
+import { ask, send } from "./server.js";
+import { explained, form, say } from "./status.js";
 
+/** @import { Keys, View } from "./page.d.ts" */
+/** @import { ReviewItem, Verdict } from "./shapes.d.ts" */
+/** @import { Player } from "./player.js" */
+
+/** @typedef {{ question: string, choices: string[] }} Texts */
+
+const PLAYER_KEYS = ["ArrowLeft", "ArrowRight", "shift+ArrowLeft", "shift+ArrowRight", " "];
+const NOT_OPEN = "Its video is not open: name its release when starting the studio.";
+const NO_MOMENT = "Where it is in the video is not known: its items file is missing.";
+const OF_A_SET = "Its whole set shares its texts, which are revised in the domain file.";
+
+/** @returns {Promise<View>} */
 export async function questionsView() {
   withoutMasks(); // they would hide the colours that questions are about
   const review = new Review((await ask("/api/review")).items);
-  return { made: [review.element], keys: review.keys, started: () => review.show(review.nextOpen(-1)) };
+  return { made: [review.element], keys: review.keys(), started: () => review.show(review.nextOpen(-1)) };
 }
 
 class Review {
+  /** @param {ReviewItem[]} items */
   constructor(items) {
-    Object.assign(this, { items, at: -1, player: null });
+    this.items = items;
+    this.at = -1;
+    /** @type {Player | null} */
+    this.player = null;
     this.heading = node("h2", { tabindex: -1 });
-    [this.watched, this.item, this.form] = ["watched", "item", "inputs"].map((name) => node("section", { class: name }));
-    this.element = node("div", {}, node("div", { class: "heading" }, this.heading, button("back (p)", () => this.step(-1)), button("forward (n)", () => this.step(1))),
-      node("div", { class: "columns" }, this.watched, node("div", {}, this.item, this.form)));
-    const act = (action) => explained(() => (this.current ? action() : say("no question is shown")));
-    this.keys = { a: act(() => this.accept()), r: act(() => this.revise()), x: act(() => this.reject()), n: () => this.step(1), p: () => this.step(-1),
-      ...Object.fromEntries(["ArrowLeft", "ArrowRight", "shift+ArrowLeft", "shift+ArrowRight", " "].map((key) => [key, () => this.player?.keys()[key]()])) };
+    this.watched = node("section", { class: "watched" });
+    this.item = node("section", { class: "item" });
+    this.form = node("section", { class: "inputs" });
+    const [back, forward] = [button("back (p)", () => this.step(-1)), button("forward (n)", () => this.step(1))];
+    this.element = node(
+      "div",
+      {},
+      node("div", { class: "heading" }, this.heading, back, forward),
+      node("div", { class: "columns" }, this.watched, node("div", {}, this.item, this.form)),
+    );
   }
 
+  /** @returns {Keys} */
+  keys() {
+    /** @param {(item: ReviewItem) => unknown} action */
+    const act = (action) => explained(() => (this.current ? action(this.current) : say("no question is shown")));
+    const ofPlayer = PLAYER_KEYS.map((key) => [key, () => this.player?.keys()[key]()]);
+    return {
+      a: act((item) => this.accept(item)),
+      r: act((item) => this.revise(item)),
+      x: act((item) => this.reject(item)),
+      n: () => this.step(1),
+      p: () => this.step(-1),
+      ...Object.fromEntries(ofPlayer),
+    };
+  }
+
+  /** @returns {ReviewItem | undefined} */
   get current() {
     return this.items[this.at];
   }
 
-  /** The number of the next item without a verdict after `from`, from the start again at the end; -1 where none is left. */
+  /**
+   * The number of the next item without a verdict after `from`, from the start again at the end; -1 where none is left.
+   * @param {number} from
+   */
   nextOpen(from) {
     const open = [...this.items.keys()].filter((at) => !this.items[at].verdict);
     return open.find((at) => at > from) ?? open[0] ?? -1;
   }
 
+  /** @param {number} by */
   step(by) {
     if (this.items[this.at + by]) this.show(this.at + by);
   }
 
-  show = explained(async (at) => {
-    this.at = at;
-    const item = this.current;
-    const count = `${this.items.filter(({ verdict }) => verdict).length} of ${this.items.length} reviewed`;
-    this.heading.textContent = item ? `Question ${at + 1}: ${count}` : `No question is left: ${count}`;
-    this.form.replaceChildren();
-    this.item.replaceChildren(...(item ? this.shown(item) : []));
-    this.heading.focus();
-    await this.watch(item);
-  });
+  show = explained(
+    /** @param {number} at */
+    async (at) => {
+      this.at = at;
+      const item = this.current;
+      const done = this.items.filter(({ verdict }) => verdict).length;
+      const count = `${done} of ${this.items.length} reviewed`;
+      this.heading.textContent = item ? `Question ${at + 1}: ${count}` : `No question is left: ${count}`;
+      this.form.replaceChildren();
+      this.item.replaceChildren(...(item ? this.shown(item) : []));
+      this.heading.focus();
+      await this.watch(item);
+    },
+  );
 
-  shown({ item, subtask, video_id: video, question, choices, correct, verdict, reason, reviewer, revisable }) {
-    return [node("p", { class: "note" }, `${subtask} · ${item} · ${video}`), node("p", { class: "asked-text" }, question),
-      node("ol", { class: "choices" }, ...choices.map((text, number) => node("li", { class: correct.includes(number) ? "right" : null },
-        text, correct.includes(number) ? node("strong", {}, " ✓ correct") : ""))),
+  /** @param {ReviewItem} item */
+  shown(item) {
+    const { subtask, video_id: video, question, choices, correct, verdict, reason, reviewer, revisable } = item;
+    const options = choices.map((text, number) => {
+      const isCorrect = correct.includes(number);
+      const mark = isCorrect ? node("strong", {}, " ✓ correct") : "";
+      return node("li", { class: isCorrect ? "right" : null }, text, mark);
+    });
+    const controls = [
+      button(
+        "accept (a)",
+        explained(() => this.accept(item)),
+      ),
+      revisable ? button("revise (r)", () => this.revise(item)) : "",
+      button("reject (x)", () => this.reject(item)),
+    ];
+    return [
+      node("p", { class: "note" }, `${subtask} · ${item.item} · ${video}`),
+      node("p", { class: "asked-text" }, question),
+      node("ol", { class: "choices" }, ...options),
       verdict ? node("p", {}, `${verdict} by ${reviewer}${reason ? `: ${reason}` : ""}`) : "",
-      node("p", { class: "controls" }, button("accept (a)", explained(() => this.accept())),
-        revisable ? button("revise (r)", () => this.revise()) : "", button("reject (x)", () => this.reject())),
-      revisable ? "" : node("p", { class: "note" }, "Its whole set shares its texts, which are revised in the domain file.")];
+      node("p", { class: "controls" }, ...controls),
+      revisable ? "" : node("p", { class: "note" }, OF_A_SET),
+    ];
   }
 
-  /** Its video at the moment that it asks about. */
+  /** Its video at the moment that it asks about. @param {ReviewItem | undefined} item */
   async watch(item) {
     if (!item?.kind) {
       this.player = null;
-      this.watched.replaceChildren(item ? node("p", { class: "note" }, "Its video is not open: name its release when starting the studio.") : "");
+      this.watched.replaceChildren(item ? node("p", { class: "note" }, NOT_OPEN) : "");
       return;
     }
     const { video_id: video, moment } = item;
-    const isNew = this.player?.video !== video;
-    const player = isNew ? await graphPlayer(video) : this.player;
+    const known = this.player?.video === video ? this.player : null;
+    const player = known ?? (await graphPlayer(video)).player;
     if (item !== this.current) return;
     this.player = player;
-    const frames = moment ? [...new Set([moment.span[0], ...moment.frames, moment.span[1] - 1])].sort((a, b) => a - b) : [];
-    this.watched.replaceChildren(player.element, node("p", { class: "controls" }, moment ? `frames ${moment.span[0]} to ${moment.span[1] - 1}, asked about: ` : "Where it is in the video is not known: its items file is missing.",
-      ...frames.map((frame) => button(String(frame), () => player.go(frame), { "aria-pressed": String(moment.frames.includes(frame)) }))));
+    const named = moment ? [moment.span[0], ...moment.frames, moment.span[1] - 1] : [];
+    const frames = [...new Set(named)].sort((a, b) => a - b);
+    const jumps = frames.map((frame) =>
+      button(String(frame), () => player.go(frame), { "aria-pressed": String(moment?.frames.includes(frame)) }),
+    );
+    const where = moment ? `frames ${moment.span[0]} to ${moment.span[1] - 1}, asked about: ` : NO_MOMENT;
+    this.watched.replaceChildren(player.element, node("p", { class: "controls" }, where, ...jumps));
     const first = moment?.frames[0] ?? frames[0] ?? 0;
-    await (isNew ? player.start(first) : player.go(first));
+    await (known ? player.go(first) : player.start(first));
     player.pick(moment?.objects ?? []);
   }
 
-  async decide(verdict, { reason = "", question, choices }) {
-    const { at, current } = this;
-    Object.assign(current, await send("/api/review/verdict", { file: current.file, item: current.item, verdict, reason, question, choices }));
-    say(`${current.item}: ${verdict}`);
+  /**
+   * @param {ReviewItem} item
+   * @param {Verdict} verdict
+   * @param {Texts} texts
+   */
+  async decide(item, verdict, { question, choices }, reason = "") {
+    const { at } = this;
+    const sent = { file: item.file, item: item.item, verdict, reason, question, choices };
+    Object.assign(item, await send("/api/review/verdict", sent));
+    say(`${item.item}: ${verdict}`);
     await this.show(this.nextOpen(at));
   }
 
-  accept() {
-    return this.decide("accept", this.current);
+  /** A reason given before goes with it; the server drops it. @param {ReviewItem} item */
+  accept(item) {
+    return this.decide(item, "accept", item, item.reason);
   }
 
-  revise() {
-    const texts = [this.current.question, ...this.current.choices].map((text, number) => {
+  /** @param {ReviewItem} item */
+  revise(item) {
+    const fields = [item.question, ...item.choices].map((text) => {
       const field = node("textarea", { rows: 2, required: true });
       field.value = text;
-      return { field, label: node("label", {}, number ? `choice ${number}${this.current.correct.includes(number - 1) ? " ✓ correct" : ""}` : "question", field) };
+      return field;
     });
-    this.open("revise", texts.map(({ label }) => label), () => {
-      const [question, ...choices] = texts.map(({ field }) => field.value);
+    const labels = fields.map((field, number) => {
+      const correct = item.correct.includes(number - 1) ? " ✓ correct" : "";
+      return node("label", {}, number ? `choice ${number}${correct}` : "question", field);
+    });
+    this.open(item, "revise", labels, () => {
+      const [question, ...choices] = fields.map(({ value }) => value);
       return { question, choices };
     });
   }
 
-  reject() {
-    this.open("reject", [], () => this.current);
+  /** @param {ReviewItem} item */
+  reject(item) {
+    this.open(item, "reject", [], () => item);
   }
 
-  /** The fields of a verdict that needs a reason; those given before are offered. */
-  open(verdict, labels, texts) {
+  /**
+   * The fields of a verdict that needs a reason; those given before are offered.
+   * @param {ReviewItem} item
+   * @param {Verdict} verdict
+   * @param {HTMLElement[]} labels
+   * @param {() => Texts} texts
+   */
+  open(item, verdict, labels, texts) {
     const known = [...new Set(this.items.map(({ reason }) => reason).filter(Boolean))];
     const reason = node("input", { list: "reasons", required: true, autocomplete: "off" });
-    this.form.replaceChildren(form({}, () => this.decide(verdict, { ...texts(), reason: reason.value }), ...labels, node("label", {}, "reason", reason),
+    const cancel = button("cancel", () => this.form.replaceChildren());
+    const made = form(
+      {},
+      () => this.decide(item, verdict, texts(), reason.value),
+      ...labels,
+      node("label", {}, "reason", reason),
       node("datalist", { id: "reasons" }, ...known.map((value) => node("option", { value }))),
-      node("p", { class: "controls" }, node("button", {}, verdict), button("cancel", () => this.form.replaceChildren()))));
-    this.form.querySelector("textarea, input").focus();
+      node("p", { class: "controls" }, node("button", {}, verdict), cancel),
+    );
+    this.form.replaceChildren(made);
+    made.querySelector("textarea")?.focus();
+    if (!labels.length) reason.focus();
   }
 }

@@ -1,36 +1,72 @@
 // Rows of ranges below a video: what holds when. A click goes there.
-import { button, follow, node } from "./page.js";
+import { button, follow, node } from "./elements.js";
 import { colour } from "./masks.js";
 
-const LAYERS = { touch: "When hands touch things", keyframe: "Keyframes", activity: "Activities", step: "Process steps", contact: "Hands", relation: "Relations", attribute: "Attributes", object: "Objects in view" };
-const OPEN = ["touch", "keyframe", "activity", "step", "contact"];
-
-/** Rows of one layer on one line where none overlaps the other: activities, steps. */
-function joined(rows) {
-  const lanes = [];
-  for (const row of rows.flatMap(({ ranges, ...rest }) => ranges.map((range) => ({ ...rest, range }))).sort((a, b) => a.range[0] - b.range[0])) {
-    const lane = lanes.find((bars) => bars.at(-1).range[1] <= row.range[0]);
-    if (lane) lane.push(row);
-    else lanes.push([row]);
-  }
-  return lanes;
-}
+/** @import { FrameRange, LayerName, Row } from "./shapes.d.ts" */
+/** @import { Player } from "./player.js" */
 
 /**
  * `edit(row, range, changed)`: a bar of an `editable` row was dragged by an end or as a whole, or is to go (null).
  * `take(row, range)`: a bar of an `offered` row was clicked. `make(range)`: a range was dragged in a row that `grows`.
+ * @typedef {object} Editing
+ * @property {(row: Row, range: FrameRange, changed: FrameRange | null) => unknown} edit
+ * @property {(row: Row, range: FrameRange) => unknown} take
+ * @property {(range: FrameRange) => unknown} make
  */
+
+/** @type {Record<LayerName, string>} */
+const LAYERS = {
+  touch: "When hands touch things",
+  keyframe: "Keyframes",
+  activity: "Activities",
+  step: "Process steps",
+  contact: "Hands",
+  relation: "Relations",
+  attribute: "Attributes",
+  object: "Objects in view",
+};
+const LAYER_NAMES = /** @type {LayerName[]} */ (Object.keys(LAYERS));
+const OPEN = ["touch", "keyframe", "activity", "step", "contact"];
+const EDGE = 8; // pixels of a bar by which its end is dragged
+
+/**
+ * Rows of one layer on one line where none overlaps the other: activities, steps.
+ * @param {Row[]} rows
+ */
+function joined(rows) {
+  const bars = rows.flatMap((row) => row.ranges.map((range) => ({ row, range })));
+  /** @type {(typeof bars)[]} */
+  const lanes = [];
+  for (const bar of bars.sort((a, b) => a.range[0] - b.range[0])) {
+    const lane = lanes.find((placed) => placed[placed.length - 1].range[1] <= bar.range[0]);
+    if (lane) lane.push(bar);
+    else lanes.push([bar]);
+  }
+  return lanes;
+}
+
 export class Timeline {
-  constructor(player, rows, { edit, take, make } = {}) {
-    Object.assign(this, { player, edit, take, make });
-    this.closed = new Set(Object.keys(LAYERS).filter((layer) => !OPEN.includes(layer)));
+  /**
+   * @param {Player} player
+   * @param {Row[]} rows
+   * @param {Editing} [editing]
+   */
+  constructor(player, rows, editing) {
+    this.player = player;
+    this.editing = editing;
+    this.rows = rows;
+    this.closed = new Set(LAYER_NAMES.filter((layer) => !OPEN.includes(layer)));
+    /** Something is being dragged, and what is to be shown meanwhile waits for its end. */
+    this.isHeld = false;
+    this.isLate = false;
     this.element = node("div", { class: "timeline" });
     this.cursor = node("div", { class: "cursor" });
-    player.on("frame", () => this.move());
-    player.on("pick", () => this.fill());
-    this.set(rows);
+    player.onFrame(() => this.move());
+    player.onPick(() => this.fill());
+    this.fill();
   }
 
+  /** @param {Row[]} rows */
   set(rows) {
     this.rows = rows;
     this.fill();
@@ -38,100 +74,201 @@ export class Timeline {
 
   /** All layers; with objects chosen in the picture only what is said of them. */
   fill() {
-    if (this.held) {
-      this.isLate = true; // what is being dragged stays
+    if (this.isHeld) {
+      this.isLate = true;
       return;
     }
     const { selected } = this.player;
-    const shown = selected.size ? this.rows.filter(({ objects }) => !objects.length || objects.some((id) => selected.has(id))) : this.rows;
-    const parts = Object.keys(LAYERS).flatMap((layer) => {
-      const rows = shown.filter((row) => row.layer === layer);
-      if (!rows.length) return [];
-      const isOpen = !this.closed.has(layer) || selected.size > 0;
-      const head = button(`${LAYERS[layer]} (${rows.length})`, () => {
-        if (!this.closed.delete(layer)) this.closed.add(layer);
-        this.fill();
-      }, { class: "fold", "aria-expanded": String(isOpen) });
-      return [head, ...(isOpen ? this.lines(layer, rows) : [])];
-    });
+    /** @param {Row} row */
+    const isShown = ({ objects }) => !selected.size || !objects.length || objects.some((id) => selected.has(id));
+    const shown = this.rows.filter(isShown);
+    const parts = LAYER_NAMES.flatMap((layer) =>
+      this.layer(
+        layer,
+        shown.filter((row) => row.layer === layer),
+      ),
+    );
     this.element.replaceChildren(node("div", { class: "lanes" }, ...parts, this.cursor));
     this.move();
   }
 
-  lines(layer, rows) {
-    if (layer === "activity" || layer === "step") {
-      return joined(rows).map((bars) => this.line(bars[0], "", bars.map((row) => this.bar(row, row.range, row.text))));
-    }
-    return rows.map((row) => this.line(row, row.text, row.ranges.map((range) => this.bar(row, range, ""))));
+  /**
+   * @param {LayerName} layer
+   * @param {Row[]} rows
+   */
+  layer(layer, rows) {
+    if (!rows.length) return [];
+    const isOpen = !this.closed.has(layer) || this.player.selected.size > 0;
+    const fold = () => {
+      if (!this.closed.delete(layer)) this.closed.add(layer);
+      this.fill();
+    };
+    const title = `${LAYERS[layer]} (${rows.length})`;
+    const head = button(title, fold, { class: "fold", "aria-expanded": String(isOpen) });
+    return [head, ...(isOpen ? this.lines(layer, rows) : [])];
   }
 
+  /**
+   * @param {LayerName} layer
+   * @param {Row[]} rows
+   */
+  lines(layer, rows) {
+    if (layer === "activity" || layer === "step") {
+      return joined(rows).map((bars) =>
+        this.line(
+          bars[0].row,
+          "",
+          bars.map(({ row, range }) => this.bar(row, range, row.text)),
+        ),
+      );
+    }
+    return rows.map((row) =>
+      this.line(
+        row,
+        row.text,
+        row.ranges.map((range) => this.bar(row, range, "")),
+      ),
+    );
+  }
+
+  /**
+   * @param {Row} row
+   * @param {string} label
+   * @param {HTMLElement[]} bars
+   */
   line(row, label, bars) {
-    const frameAt = (event) => Math.max(0, Math.min(this.player.count, Math.floor(((event.clientX - lane.getBoundingClientRect().left) / lane.clientWidth) * this.player.count)));
-    const lane = node("div", { class: "lane", click: (event) => {
+    const { count } = this.player;
+    /** @param {MouseEvent} event */
+    const frameAt = ({ clientX }) => {
+      const share = (clientX - lane.getBoundingClientRect().left) / lane.clientWidth;
+      return Math.max(0, Math.min(count, Math.floor(share * count)));
+    };
+    /** @param {MouseEvent} event */
+    const click = (event) => {
       if (event.target === lane) this.player.go(frameAt(event));
-    } }, ...bars);
-    if (row.grows) lane.addEventListener("pointerdown", (press) => {
-      if (press.target === lane) this.drag(press, () => {}, (event) => {
+    };
+    /** @param {PointerEvent} press */
+    const grow = (press) => {
+      if (press.target !== lane) return;
+      const nothing = () => {};
+      this.drag(press, nothing, (event) => {
         const [start, end] = [frameAt(press), frameAt(event)].sort((a, b) => a - b);
-        if (end > start) this.make([start, end]);
+        if (end > start) this.editing?.make([start, end]);
       });
-    });
+    };
+    /** @type {HTMLElement} */
+    const lane = node("div", { class: "lane", click }, ...bars);
+    if (row.grows) lane.addEventListener("pointerdown", grow);
     return node("div", { class: "line" }, node("span", { class: "label", title: label }, label), lane);
   }
 
+  /**
+   * @param {Row} row
+   * @param {FrameRange} range
+   * @param {string} text
+   */
   bar(row, range, text) {
-    const [start, end] = range;
-    const { count } = this.player;
-    const seconds = (frame) => this.player.times[Math.min(frame, count - 1)].toFixed(1);
-    const hint = row.editable ? "; drag, or [ and ] for this frame as its start or end, Delete" : row.offered ? "; click to accept" : "";
-    const title = `${row.text}: ${seconds(start)} to ${seconds(end)} s, frames ${start} to ${end - 1}${hint}`;
-    const made = button(text, () => {
-      if (made.dataset.dragged) delete made.dataset.dragged;
-      else if (row.offered) this.take(row, range);
+    const [start] = range;
+    const click = () => {
+      if (made.dataset.dragged !== undefined) delete made.dataset.dragged;
+      else if (row.offered) this.editing?.take(row, range);
       else {
         this.player.go(start);
         if (row.objects.length) this.player.pick(row.objects);
       }
-    }, { class: row.offered ? "bar offered" : "bar", title, "aria-label": title, keydown: (event) => {
-      const changed = { "[": [this.player.frame, end], "]": [start, this.player.frame + 1], Delete: null }[event.key];
-      if (!row.editable || changed === undefined) return;
-      event.stopPropagation();
-      if (!changed || changed[0] < changed[1]) this.edit(row, range, changed);
-    } });
-    const layOut = ([from, to]) => {
-      made.style.left = `${(100 * from) / count}%`;
-      made.style.width = `${(100 * (to - from)) / count}%`;
     };
-    layOut(range);
-    if (row.objects[0]) made.style.background = colour(row.objects.at(-1), 0.55);
-    if (row.editable) this.draggable(made, row, range, layOut);
+    const title = this.titleOf(row, range);
+    /** @param {KeyboardEvent} event */
+    const keydown = (event) => this.editByKey(event, row, range);
+    const look = { class: row.offered ? "bar offered" : "bar", title, "aria-label": title, keydown };
+    /** @type {HTMLElement} */
+    const made = button(text, click, look);
+    this.layOut(made, range);
+    const last = row.objects.at(-1);
+    if (last) made.style.background = colour(last, 0.55);
+    if (row.editable) made.addEventListener("pointerdown", (press) => this.dragBar(press, made, row, range));
     return made;
   }
 
-  draggable(made, row, range, layOut) {
-    made.addEventListener("pointerdown", (press) => {
-      const { left, width } = made.getBoundingClientRect();
-      const edge = Math.min(8, width / 3);
-      const held = press.clientX - left < edge ? [1, 0] : left + width - press.clientX < edge ? [0, 1] : [1, 1];
-      const across = made.parentElement.clientWidth;
-      let changed = range;
-      this.drag(press, (event) => {
-        const by = Math.round(((event.clientX - press.clientX) / across) * this.player.count);
-        const start = Math.max(0, range[0] + by * held[0]);
-        const end = Math.min(this.player.count, range[1] + by * held[1]);
-        if (start < end) layOut(changed = [start, end]);
-        if (by) made.dataset.dragged = "";
-      }, () => {
-        if (changed[0] !== range[0] || changed[1] !== range[1]) this.edit(row, range, changed);
-      });
+  /**
+   * @param {Row} row
+   * @param {FrameRange} range
+   */
+  titleOf({ text, editable, offered }, [start, end]) {
+    const { times, count } = this.player;
+    /** @param {number} frame */
+    const seconds = (frame) => times[Math.min(frame, count - 1)].toFixed(1);
+    const when = `${seconds(start)} to ${seconds(end)} s, frames ${start} to ${end - 1}`;
+    const editing = "; drag, or [ and ] for this frame as its start or end, Delete";
+    const hint = editable ? editing : offered ? "; click to accept" : "";
+    return `${text}: ${when}${hint}`;
+  }
+
+  /**
+   * @param {KeyboardEvent} event
+   * @param {Row} row
+   * @param {FrameRange} range
+   */
+  editByKey(event, row, range) {
+    const { frame } = this.player;
+    /** @type {Record<string, FrameRange | null>} */
+    const changes = { "[": [frame, range[1]], "]": [range[0], frame + 1], Delete: null };
+    const changed = changes[event.key];
+    if (!row.editable || changed === undefined) return;
+    event.stopPropagation();
+    if (!changed || changed[0] < changed[1]) this.editing?.edit(row, range, changed);
+  }
+
+  /**
+   * @param {HTMLElement} bar
+   * @param {FrameRange} range
+   */
+  layOut(bar, [start, end]) {
+    const { count } = this.player;
+    bar.style.left = `${(100 * start) / count}%`;
+    bar.style.width = `${(100 * (end - start)) / count}%`;
+  }
+
+  /**
+   * By an end, or as a whole.
+   * @param {PointerEvent} press
+   * @param {HTMLElement} bar
+   * @param {Row} row
+   * @param {FrameRange} range
+   */
+  dragBar(press, bar, row, range) {
+    const { count } = this.player;
+    const { left, width } = bar.getBoundingClientRect();
+    const edge = Math.min(EDGE, width / 3);
+    const movesStart = press.clientX - left < edge || left + width - press.clientX >= edge;
+    const movesEnd = press.clientX - left >= edge;
+    const across = bar.parentElement?.clientWidth ?? 1;
+    let changed = range;
+    /** @param {PointerEvent} event */
+    const move = (event) => {
+      const by = Math.round(((event.clientX - press.clientX) / across) * count);
+      const start = Math.max(0, range[0] + (movesStart ? by : 0));
+      const end = Math.min(count, range[1] + (movesEnd ? by : 0));
+      if (start < end) {
+        changed = [start, end];
+        this.layOut(bar, changed);
+      }
+      if (by) bar.dataset.dragged = "";
+    };
+    this.drag(press, move, () => {
+      if (changed[0] !== range[0] || changed[1] !== range[1]) this.editing?.edit(row, range, changed);
     });
   }
 
-  /** Follow a drag; what is to be shown meanwhile waits for its end. */
+  /**
+   * @param {PointerEvent} press
+   * @param {(event: PointerEvent) => void} move
+   * @param {(event: PointerEvent) => void} end
+   */
   drag(press, move, end) {
-    this.held = true;
+    this.isHeld = true;
     follow(press, move, (event) => {
-      this.held = false;
+      this.isHeld = false;
       if (this.isLate) setTimeout(() => this.fill());
       this.isLate = false;
       end(event);
@@ -140,6 +277,6 @@ export class Timeline {
 
   move() {
     const { frame, count } = this.player;
-    this.cursor.style.setProperty("--at", Math.max(0, frame + 0.5) / count);
+    this.cursor.style.setProperty("--at", String(Math.max(0, frame + 0.5) / count));
   }
 }

@@ -1,0 +1,31 @@
+// An address is #task, #task?filters or #task/sample?filters; everything that a reader chooses stands in it.
+/** @import { Place } from "./shapes.d.ts" */
+
+/** Halves of characters, which broken models write, have no place in an address. @param {string} part */
+const encoded = (part) => encodeURIComponent(part.toWellFormed());
+
+/**
+ * @param {string} task
+ * @param {URLSearchParams | string} query
+ */
+export const address = (task, sample = "", query = "") =>
+  `#${encoded(task)}${sample === "" ? "" : `/${encoded(sample)}`}${String(query) ? `?${query}` : ""}`;
+
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/**
+ * @param {string} hash
+ * @returns {Place}
+ */
+export function parsed(hash) {
+  const [path, ...rest] = hash.replace(/^#/, "").split("?");
+  const [task, ...sample] = path.split("/").map(decoded);
+  return { task, sample: sample.join("/"), query: new URLSearchParams(rest.join("?")) };
+}

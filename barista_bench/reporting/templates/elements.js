@@ -1,0 +1,88 @@
+// Elements of the page. Texts come from models and annotations: they only ever become text nodes.
+/** @import { Child, Options } from "./shapes.d.ts" */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The element of an id, or null. @param {string} id */
+export const get = (id) => document.getElementById(id);
+
+/**
+ * An element that every page has.
+ * @param {string} id
+ */
+export function part(id) {
+  const found = get(id);
+  if (!found) throw new Error(`the page has no ${id}`);
+  return found;
+}
+
+/**
+ * @template {Element} Made
+ * @param {Made} made
+ * @param {Options} options
+ * @param {(Child | Child[])[]} children
+ */
+function fill(made, options, children) {
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined && child !== "") made.append(child);
+  return made;
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Options} [options]
+ * @param {(Child | Child[])[]} children
+ */
+export const node = (tag, options = {}, ...children) => fill(document.createElement(tag), options, children);
+
+/**
+ * As `node`, of SVG.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Options} [options]
+ * @param {(Child | Child[])[]} children
+ */
+export const drawn = (tag, options = {}, ...children) => fill(document.createElementNS(SVG, tag), options, children);
+
+/**
+ * An element that holds one text.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} content
+ * @param {Options} [options]
+ */
+export const text = (tag, content, options = {}) => node(tag, options, content);
+
+/** @type {WeakMap<Element, () => void>} */
+const unfoldings = new WeakMap();
+
+/**
+ * What is folded is made when it is opened: tables of thousands of cells cost nothing until then.
+ * @param {string} title
+ * @param {() => Child | Child[]} make
+ */
+export function folded(title, make, open = false) {
+  const body = node("div");
+  const unfold = () => {
+    if (!body.firstChild) fill(body, {}, [make()]);
+  };
+  const unfoldOpened = () => {
+    if (made.open) unfold();
+  };
+  const made = node("details", { class: "block", open, toggle: unfoldOpened }, text("summary", title), body);
+  unfoldings.set(made, unfold);
+  if (open) unfold();
+  return made;
+}
+
+/** Opens all that is folded. */
+export function unfoldAll() {
+  for (const closed of document.querySelectorAll("main details:not([open])")) {
+    unfoldings.get(closed)?.();
+    closed.setAttribute("open", "");
+  }
+}

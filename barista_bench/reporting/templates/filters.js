@@ -1,0 +1,137 @@
+// Which samples an address selects, and in which order. Filters are named as in the address.
+import { details, index } from "./blocks.js";
+
+/** @import { Outcome, TaskBlock, TaskEntry } from "./shapes.d.ts" */
+
+// What can be searched of each sample of a task, by the task's address, once it has been read.
+/** @type {Map<string, string[]>} */
+const searched = new Map();
+
+/**
+ * All texts in a JSON value.
+ * @param {unknown} value
+ * @returns {string[]}
+ */
+function textsIn(value) {
+  if (typeof value === "string") return [value];
+  return value && typeof value === "object" ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/**
+ * @param {TaskEntry} task
+ * @param {TaskBlock} found
+ */
+async function searchable(task, found) {
+  const known = searched.get(task.address);
+  if (known) return known;
+  const all = [];
+  for (const [at, row] of found.samples.entries()) {
+    const { pictures: _pictures, related: _related, ...rest } = await details(task.first + at);
+    all.push([...row.slice(0, 3), ...textsIn(rest)].join("\n").toLowerCase());
+  }
+  searched.set(task.address, all);
+  return all;
+}
+
+/**
+ * The places of the models that are looked at: one, or all.
+ * @param {TaskEntry} task
+ * @param {URLSearchParams} query
+ */
+export function shownPlaces(task, query) {
+  const wanted = task.labels.indexOf(query.get("model") ?? "");
+  return wanted < 0 ? [...task.labels.keys()] : [wanted];
+}
+
+/**
+ * Whether a model's outcome has the status, failure and score asked for.
+ * @param {URLSearchParams} query
+ * @returns {(outcome: Outcome) => boolean}
+ */
+function outcomeFilter(query) {
+  const [least, most] = ["least", "most"].map((name) => (query.get(name) ? Number(query.get(name)) : null));
+  const failure = index.kinds.indexOf(query.get("failure") ?? "");
+  const status = query.get("status");
+  return ([mean, codes, failures]) =>
+    (!status || codes.some((code) => index.statuses[code] === status)) &&
+    (failure < 0 || failures.includes(failure)) &&
+    (least === null || (mean !== null && mean >= least)) &&
+    (most === null || (mean !== null && mean <= most));
+}
+
+/**
+ * Whether the model that should be better is, and the one that should be worse; without a second one, than all ranked.
+ * @param {TaskEntry} task
+ * @param {URLSearchParams} query
+ * @returns {(outcomes: Outcome[]) => boolean}
+ */
+function orderFilter(task, query) {
+  const [better, worse] = ["better", "worse"].map((name) => task.labels.indexOf(query.get(name) ?? ""));
+  /**
+   * @param {Outcome[]} outcomes
+   * @param {number} place
+   */
+  const others = (outcomes, place) =>
+    outcomes
+      .filter((_, at) => at !== place && !task.unranked[at])
+      .map(([mean]) => mean)
+      .filter((mean) => mean !== null);
+  return (outcomes) => {
+    if (better < 0 && worse < 0) return true;
+    const high = better >= 0 ? outcomes[better][0] : Math.max(...others(outcomes, worse));
+    const low = worse >= 0 ? outcomes[worse][0] : Math.min(...others(outcomes, better));
+    return high !== null && low !== null && high > low;
+  };
+}
+
+/**
+ * The numbers of the samples that pass all filters but the search.
+ * @param {TaskEntry} task
+ * @param {TaskBlock} found
+ * @param {URLSearchParams} query
+ */
+function passing(task, found, query) {
+  const filter = found.filters.find(({ key }) => key === query.get("key"));
+  const value = query.get("value");
+  const code = value === null ? -1 : (filter?.values.indexOf(value) ?? -1);
+  const places = shownPlaces(task, query);
+  const [fits, isOrdered] = [outcomeFilter(query), orderFilter(task, query)];
+  return [...found.samples.keys()].filter((at) => {
+    const outcomes = found.samples[at][5];
+    const hasValue = code < 0 || filter?.codes[at].includes(code);
+    return hasValue && isOrdered(outcomes) && places.some((place) => fits(outcomes[place]));
+  });
+}
+
+/**
+ * What samples are sorted by, least first: scores, or how far models are apart.
+ * @param {(number | null)[]} means
+ * @param {string} order
+ */
+function rankOf(means, order) {
+  const known = means.filter((mean) => mean !== null);
+  if (!known.length) return Infinity;
+  if (order === "apart") return Math.min(...known) - Math.max(...known);
+  const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+  return order === "up" ? mean : -mean;
+}
+
+/**
+ * The numbers of the samples that an address selects, in its order.
+ * @param {TaskEntry} task
+ * @param {TaskBlock} found
+ * @param {URLSearchParams} query
+ */
+export async function selected(task, found, query) {
+  const wanted = (query.get("text") ?? "").trim().toLowerCase();
+  const texts = wanted ? await searchable(task, found) : null;
+  const kept = passing(task, found, query).filter((at) => !texts || texts[at].includes(wanted));
+  const order = query.get("order");
+  if (!order) return kept;
+  const places = shownPlaces(task, query);
+  const ranked = kept.map((at) => {
+    const means = places.map((place) => found.samples[at][5][place][0]);
+    return { at, rank: rankOf(means, order) };
+  });
+  return ranked.sort((a, b) => (a.rank === b.rank ? a.at - b.at : a.rank - b.rank)).map(({ at }) => at);
+}

@@ -1,0 +1,45 @@
+// Screens over tasks: a benchmark with its leaderboard and a finding a task, and what is said across all tasks.
+import { address } from "./addresses.js";
+import { acrossBlock, index } from "./blocks.js";
+import { node, text } from "./elements.js";
+import { leaderboard } from "./leaderboard.js";
+import { graphOf } from "./propagation.js";
+import { shownIfShort } from "./tables.js";
+import { counted } from "./words.js";
+/** @import { Tab } from "./shapes.d.ts" */
+
+/** The tab of an address, or the first one. @param {string} wanted */
+export const tabOf = (wanted) => index.tabs.find((tab) => tab.address === wanted) ?? index.tabs[0];
+
+/** @param {Tab} tab */
+export function firstScreen(tab) {
+  const findings = tab.tasks
+    .map((number) => index.tasks[number])
+    .map((task) =>
+      node(
+        "li",
+        {},
+        node("a", { href: address(task.address) }, task.name),
+        ` ${task.finding} `,
+        node("small", {}, counted(task.examples, "example")),
+      ),
+    );
+  const across = "Across tasks: agreement, baselines, consistency, propagation of errors";
+  return [
+    text("h2", tab.board.title),
+    ...leaderboard(tab),
+    text("h3", "Findings"),
+    node("ul", { class: "findings" }, ...findings),
+    node("p", {}, node("a", { href: "#across" }, across)),
+  ];
+}
+
+export async function acrossScreen() {
+  const found = await acrossBlock();
+  return [
+    text("h2", "Across tasks"),
+    ...found.graphs.map(graphOf),
+    ...found.tables.map((table) => shownIfShort(table)),
+    ...found.left_out.map((reason) => text("p", `Left out. ${reason}`, { class: "note" })),
+  ];
+}

@@ -1,0 +1,74 @@
+// How errors go together: tasks on a circle, bent arrows from the task that erred first, so that both directions show.
+import { drawn, node, text } from "./elements.js";
+import { words } from "./words.js";
+
+/** @import { PropagationEdge, PropagationGraph } from "./shapes.d.ts" */
+
+const CIRCLE = { width: 640, height: 400, radius: 140 };
+const NOTE =
+  "From a task that erred to one that was asked about the same object. Solid: errors come together (odds ratio " +
+  "above 1). Dashed: they avoid each other. Thin: unclear.";
+
+/** @param {PropagationEdge} edge */
+function kindOf({ low, high }) {
+  if (low !== null && low > 1) return "together";
+  return high !== null && high < 1 ? "apart" : "unclear";
+}
+
+/**
+ * @param {PropagationEdge} edge
+ * @param {number[]} from
+ * @param {number[]} to
+ */
+function arrowOf(edge, [x0, y0], [x1, y1]) {
+  const far = Math.hypot(x1 - x0, y1 - y0) || 1;
+  const [ax, ay] = [(x1 - x0) / far, (y1 - y0) / far];
+  const bent = [(x0 + x1) / 2 + ay * far * 0.16, (y0 + y1) / 2 - ax * far * 0.16];
+  const start = [x0 + ax * 17 + ay * 6, y0 + ay * 17 - ax * 6];
+  const end = [x1 - ax * 17 + ay * 6, y1 - ay * 17 - ax * 6];
+  const kind = kindOf(edge);
+  const ratio = edge.odds_ratio === null ? "–" : edge.odds_ratio.toPrecision(3);
+  const title = `${words(edge.source)} to ${words(edge.target)}: odds ratio ${ratio}, n ${edge.n}`;
+  const thick = kind === "unclear" ? 1 : 1.4 + Math.min(4, Math.abs(Math.log2(Number(edge.odds_ratio)))) * 0.8;
+  const path = `M${start.join(" ")}Q${bent.join(" ")} ${end.join(" ")}`;
+  const [x, y] = [0, 1].map((axis) => (start[axis] + 2 * bent[axis] + end[axis]) / 4);
+  return drawn(
+    "g",
+    { class: kind },
+    drawn("title", {}, title),
+    drawn("path", { class: "arrow", d: path, "stroke-width": thick }),
+    drawn("circle", { class: "tip", cx: end[0], cy: end[1], r: 4 }),
+    kind === "unclear" ? null : drawn("text", { class: "ratio", x, y }, ratio),
+  );
+}
+
+/** @param {PropagationGraph} graph */
+export function graphOf(graph) {
+  const { width, height, radius } = CIRCLE;
+  const places = new Map(
+    graph.tasks.map((task, at) => {
+      const angle = (2 * Math.PI * at) / graph.tasks.length - Math.PI / 2;
+      return [task, [width / 2 + radius * Math.cos(angle), height / 2 + radius * Math.sin(angle)]];
+    }),
+  );
+  const arrows = graph.edges.flatMap((edge) => {
+    const [from, to] = [places.get(edge.source), places.get(edge.target)];
+    return from && to ? [arrowOf(edge, from, to)] : [];
+  });
+  const names = [...places].map(([task, [x, y]]) => {
+    const place = { class: "name", x, y: y < height / 2 ? y - 16 : y + 26, "text-anchor": "middle" };
+    const dot = drawn("circle", { class: "task", cx: x, cy: y, r: 9 });
+    return drawn("g", {}, dot, drawn("text", place, words(task)));
+  });
+  const title = `Error propagation: ${graph.model}`;
+  const told = `${title}; its numbers stand in the table of this name`;
+  const look = { class: "graph", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": told };
+  const picture = drawn("svg", look, ...arrows, ...names);
+  return node(
+    "figure",
+    { class: "chart block" },
+    text("figcaption", title),
+    picture,
+    text("p", NOTE, { class: "note" }),
+  );
+}

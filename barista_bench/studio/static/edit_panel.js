@@ -1,0 +1,29 @@
+// The edits of identities, each of which can be undone.
+import { button, listed, node } from "./elements.js";
+import { explained } from "./status.js";
+/** @import { Annotation } from "./annotation.js" */
+/** @import { Edit } from "./shapes.d.ts" */
+
+/** @param {Annotation} work */
+export function editPanel(work) {
+  const { edits } = work.project;
+  const undone = new Set(edits.map(({ edit }) => (edit.edit === "undo" ? edit.line : null)));
+  /** @param {Edit} edit */
+  const textOf = ({ edit, ...rest }) => {
+    const values = Object.values(rest).flat();
+    return `${edit}: ${values.map((value) => work.names.get(String(value)) ?? value).join(", ")}`;
+  };
+  const items = edits.map(({ by, edit }, at) => {
+    const line = at + 1;
+    const undo = explained(() => work.accept({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`));
+    return [
+      `${line}. ${textOf(edit)} (${by}) `,
+      undone.has(line) ? node("small", {}, "undone") : button("undo", undo, { "aria-label": `undo edit ${line}` }),
+    ];
+  });
+  const undoLast = button(
+    "undo the last thing done here (u)",
+    explained(() => work.undo()),
+  );
+  return [node("p", {}, undoLast), ...listed("Edits of identities", items)];
+}

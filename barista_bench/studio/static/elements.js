@@ -1,0 +1,85 @@
+// Elements of the page, and what follows a pressed pointer.
+/** @import { Child, Properties } from "./page.d.ts" */
+
+/**
+ * @template {Element} Made
+ * @param {Made} made
+ * @param {Properties} properties
+ * @param {(Child | Child[])[]} children
+ */
+function fill(made, properties, children) {
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") made.addEventListener(key, value);
+    else made.setAttribute(key, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) made.append(child);
+  return made;
+}
+
+/**
+ * An element. Properties: `class`, attributes; functions are listeners of the event of that name. Strings become text.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Properties} [properties]
+ * @param {(Child | Child[])[]} children
+ */
+export const node = (tag, properties = {}, ...children) => fill(document.createElement(tag), properties, children);
+
+/**
+ * As `node`, of SVG.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Properties} [properties]
+ * @param {(Child | Child[])[]} children
+ */
+export const drawn = (tag, properties = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+
+/**
+ * @param {string} label
+ * @param {(event: MouseEvent) => unknown} click
+ * @param {Properties} [properties]
+ */
+export const button = (label, click, properties = {}) =>
+  node("button", { type: "button", click, ...properties }, label);
+
+/**
+ * Items under a heading that counts them.
+ * @param {string} title
+ * @param {(Child | Child[])[]} items
+ */
+export const listed = (title, items) => [
+  node("h4", {}, `${title} (${items.length})`),
+  node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item))),
+];
+
+/**
+ * An empty canvas of a size in pixels, and its context.
+ * @param {{ width: number, height: number }} size
+ * @param {CanvasRenderingContext2DSettings} [settings]
+ */
+export function blankCanvas({ width, height }, settings) {
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
+  const context = canvas.getContext("2d", settings);
+  if (!context) throw new Error("this browser draws on no canvas");
+  return { canvas, context };
+}
+
+/**
+ * Follows a pressed pointer: `move(event)` wherever it goes, `end(event)` when it is lifted.
+ * @param {PointerEvent} press
+ * @param {(event: PointerEvent) => void} move
+ * @param {(event: PointerEvent) => void} end
+ */
+export function follow(press, move, end) {
+  const target = /** @type {HTMLElement} */ (press.currentTarget);
+  /** @param {PointerEvent} event */
+  const lifted = (event) => {
+    target.removeEventListener("pointermove", move);
+    end(event);
+  };
+  target.setPointerCapture(press.pointerId);
+  target.addEventListener("pointermove", move);
+  target.addEventListener("pointerup", lifted, { once: true });
+}

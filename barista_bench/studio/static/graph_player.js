@@ -1,0 +1,25 @@
+// A player of an annotated video, and what its graph says of a frame.
+import { Player } from "./player.js";
+import { ask, remembering } from "./server.js";
+/** @import { FrameGraph } from "./shapes.d.ts" */
+
+/** @typedef {{ player: Player, graphOf: (frame: number) => Promise<FrameGraph> }} GraphPlayer */
+
+/**
+ * @param {string} video
+ * @returns {Promise<GraphPlayer>}
+ */
+export async function graphPlayer(video) {
+  const graphOf = remembering((frame) => ask("/api/frame", { video, frame }));
+  const player = await Player.open("graph", video, async (frame) => (await graphOf(frame)).instances);
+  return { player, graphOf };
+}
+
+/**
+ * The address of a frame.
+ * @param {string} video
+ * @param {number} frame
+ * @param {Record<string, string>} [more]
+ */
+export const address = (video, frame, more = {}) =>
+  `#/graph/${encodeURIComponent(video)}?${new URLSearchParams({ frame: String(frame), ...more })}`;

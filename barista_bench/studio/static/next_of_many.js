@@ -1,0 +1,30 @@
+// What is put to a person one after the other: questions to be answered, answers to be rated.
+import { node } from "./elements.js";
+import { say } from "./status.js";
+/** @import { PersonState } from "./shapes.d.ts" */
+
+/**
+ * Shows what comes next in `parts`, under `title`.
+ * @param {HTMLElement} holder
+ * @param {string} title
+ * @param {PersonState} state
+ * @param {HTMLElement[]} parts
+ */
+export function present(holder, title, { done, kept, problems }, ...parts) {
+  const heading = node("h2", { tabindex: -1 }, title);
+  const alerts = problems.map((problem) => node("p", { class: "alert" }, problem));
+  const count = node("p", { class: "note" }, `${done} answers, in `, node("code", {}, kept));
+  holder.replaceChildren(heading, ...alerts, ...parts, count);
+  heading.focus();
+  say(title.toLowerCase());
+}
+
+/**
+ * Fields for one of [value, text]; the form is held back until one is chosen.
+ * @param {string} name
+ * @param {[value: string | number, text: string][]} choices
+ */
+export const radios = (name, choices) =>
+  choices.map(([value, text]) =>
+    node("label", {}, node("input", { type: "radio", name, value, required: true }), ` ${text}`),
+  );

@@ -1,0 +1,37 @@
+// What an annotator is to do next.
+import { button, node } from "./elements.js";
+import { explained } from "./status.js";
+
+/** @import { AnnotateView } from "./annotate.js" */
+
+const FIRST =
+  "First: on the timeline, drag over each stretch in which hands touch things (or add it under Statements).";
+
+/**
+ * @param {string} text
+ * @param {() => unknown} action
+ */
+const primary = (text, action) => button(text, explained(action), { class: "primary" });
+
+/**
+ * @param {AnnotateView} view
+ * @returns {Node[]}
+ */
+export function nextStep(view) {
+  const { work, player } = view;
+  const { project, running } = work;
+  const keyframe = view.nextKeyframe();
+  const doubts = view.doubts();
+  if (running) return [node("progress", { "aria-label": "work in the background" }), node("span", {}, running)];
+  if (project.can_run) return [primary("Run what is due", () => work.run())];
+  if (!project.contacts && !project.asked.length && !project.accepted.length) return [node("span", {}, FIRST)];
+  if (keyframe !== null) {
+    const missing = node("span", {}, `missing: ${project.missing}`);
+    return [primary(`Next keyframe: ${keyframe}`, () => player.go(keyframe)), missing];
+  }
+  if (doubts.length) {
+    const left = doubts.length === 1 ? "1 doubtful frame is left" : `${doubts.length} doubtful frames are left`;
+    return [primary(`Look at frame ${doubts[0].frame}`, () => view.doubtful()), node("span", {}, left)];
+  }
+  return [node("span", {}, "Ready to export: "), node("code", {}, project.export)];
+}

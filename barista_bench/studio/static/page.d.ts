@@ -1,0 +1,21 @@
+/** What views and elements of the studio's page are made of. */
+
+export type Child = Node | string | null | undefined;
+
+/** What a route shows, the keys that work there, and what follows once it is shown. */
+export interface View {
+  made: Child[];
+  keys?: Keys;
+  started?: () => unknown;
+}
+
+/** By the name of the key; with shift, an arrow's begins with `shift+`. */
+export type Keys = Record<string, () => unknown>;
+
+type Listeners = { [Name in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Name]) => unknown };
+
+/** Attributes, and listeners of the event of their name. */
+export interface Properties extends Listeners {
+  // biome-ignore lint/suspicious/noExplicitAny: as wide as the listeners above, of any event
+  [name: string]: string | number | boolean | null | undefined | ((event: any) => unknown);
+}

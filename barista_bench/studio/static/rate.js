@@ -1,0 +1,68 @@
+// Answers of models to be rated by the rubric of their judges, one after the other, blind.
+import { node } from "./elements.js";
+import { present, radios } from "./next_of_many.js";
+import { ask, send } from "./server.js";
+import { form } from "./status.js";
+import { words } from "./words.js";
+/** @import { View } from "./page.d.ts" */
+/** @import { AnswerToRate, NextRating, PersonState } from "./shapes.d.ts" */
+
+/** @returns {View} */
+export function rateView() {
+  const holder = node("div", {});
+  return { made: [holder], started: async () => showNext(holder, await ask("/api/rating")) };
+}
+
+/**
+ * @param {HTMLElement} holder
+ * @param {NextRating} next
+ */
+function showNext(holder, next) {
+  if (next.answer === undefined) present(holder, "All answers are rated", next);
+  else showAnswer(holder, next);
+}
+
+/** @param {string} text */
+const passage = (text) => node("p", { class: "asked-text" }, text);
+
+/**
+ * @param {HTMLElement} holder
+ * @param {PersonState & AnswerToRate} rated
+ */
+function showAnswer(holder, rated) {
+  /**
+   * @param {string} title
+   * @param {string} text
+   */
+  const said = (title, text) => [node("h3", {}, title), passage(text)];
+  const handIn = async (/** @type {HTMLFormElement} */ filled) => {
+    const scores = Object.fromEntries([...new FormData(filled)].map(([name, score]) => [name, Number(score)]));
+    showNext(holder, await send("/api/rating/scores", { answer: rated.answer, scores }));
+  };
+  const shown = [
+    ...said("Question", rated.asked),
+    ...said("Reference", rated.reference),
+    ...said("Answer", rated.text),
+    node("details", {}, node("summary", {}, "What is rated"), passage(rated.introduction)),
+  ];
+  const submit = node("p", { class: "controls" }, node("button", {}, "rate"));
+  const fields = form({ class: "inputs" }, handIn, ...criteriaOf(rated), submit);
+  const columns = node("div", { class: "columns" }, node("div", {}, ...shown), fields);
+  present(holder, `Answer ${rated.done + 1} of ${rated.total}`, rated, columns);
+}
+
+/** @param {AnswerToRate} rated */
+function criteriaOf({ criteria, top }) {
+  /** @type {[number, string][]} */
+  const scores = Array.from({ length: top + 1 }, (_, score) => [score, String(score)]);
+  return criteria.map(({ name, text, scale }) =>
+    node(
+      "fieldset",
+      {},
+      node("legend", {}, words(name)),
+      node("div", { class: "scores" }, ...radios(name, scores)),
+      node("p", { class: "asked-text note" }, scale),
+      node("details", {}, node("summary", {}, "What counts"), passage(text)),
+    ),
+  );
+}

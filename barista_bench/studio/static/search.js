@@ -1,0 +1,96 @@
+// Search for what is said of videos: the field, the moments found, and the search of a whole release.
+import { node } from "./elements.js";
+import { address } from "./graph_player.js";
+import { ask } from "./server.js";
+import { form, reasonOf, say } from "./status.js";
+import { counted } from "./words.js";
+
+/** @import { Child, View } from "./page.d.ts" */
+/** @import { Row, SearchResult } from "./shapes.d.ts" */
+
+const MOST_NEAREST = 10;
+export const NEAREST = "Nothing has all these words. The nearest:";
+
+/**
+ * @param {string} text
+ * @param {(text: string) => unknown} look
+ */
+export function searchField(text, look) {
+  const field = node("input", { type: "search", value: text, placeholder: "left hand holds" });
+  const label = node("label", {}, "find ", field);
+  const hand = () => look(field.value);
+  const element = form({ class: "inline", role: "search" }, hand, label, node("button", {}, "search"));
+  return { element, focus: () => field.focus() };
+}
+
+/**
+ * An item for each range of each row; `link` makes what leads there.
+ * @param {Row[]} rows
+ * @param {(start: number, end: number, objects: string[]) => Child} link
+ */
+export const moments = (rows, link) =>
+  rows.flatMap(({ text, objects, ranges }) =>
+    ranges.map(([start, end]) => node("li", {}, link(start, end, objects), ` ${text}`)),
+  );
+
+/**
+ * @param {string} video
+ * @param {string} text
+ * @returns {Promise<SearchResult>} the error in the place of what was not found
+ */
+async function resultOf(video, text) {
+  try {
+    return await ask("/api/search", { video, text });
+  } catch (error) {
+    return { rows: [{ layer: "object", text: reasonOf(error), objects: [], ranges: [[0, 1]] }], more: 0, nearest: [] };
+  }
+}
+
+/**
+ * Search in every video of the release, one after the other; the words stand in the address.
+ * @param {string[]} videos
+ * @param {URLSearchParams} query
+ * @returns {View}
+ */
+export function searchView(videos, query) {
+  const text = query.get("text") ?? "";
+  const list = node("ul", { class: "moments" });
+  const bar = node("progress", { max: videos.length, value: 0, "aria-label": "videos searched", hidden: true });
+  const heading = node("h3", {});
+  const hunt = searchField(text, (wanted) => {
+    if (wanted !== text) location.hash = `#/search?${new URLSearchParams({ text: wanted })}`;
+  });
+  /** @param {string} video */
+  const linkInto =
+    (video) =>
+    /**
+     * @param {number} start
+     * @param {number} end
+     * @param {string[]} objects
+     */
+    (start, end, objects) => {
+      const href = address(video, start, { objects: objects.join(",") });
+      return node("a", { href }, `${video}, frames ${start} to ${end - 1}`);
+    };
+  const look = async () => {
+    bar.hidden = false;
+    /** @type {HTMLElement[]} */
+    let nearest = [];
+    for (const [number, video] of videos.entries()) {
+      const result = await resultOf(video, text);
+      if (!list.isConnected) return;
+      list.append(...moments(result.rows, linkInto(video)));
+      nearest = [...nearest, ...moments(result.nearest, linkInto(video))].slice(0, MOST_NEAREST);
+      bar.value = number + 1;
+      say(`${counted(list.children.length, "moment")} in ${number + 1} of ${counted(videos.length, "video")}`);
+    }
+    bar.hidden = true;
+    const found = list.children.length;
+    heading.textContent = found ? counted(found, "moment") : NEAREST;
+    if (!found) list.append(...nearest);
+  };
+  return {
+    made: [node("h2", {}, "Search all videos"), hunt.element, bar, heading, list],
+    started: () => (text ? look() : hunt.focus()),
+  };
+}

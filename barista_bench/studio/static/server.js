@@ -1,0 +1,80 @@
+// Requests to the studio's server. What each path takes and answers stands in shapes.d.ts.
+/** @import { Progress, Reads, Writes } from "./shapes.d.ts" */
+
+const PAUSE = 300; // milliseconds between two questions how far something is
+
+/** @param {Response} response */
+async function answered(response) {
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error ?? response.statusText);
+  return body;
+}
+
+/**
+ * @template {keyof Reads} Path
+ * @param {Path} path
+ * @param {Record<string, string | number>} [query]
+ * @returns {Promise<Reads[Path]>}
+ */
+export async function ask(path, query = {}) {
+  const parts = Object.entries(query).map(([name, value]) => [name, String(value)]);
+  return answered(await fetch(`${path}?${new URLSearchParams(parts)}`));
+}
+
+/**
+ * @template {keyof Writes} Path
+ * @param {Path} path
+ * @param {Writes[Path]["sent"]} body
+ * @returns {Promise<Writes[Path]["answer"]>}
+ */
+export async function send(path, body) {
+  const headers = { "content-type": "application/json" };
+  return answered(await fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+/**
+ * Waits for work in the background, as long as `element` is shown; `told(progress)` hears how far it is. Throws where
+ * the work fails.
+ * @template {Progress} Told
+ * @param {() => Promise<Told>} progress
+ * @param {(now: Told) => void} told
+ * @param {Element} [element]
+ */
+export async function finished(progress, told, element = document.body) {
+  for (;;) {
+    const now = await progress();
+    if (now.state === "failed") throw new Error(now.problem);
+    if (now.state !== "running" && now.state !== "waiting") return;
+    told(now);
+    await new Promise((done) => {
+      setTimeout(done, PAUSE);
+    });
+    if (!element.isConnected) throw new Error("left");
+  }
+}
+
+const MOST_KEPT = 60;
+
+/**
+ * Keeps the answers last asked for; `forget()` them.
+ * @template Answer
+ * @param {(key: number) => Promise<Answer>} fetch
+ */
+export function remembering(fetch) {
+  /** @type {Map<number, Promise<Answer>>} */
+  const kept = new Map();
+  /** @param {number} key */
+  const recall = (key) => {
+    const known = kept.get(key);
+    if (known) return known;
+    const asked = fetch(key);
+    kept.set(key, asked);
+    asked.catch(() => kept.delete(key));
+    if (kept.size > MOST_KEPT) {
+      const [oldest] = kept.keys();
+      kept.delete(oldest);
+    }
+    return asked;
+  };
+  return Object.assign(recall, { forget: () => kept.clear() });
+}

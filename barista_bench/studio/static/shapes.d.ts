@@ -1,0 +1,384 @@
+/** What the studio's server sends and takes as JSON (`studio/*.py`), and the rows and masks that views make of it. */
+
+/** Half-open, in frames from 0. */
+export type FrameRange = [start: number, end: number];
+
+/** In pixels of the frame. */
+export type Box = [x: number, y: number, width: number, height: number];
+
+/** COCO's compressed run lengths. */
+export interface Mask {
+  counts: string;
+  size: [height: number, width: number];
+}
+
+export interface UnusableMask {
+  problem: string;
+}
+
+/** A point of a picture, in its pixels. */
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** What is drawn over a frame; `offered` by somebody, and not accepted. */
+export interface Instance {
+  object: string;
+  name: string;
+  box: Box | null;
+  mask: Mask | UnusableMask;
+  id?: string;
+  offered?: boolean;
+}
+
+// What is open
+
+export interface Opened {
+  person: string;
+  graphs: string[];
+  projects: string[];
+  problems: string[];
+  datasets: number;
+  runs: number;
+  rated: number;
+  reviews: number;
+  compared: number;
+}
+
+export interface Progress {
+  state: "none" | "waiting" | "running" | "done" | "failed";
+  step: string;
+  problem: string;
+}
+
+export type VideoKind = "graph" | "project";
+
+export interface Footage {
+  width: number;
+  height: number;
+  frames: number;
+  fps: number;
+  /** When each frame begins. */
+  seconds: number[];
+  version: string;
+  copy: Progress;
+}
+
+// Annotated videos
+
+/** A layer of the timeline. */
+export type LayerName = "touch" | "keyframe" | "activity" | "step" | "contact" | "relation" | "attribute" | "object";
+
+/** A row of the timeline: what is said, of which objects, when. */
+export interface Row {
+  layer: LayerName;
+  text: string;
+  objects: string[];
+  ranges: FrameRange[];
+  editable?: boolean;
+  /** Proposed, not accepted. */
+  offered?: boolean;
+  /** A range can be dragged into it. */
+  grows?: boolean;
+  /** Of a statement: where it stands in a project's layers. */
+  statement?: Statement;
+}
+
+export interface VideoTables {
+  objects: { id: string; name: string; ranges: FrameRange[] }[];
+  rows: Row[];
+  problems: string[];
+}
+
+export interface Relation {
+  source: string;
+  target: string;
+  type: string;
+  value: string;
+}
+
+export interface Attribute {
+  object: string;
+  type: string;
+  value: string;
+}
+
+export interface FrameGraph {
+  frame: number;
+  instances: Instance[];
+  relations: Relation[];
+  attributes: Attribute[];
+  activities: string[];
+  steps: string[];
+}
+
+export interface SearchResult {
+  rows: Row[];
+  /** How many further rows were left out. */
+  more: number;
+  /** Where no row has all words: those with most of them. */
+  nearest: Row[];
+}
+
+export interface AskedQuestion {
+  task: string;
+  id: string;
+  label: string;
+  question: string;
+  frames: number[];
+  truth: string[];
+}
+
+// Projects
+
+export interface Project {
+  /** Another one after each decision. */
+  version: string;
+  width: number;
+  height: number;
+  missing: string;
+  can_run: boolean;
+  /** Where hands touch things; null until a person has said so. */
+  contacts: FrameRange[] | null;
+  offered_contacts: { origin: string; ranges: FrameRange[] }[];
+  asked: number[];
+  accepted: { frame: number; complete: boolean }[];
+  objects: { id: string; category: string; name: string }[];
+  edits: { by: string; edit: Edit }[];
+  layers: Layers;
+  offered_layers: { origin: string; layers: Layers }[];
+  doubts: Doubt[];
+  has_segmenter: boolean;
+  vocabulary: Vocabulary;
+  draft: Draft | null;
+  draft_problem: string;
+  export: string;
+}
+
+export interface Vocabulary {
+  categories: string[];
+  attributes: Record<string, string[]>;
+  relations: Record<string, string[]>;
+}
+
+export interface Doubt {
+  frame: number;
+  object: string;
+  doubt: number;
+  why: string;
+}
+
+export type Edit =
+  | { edit: "merge"; into: string; objects: string[] }
+  | { edit: "split"; object: string; frame: number; new: string }
+  | { edit: "rename"; object: string; category: string }
+  | { edit: "undo"; line: number };
+
+export interface Segment {
+  name: string;
+  range: FrameRange;
+}
+
+export interface Layers {
+  activities: Segment[];
+  process_steps: Segment[];
+  attributes: (Attribute & { ranges: FrameRange[] })[];
+  relations: (Relation & { ranges: FrameRange[] })[];
+}
+
+/** One thing that is said, without when. */
+export type Statement =
+  | { list: "activities" | "process_steps"; said: { name: string } }
+  | { list: "attributes"; said: Attribute }
+  | { list: "relations"; said: Relation };
+
+/** `object` is the id of the tracks, `accepted_as` the one under which a decision names it. */
+export interface FrameMask {
+  object: string;
+  accepted_as: string;
+  mask: Mask;
+}
+
+export interface Suggestion {
+  object: string | null;
+  category: string;
+  origin: string;
+  mask: Mask;
+}
+
+export interface PromptPoint extends Point {
+  inside: boolean;
+}
+
+/** What a segmenter is asked by. */
+export type MaskPrompt =
+  | { box: [left: number, top: number, right: number, bottom: number] }
+  | { points: PromptPoint[] };
+
+export type StoredPrompt = { frame: number; category: string; object: string | null } & Partial<MaskPrompt>;
+
+export interface ProjectFrame {
+  /** Null on a frame on which nothing was decided. */
+  accepted: FrameMask[] | null;
+  tracks: FrameMask[];
+  suggestions: Suggestion[];
+  prompts: StoredPrompt[];
+}
+
+/** A mask that stands on a frame; `id` is the one under which it is accepted. */
+export interface StandingMask {
+  id: string;
+  object: string;
+  mask: Mask;
+  origin: "propagated" | "accepted" | "draft";
+}
+
+/** The masks of a frame by the ids under which they are accepted. */
+export type FrameDraft = Map<string, Mask>;
+
+export interface DecidedKeyframe {
+  frame: number;
+  complete: boolean;
+  masks: Record<string, Mask>;
+}
+
+export interface Decisions {
+  contacts?: FrameRange[];
+  prompts?: StoredPrompt[];
+  objects?: Record<string, string>;
+  keyframes?: DecidedKeyframe[];
+  layers?: Layers;
+  edits?: Edit[];
+}
+
+export interface Draft {
+  decisions: { video: string; objects: Record<string, string>; keyframes: DecidedKeyframe[] };
+  looked_at: number[];
+  revision: number;
+  page: string;
+}
+
+export interface Agreement {
+  annotators: string[];
+  figures: Record<string, number | null>;
+  keyframes: { frame: number; iou: number }[];
+}
+
+// Generated questions
+
+export interface ReviewItem {
+  file: number;
+  item: string;
+  subtask: string;
+  video_id: string;
+  question: string;
+  choices: string[];
+  correct: number[];
+  verdict: "" | Verdict;
+  reason: string;
+  reviewer: string;
+  moment: { span: FrameRange; frames: number[]; objects: string[] } | null;
+  /** Null where its video is not open. */
+  kind: "graph" | null;
+  revisable: boolean;
+}
+
+export type Verdict = "accept" | "revise" | "reject";
+
+// Questions to people
+
+/** How far a person is, and where the answers are kept. */
+export interface PersonState {
+  done: number;
+  total: number;
+  kept: string;
+  problems: string[];
+}
+
+export interface Question {
+  /** Names it on the page, and says nothing of it. */
+  question: string;
+  benchmark: string;
+  task: string;
+  system: string;
+  /** The prompt's texts, and the numbers of its images. */
+  parts: (string | number)[];
+  images: string[];
+  form: "choice" | "fields" | "text";
+  choices: Record<string, string>;
+  schema: Schema | null;
+  scale: number;
+}
+
+/** What of JSON Schema the answers of tasks are described by. */
+export interface Schema {
+  type?: "string" | "integer" | "number" | "array" | "object";
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  minItems?: number;
+  maxItems?: number;
+  minimum?: number;
+  maximum?: number;
+}
+
+export interface AnswerToRate {
+  answer: string;
+  introduction: string;
+  asked: string;
+  reference: string;
+  text: string;
+  criteria: { name: string; text: string; scale: string }[];
+  top: number;
+}
+
+/** Without a question or an answer where none is left. */
+export type NextQuestion = PersonState & (Question | { question?: undefined });
+export type NextRating = PersonState & (AnswerToRate | { answer?: undefined });
+
+// Requests
+
+/** What the server answers to a GET of each path. */
+export interface Reads {
+  "/api/studio": Opened;
+  "/api/footage": Footage;
+  "/api/video": VideoTables;
+  "/api/frame": FrameGraph;
+  "/api/search": SearchResult;
+  "/api/moment": { asked: AskedQuestion[] };
+  "/api/example": { video: string; frames: number[] };
+  "/api/report": Progress & { runs: number };
+  "/api/project": Project;
+  "/api/project/frame": ProjectFrame;
+  "/api/project/progress": Progress;
+  "/api/agreement": Agreement;
+  "/api/review": { items: ReviewItem[] };
+  "/api/rating": NextRating;
+}
+
+/** What each path takes by POST, and answers. */
+export interface Writes {
+  "/api/project/accept": { sent: Decisions & { video: string; seen: string }; answer: unknown };
+  "/api/project/draft": { sent: Draft; answer: unknown };
+  "/api/project/run": { sent: { video: string }; answer: unknown };
+  "/api/review/verdict": {
+    sent: {
+      file: number;
+      item: string;
+      verdict: Verdict;
+      reason: string;
+      question: string;
+      choices: string[];
+    };
+    answer: Partial<ReviewItem>;
+  };
+  "/api/people/next": { sent: { number: number }; answer: NextQuestion };
+  "/api/people/answer": {
+    sent: { number: number; question: string; answer: unknown; seconds: number };
+    answer: NextQuestion;
+  };
+  "/api/rating/scores": { sent: { answer: string; scores: Record<string, number> }; answer: NextRating };
+}

@@ -1,0 +1,60 @@
+// The status line: what just happened, for eyes and screen readers.
+import { node } from "./elements.js";
+/** @import { Child, Properties } from "./page.d.ts" */
+
+/**
+ * An element of index.html.
+ * @param {string} id
+ */
+export function part(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no ${id}`);
+  return found;
+}
+
+/** @param {string} text */
+export function say(text) {
+  part("status").textContent = text;
+}
+
+/** What is said of an error. @param {unknown} error */
+export const reasonOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Runs what a click starts: an error is said, not lost.
+ * @template {unknown[]} Given
+ * @template Result
+ * @param {(...given: Given) => Result | Promise<Result>} action
+ */
+export const explained =
+  (action) =>
+  /**
+   * @param {Given} given
+   * @returns {Promise<Result | undefined>}
+   */
+  async (...given) => {
+    try {
+      return await action(...given);
+    } catch (error) {
+      say(reasonOf(error));
+      return undefined;
+    }
+  };
+
+/**
+ * A form whose fields `submit(form)` hands in, without leaving the page.
+ * @param {Properties} properties
+ * @param {(filled: HTMLFormElement) => unknown} submit
+ * @param {(Child | Child[])[]} children
+ */
+export function form(properties, submit, ...children) {
+  const handIn = explained(() => submit(made));
+  /** @param {Event} event */
+  const submitted = (event) => {
+    event.preventDefault();
+    return handIn();
+  };
+  /** @type {HTMLFormElement} */
+  const made = node("form", { ...properties, submit: submitted }, ...children);
+  return made;
+}

@@ -1,0 +1,49 @@
+// Panels of which one is shown.
+import { button, node } from "./elements.js";
+import { explained } from "./status.js";
+
+/** @import { Child } from "./page.d.ts" */
+
+/** @param {Element} element */
+const nameOf = (element) => element.getAttribute("aria-label") ?? element.textContent;
+
+/**
+ * Fills an element anew; what had the focus in it has it again, if something of its name is still there.
+ * @param {HTMLElement} content
+ * @param {Child[]} made
+ */
+function refill(content, made) {
+  const focused = content.contains(document.activeElement) ? document.activeElement : null;
+  const name = focused && nameOf(focused);
+  content.replaceChildren(...made.filter((child) => child !== null && child !== undefined));
+  if (name === null) return;
+  /** @type {NodeListOf<HTMLElement>} */
+  const fields = content.querySelectorAll("button, input, select");
+  [...fields].find((element) => nameOf(element) === name)?.focus();
+}
+
+/**
+ * `panels` promise their elements by title; `fill()` asks the one that is open again.
+ * @param {string} label
+ * @param {Record<string, () => Child[] | Promise<Child[]>>} panels
+ * @param {string} [open]
+ */
+export function tabbed(label, panels, open = Object.keys(panels)[0]) {
+  const content = node("div", { class: "content" });
+  let turn = 0;
+  const fill = explained(async () => {
+    turn += 1;
+    const mine = turn;
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === open));
+    const made = await panels[open]();
+    if (mine === turn) refill(content, made);
+  });
+  const tabs = Object.keys(panels).map((title) =>
+    button(title, () => {
+      open = title;
+      fill();
+    }),
+  );
+  const row = node("div", { class: "tabs" }, ...tabs);
+  return { element: node("section", { class: "side", "aria-label": label }, row, content), fill };
+}

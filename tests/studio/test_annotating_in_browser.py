@@ -266,7 +266,7 @@ def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Pa
     from tests.annotate.sam_checkpoints import write_checkpoint
 
     project = started(small_kitchen, tmp_path)
-    with_models(project, segmenter=write_checkpoint(tmp_path / "sam", "sam2"))
+    with_models(project, segmenter=f"sam:{write_checkpoint(tmp_path / 'sam', 'sam2')}")
     frame = min(project.video(VIDEO).asked())
     workspace = open_workspace([project.folder], person="anna", out=out)
     with studio_at(workspace) as address, page_of(chromium, address) as page:

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from barista_bench.api import compare, evaluate, load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.task import Example
 from barista_bench.data.dataset import ExampleSet, LoadedExample
 from barista_bench.data.folder import build
@@ -107,6 +108,9 @@ class WithoutTruth(ExampleSet):
 
     def video_hashes(self) -> dict[str, str]:
         return {}
+
+    def _media_times(self, index: int) -> FrameTimes | None:
+        return self.whole._media_times(index)
 
 
 def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Path, out: Path) -> None:

@@ -35,13 +35,24 @@ _DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
 
 
 class Status(StrEnum):
-    """What became of one sample. Only infrastructure errors are tried again; see `Task.counts_provider_errors`."""
+    """What became of one sample.
+
+    A log says what the model did; whether an answer can be read is found when it is scored. `infra_error`: nobody
+    answered (see `Task.counts_provider_errors`). `task_error`: the code of the task raised. Samples of these two that
+    have no answer are asked again.
+    """
 
     OK = "ok"
     PARSE_ERROR = "parse_error"
     REFUSED = "refused"
     TRUNCATED = "truncated"
     INFRA_ERROR = "infra_error"
+    TASK_ERROR = "task_error"
+
+    @property
+    def is_outcome(self) -> bool:
+        """Whether the model did it; else there is nothing that could be held against the model."""
+        return self not in (Status.INFRA_ERROR, Status.TASK_ERROR)
 
 
 @dataclass(frozen=True, slots=True)

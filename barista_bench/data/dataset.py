@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.guarding import guarded
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
@@ -53,14 +54,17 @@ class LoadedExample:
 
         Raises:
             DataError: a frame or an image cannot be decoded, or the video is not the one that the dataset names.
+            TaskError: the task cannot make images of them.
         """
         store = store or FrameStore(max_bytes=0)
         clock = clock or StageClock()
         if isinstance(self.media, LinkedMedia):
             frames = self.media.frames(store, self.example.video_id)
-            with clock("prepare"):
+            with clock("prepare"), guarded(task, "images", self.example):
                 return task.shown(self.example, task.images(self.example, frames))
-        return task.shown(self.example, store.images(self.media, self.example.example_id))
+        stored = store.images(self.media, self.example.example_id)
+        with guarded(task, "images", self.example):
+            return task.shown(self.example, stored)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from barista_bench.core.task import Example, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
-from barista_bench.runs.ask.asking import answer_fields, sample_status
+from barista_bench.runs.ask.answered import answer_fields, answer_status
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
 from barista_bench.runs.ask.runner import OpenedTask, open_questions
 from barista_bench.runs.log.asked import digest
@@ -77,8 +77,7 @@ class QuestionSet:
             run: repetition, from 0.
             earlier: the answers before it, of a task that asks in several steps.
         """
-        example = self.example(example_id)
-        status, error = sample_status(self.task, example.inputs, answer, boxes)
+        status, error = answer_status(answer)
         fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
         return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), boxes)
 

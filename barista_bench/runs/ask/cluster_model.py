@@ -25,9 +25,10 @@ from barista_bench.core.cluster import ClusterNode, RayCluster, reason
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, LinkedMedia
 from barista_bench.data.shared_frames import FrameStore
-from barista_bench.errors import ClusterError, ConfigError, DataError
+from barista_bench.errors import ClusterError, ConfigError, DataError, TaskError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
-from barista_bench.runs.ask.asking import AHEAD_BYTES, decoded_size, each_answered
+from barista_bench.runs.ask.answered import each_answered
+from barista_bench.runs.ask.asking import AHEAD_BYTES, decoded_size
 from barista_bench.runs.ask.catalog import Pairs, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.prefetch import decode_ahead
@@ -38,7 +39,7 @@ CHUNKS = 2
 """Chunks that a copy has in hand: it decodes the frames of one while it answers the other."""
 MAX_LOSSES = 3
 """Copies that may be lost with a request in hand before it fails: it may be what ends them."""
-_Images = tuple[Image.Image, ...] | DataError
+_Images = tuple[Image.Image, ...] | DataError | TaskError
 
 
 class LoadedCopy(NamedTuple):
@@ -99,8 +100,8 @@ class ModelCopy:
 
         def readable(prepared: Iterable[tuple[Request, _Images]]) -> Iterator[tuple[str, Request]]:
             for request, images in prepared:
-                if isinstance(images, DataError):
-                    failures: list[Completion | Failure] = [Failure(str(images))] * len(request.seeds)
+                if not isinstance(images, tuple):
+                    failures: list[Completion | Failure] = [Failure.of(images)] * len(request.seeds)
                     failed.append(AnsweredRequest(request.request_id, failures, 0.0))
                 else:
                     yield request.request_id, dataclasses.replace(request, images=images)
@@ -141,7 +142,7 @@ class ModelCopy:
         task, examples, index = self._examples[request.request_id]
         try:
             return examples[index].images(task, store)
-        except DataError as error:
+        except (DataError, TaskError) as error:
             return error
 
 

@@ -13,7 +13,8 @@ import hashlib
 import json
 import math
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import UnionType
@@ -53,6 +54,12 @@ class Status(StrEnum):
     def is_outcome(self) -> bool:
         """Whether the model did it; else there is nothing that could be held against the model."""
         return self not in (Status.INFRA_ERROR, Status.TASK_ERROR)
+
+
+def status_counts(statuses: Iterable[str]) -> dict[str, int]:
+    """How many samples have each status, also where it is none; `task_error` only where there is one."""
+    counts = Counter(str(status) for status in statuses)
+    return {str(status): counts[status] for status in Status if counts[status] or status is not Status.TASK_ERROR}
 
 
 @dataclass(frozen=True, slots=True)

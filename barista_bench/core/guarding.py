@@ -42,8 +42,6 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
     """
     try:
         yield
-    except TaskError:
-        raise
     except Exception as error:  # a task may raise anything: this is the one place that expects it
         if method in _MAY_REFUSE and isinstance(error, BaristaError):
             raise
@@ -55,7 +53,9 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
         ) from error
 
 
-def attempt(task: Task, method: Method, example: Example, call: Callable[[], ReturnT], otherwise: OtherT) -> ReturnT | OtherT:
+def attempt(
+    task: Task, method: Method, example: Example, call: Callable[[], ReturnT], otherwise: OtherT
+) -> ReturnT | OtherT:
     """What a method gives; `otherwise` where it raises, within `faults_at_the_end`.
 
     Raises:

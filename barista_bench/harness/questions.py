@@ -9,7 +9,6 @@ import functools
 import json
 import logging
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from pathlib import Path
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import status_counts
 from barista_bench.core.prompt import Prompt, named_domain, released_clone
 from barista_bench.core.task import Example, Status, Task
 from barista_bench.data.dataset import ExampleSet
@@ -95,11 +95,11 @@ class QuestionSet:
     def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
         """What `score` says of these samples: figures, means over repetitions, and how many samples of each status."""
         details = [group.clustered.statistics.published() for group in self.counted(samples).values()]
-        statuses = Counter(sample.record.status for sample in samples)
+        statuses = status_counts(sample.record.status for sample in samples)
         return {
             **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},
             "samples": len(samples),
-            **{str(status): statuses[status] for status in Status if status is not Status.INFRA_ERROR},
+            **{name: count for name, count in statuses.items() if name != Status.INFRA_ERROR},
         }
 
 

@@ -24,7 +24,7 @@ from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, ParseError, Status, Task, content_seed
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, read_manifest
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, TaskError
 from barista_bench.files.writing import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
@@ -125,7 +125,7 @@ class Answering(View):
                 try:
                     asked = shown(question)
                     break
-                except DataError as error:
+                except (DataError, TaskError) as error:
                     log.warning("%s: not asked: %s", question.example.example_id, error)
                     self._unreadable[question.token] = str(error)
             else:
@@ -246,8 +246,11 @@ def shown(question: DrawnQuestion) -> Json:
 
     Raises:
         DataError: its images cannot be read.
+        TaskError: the task cannot make the question.
     """
     task, example, prompt = question.task, question.example, question.asked.question
+    if isinstance(prompt, TaskError):
+        raise prompt
     images = question.of.opened.examples[question.position].images(task) if prompt.image_count else ()
     return {
         "question": question.token,

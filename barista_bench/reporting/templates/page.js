@@ -1,6 +1,6 @@
 // Nodes, blocks of data and addresses. Texts come from models and annotations: they only ever become text nodes.
 const SVG = "http://www.w3.org/2000/svg";
-const STATUS = { ok: "●", parse_error: "▲", refused: "■", truncated: "◆", infra_error: "✕", not_run: "○" };
+const STATUS = { ok: "●", parse_error: "▲", refused: "■", truncated: "◆", infra_error: "✕", task_error: "✖", not_run: "○" };
 const index = JSON.parse(document.getElementById("index").textContent);
 const get = (id) => document.getElementById(id);
 const words = (name) => name.replaceAll("_", " ");

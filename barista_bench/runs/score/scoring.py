@@ -22,6 +22,7 @@ import msgspec
 
 from barista_bench import __version__
 from barista_bench.benchmarks import task_class
+from barista_bench.core.example import status_counts
 from barista_bench.core.guarding import guarded, note_fault
 from barista_bench.core.task import Example, Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
@@ -208,7 +209,6 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
     scored = [s for s in samples if s.counts]
     with guarded(task, "statistics", f"{len(scored)} samples"):
         details = [group.clustered.statistics.published() for group in counted.values()]
-    statuses = Counter(str(s.record.status) for s in samples)
     return Results(
         barista_bench=__version__,
         protocol=described.protocol,
@@ -232,7 +232,7 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
             expected=known * described.runs,
             scored=sum(s.record.finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),
-            statuses={str(status): statuses[str(status)] for status in Status},
+            statuses=status_counts(s.record.status for s in samples),
         ),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,

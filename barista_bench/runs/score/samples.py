@@ -141,8 +141,11 @@ def read_sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRe
         except TaskError as error:
             return faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
     prediction = parsed if isinstance(parsed, Prediction) else None
-    if record.status in (Status.OK, Status.PARSE_ERROR):  # by the rules of now, whatever the status at the time
-        reason = (record.error or parsed.reason) if isinstance(parsed, ParseError) else None
+    was_faulty = record.status is Status.TASK_ERROR and record.text is not None  # in the logs of other harnesses
+    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by the rules of now, whatever it was then
+        reason = parsed.reason if isinstance(parsed, ParseError) else None
+        if record.status is Status.PARSE_ERROR and prediction is None:
+            reason = record.error or reason
         status = Status.PARSE_ERROR if prediction is None else Status.OK
         record = msgspec.structs.replace(record, status=status, error=reason)
     return ScoredSample(example, record, prediction, counts_unanswered=task.counts_provider_errors)

@@ -9,7 +9,7 @@ raises it when all is done.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Literal, TypeVar
@@ -94,8 +94,16 @@ def faults_at_the_end() -> Iterator[None]:
     token = _DEFERRED.set(faults)
     try:
         yield
+    except BaseException:
+        if faults:
+            log.error("%s", _in_one(faults))
+        raise
     finally:
         _DEFERRED.reset(token)
     if faults:
-        first, *others = faults
-        raise TaskError(first + (f" (and {len(others)} more failures of tasks)" if others else ""))
+        raise TaskError(_in_one(faults))
+
+
+def _in_one(faults: Collection[str]) -> str:
+    first, *others = faults
+    return first + (f" (and {len(others)} more failures of tasks)" if others else "")

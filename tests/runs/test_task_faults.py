@@ -36,6 +36,8 @@ MARKER = "an answer that nobody foresaw"
 EXAMPLES = 4
 MOST = 40
 """Examples of a task, of which figures over groups can be made."""
+SPLITS = {name: benchmark.leaderboards[0] for name, benchmark in BENCHMARKS.items()}
+"""One of each whose answers are known."""
 TASKS = [(name, task.name) for name, benchmark in BENCHMARKS.items() for task in benchmark.tasks]
 
 
@@ -102,7 +104,7 @@ def marked(text: str, *rest: object) -> bool:
 
 def examples_of(data: Path, benchmark: str, task: str, limit: int = EXAMPLES) -> Sequence[Example]:
     settings = {"data": str(data), "out": Path("none"), "benchmark": benchmark, "task": task, "limit": limit}
-    (opened,) = open_tasks(checked(RunConfig, {**settings, "model": "oracle", "split": "all"}))
+    (opened,) = open_tasks(checked(RunConfig, {**settings, "model": "oracle", "split": SPLITS[benchmark]}))
     return opened.examples.examples
 
 
@@ -137,7 +139,7 @@ def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
     unforeseen, count = next(iter(answers)), 2 * len(answers)
     expected = {(example, run): text for example, text in answers.items() for run in (0, 1)}
     expected[unforeseen, 0] = MARKER
-    settings: dict[str, Any] = {"benchmark": benchmark, "task": name, "model": "oracle", "split": "all"}
+    settings: dict[str, Any] = {"benchmark": benchmark, "task": name, "model": "oracle", "split": SPLITS[benchmark]}
     settings |= {"limit": MOST, "runs": 2}
     settings["option"] = ("matcher=exact",) if benchmark == "tog_bench" else ()  # the default's model is on the Hub
     model = use(Reciter(answers, dict.fromkeys(sample_seeds(kind(), unforeseen, 0), MARKER)))
@@ -404,7 +406,6 @@ def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
         "model": "oracle",
         "limit": MOST,
         "runs": 1,
-        "split": "all",
     }
 
     class Talker(Reciter):

@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from barista_bench.core.guarding import note_fault
 from barista_bench.core.plugins import load_plugin
 from barista_bench.core.statistics import DRAWS, LEVEL
+from barista_bench.core.task import Status
 from barista_bench.data.register import register as register
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.runner import open_tasks, run_config
@@ -53,7 +55,7 @@ RUNS = Path("runs")
 class Evaluation:
     """Scored runs as pandas frames and pictures; `runs` holds them as they are, for `barista_bench.stats`.
 
-    `unscored` says of every task that could not be scored why.
+    `unscored` says of every task that could not be scored why, `faults` of every sample on which a task's code raised.
     """
 
     runs: tuple[ScoredRun, ...]
@@ -74,7 +76,18 @@ class Evaluation:
     def _left_over(self) -> str:
         more = [f"and {len(self.runs) - _SHOWN} more: see to_frame()"] if len(self.runs) > _SHOWN else []
         unscored = [f"not scored: {text_out.one_line(f'{name}: {why}')}" for name, why in self.unscored.items()]
-        return "\n".join([*more, *unscored])
+        faults = (
+            [f"{len(self.faults)} samples not scored, first: {text_out.one_line(self.faults[0])}"]
+            if self.faults
+            else []
+        )
+        return "\n".join([*more, *unscored, *faults])
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What the code of tasks raised: one line a sample that is `task_error` for it, and in no figure."""
+        samples = (sample.record for run in self.runs for sample in run.samples)
+        return tuple(str(record.error) for record in samples if record.status is Status.TASK_ERROR)
 
     def to_frame(self) -> pd.DataFrame:
         """Figures, as `figures`."""
@@ -116,6 +129,9 @@ def evaluate(
     data: str | Path, model: str = "oracle", *, out: str | Path | None = None, **settings: object
 ) -> Evaluation:
     """Run a model and score its answers. What a run folder holds already is not asked again.
+
+    A sample on which the code of a task raises costs no other: it is logged as an error and stands in `faults`; a task
+    that cannot be scored stands in `unscored`.
 
     Args:
         data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
@@ -171,15 +187,19 @@ def load_results(
     Raises:
         ConfigError: an option belongs to the run, or no task has it.
         DataError: there is no run, or one cannot be scored.
+        TaskError: the tasks of all runs raise when they are scored. Of some, it stands in `unscored`.
     """
     paths = run_folders(folders)
-    chosen = options_of_each(paths, options)
-    return Evaluation(
-        tuple(
-            read_scored(folder, data=data, root=root, options=own_options)
-            for folder, own_options in zip(paths, chosen, strict=True)
-        )
-    )
+    runs, unscored = [], dict[str, TaskError]()
+    for folder, own_options in zip(paths, options_of_each(paths, options), strict=True):
+        try:
+            runs.append(read_scored(folder, data=data, root=root, options=own_options))
+        except TaskError as error:
+            unscored[str(folder)] = error
+            note_fault(str(error))
+    if not runs:
+        raise next(iter(unscored.values()))
+    return Evaluation(tuple(runs), {name: str(error) for name, error in unscored.items()})
 
 
 def compare(

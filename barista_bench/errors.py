@@ -37,6 +37,10 @@ class ClusterError(BaristaError):
     """No cluster can be reached, a node lacks what it needs, or too many were lost."""
 
 
+class TaskError(BaristaError):
+    """A method of a task raised what its contract does not let it raise. Names task, method, example and cause."""
+
+
 class ModelError(BaristaError):
     """A model cannot be loaded, or it cannot do what is asked of it."""
 

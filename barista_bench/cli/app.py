@@ -53,6 +53,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
 
     from barista_bench import __version__
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
+    from barista_bench.core.guarding import faults_at_the_end
     from barista_bench.core.plugins import registered
     from barista_bench.errors import BaristaError
     from barista_bench.files import text_out
@@ -209,6 +210,13 @@ def exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
             err=True,
         )
         raise typer.Exit(1)
+    if counts.faulty:
+        echo(
+            f"error: {counts.faulty} answers are logged that the task cannot read, first: {counts.first_fault}",
+            color="red",
+            err=True,
+        )
+        raise typer.Exit(1)
 
 
 def main() -> None:
@@ -228,9 +236,10 @@ def main() -> None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """One line for what went wrong, and exit code 1."""
+    """One line for what went wrong, and exit code 1: at once, or at the end where the code of a task raised."""
     try:
-        yield
+        with faults_at_the_end():
+            yield
     except (BaristaError, OSError) as error:
         message = system_problem(error) if isinstance(error, OSError) else str(error)
         echo(f"error: {' '.join(message.splitlines())}", color="red", err=True)

@@ -29,8 +29,9 @@ from barista_bench.cli.app import (
     settings,
     with_flags,
 )
+from barista_bench.core.guarding import note_fault
 from barista_bench.core.statistics import DRAWS
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, TaskError
 from barista_bench.files import text_out
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
@@ -90,7 +91,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         if runs:
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
-    _report_session(session)
+        _report_session(session)
     if not runs:
         raise typer.Exit(1)
 
@@ -154,15 +155,19 @@ def score(
             raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
         folders = run_folders(folders)
         for folder, chosen in zip(folders, options_of_each(folders, options), strict=True):
-            scored = score_run(folder, data=data, root=root, options=chosen)
+            try:
+                scored = score_run(folder, data=data, root=root, options=chosen)
+            except TaskError as error:  # it costs no other its score
+                note_fault(str(error))
+                continue
             print_result(summary_line(scored.results))
             results.append({"folder": str(folder), **scored.results.model_dump(mode="json")})
             for judge in [] if chosen else judge_folders(folder):
                 score_judged(scored, judge)
             if log_to is not None:
                 log_results(log_to, scored.results, folder)
-    if json:
-        print_json(results)
+        if json:
+            print_json(results)
 
 
 @app.command(rich_help_panel=LOOK)
@@ -186,9 +191,9 @@ def report(
         scored = scored_runs(folders, data, root, option)
         size = round(max_size * 1_000_000)
         html, markdown = write_report(scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables)
-    for run in scored:
-        echo(summary_line(run.results))
-    echo(f"wrote {html} and {markdown}")
+        for run in scored:
+            echo(summary_line(run.results))
+        echo(f"wrote {html} and {markdown}")
 
 
 @app.command(rich_help_panel=LOOK)
@@ -257,15 +262,15 @@ def compare(
         comparisons = compare_runs(runs, draws=draws)
         if csv is not None:
             write_whole(csv, text_out.csv(comparison_table(comparisons)))
-    beside = differing_circumstances(runs)
-    if json:
-        print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside})
-    for item in comparisons:
-        print_result(comparison_line(item))
-    for line in beside:
-        print_result(f"beside: {line}")
-    if csv is not None:
-        echo(f"wrote {csv}")
+        beside = differing_circumstances(runs)
+        if json:
+            print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside})
+        for item in comparisons:
+            print_result(comparison_line(item))
+        for line in beside:
+            print_result(f"beside: {line}")
+        if csv is not None:
+            echo(f"wrote {csv}")
 
 
 @app.command(rich_help_panel=LOOK)
@@ -274,9 +279,8 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
     from barista_bench.stats import answer_agreement
 
     with explained():
-        rows = answer_agreement(scored_runs(folders, data, root, option))
-    for row in rows:
-        print_result(agreement_line(row))
+        for row in answer_agreement(scored_runs(folders, data, root, option)):
+            print_result(agreement_line(row))
 
 
 @app.command(rich_help_panel=LOOK)
@@ -298,8 +302,8 @@ def analyse(
         tables, left_out = analysis_tables(runs, draws=draws)
         for path in write_tables(tables, out):
             echo(f"wrote {path}")
-    for name, reason in left_out.items():
-        echo(f"no {name}: {reason}")
+        for name, reason in left_out.items():
+            echo(f"no {name}: {reason}")
 
 
 def comparison_line(item: Comparison) -> str:

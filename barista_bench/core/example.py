@@ -13,7 +13,8 @@ import hashlib
 import json
 import math
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import UnionType
@@ -35,13 +36,30 @@ _DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
 
 
 class Status(StrEnum):
-    """What became of one sample. Only infrastructure errors are tried again; see `Task.counts_provider_errors`."""
+    """What became of one sample.
+
+    A log says what the model did; whether an answer can be read is found when it is scored. `infra_error`: nobody
+    answered (see `Task.counts_provider_errors`). `task_error`: the code of the task raised. Samples of these two that
+    have no answer are asked again.
+    """
 
     OK = "ok"
     PARSE_ERROR = "parse_error"
     REFUSED = "refused"
     TRUNCATED = "truncated"
     INFRA_ERROR = "infra_error"
+    TASK_ERROR = "task_error"
+
+    @property
+    def is_outcome(self) -> bool:
+        """Whether the model did it; else there is nothing that could be held against the model."""
+        return self not in (Status.INFRA_ERROR, Status.TASK_ERROR)
+
+
+def status_counts(statuses: Iterable[str]) -> dict[str, int]:
+    """How many samples have each status, also where it is none; `task_error` only where there is one."""
+    counts = Counter(str(status) for status in statuses)
+    return {str(status): counts[status] for status in Status if counts[status] or status is not Status.TASK_ERROR}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.guarding import guarded
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
@@ -60,15 +61,17 @@ class LoadedExample:
 
         Raises:
             DataError: a frame or an image cannot be decoded, or the video is not the one that the dataset names.
+            TaskError: the task cannot make images of them.
         """
         store = store or FrameStore(max_bytes=0)
         clock = clock or StageClock()
         if isinstance(self.media, LinkedMedia):
             frames = self.media.frames(store, self.example.video_id)
-            with clock("prepare"):
+            with clock("prepare"), guarded(task, "images", self.example):
                 return task.shown(self.example, task.images(self.example, frames))
         images = store.images(self.media, self.example.example_id, self.example.frames)
-        return task.shown(self.example, images)
+        with guarded(task, "images", self.example):
+            return task.shown(self.example, images)
 
     def pictures(self, task: Task, store: FrameStore, clock: StageClock) -> Pictures:
         """What the model sees, for models that send files on: what is shown as it is stored is not decoded.
@@ -79,8 +82,9 @@ class LoadedExample:
         if isinstance(self.media, LinkedMedia):
             frames = self.media.frames(store, self.example.video_id)
             with clock("prepare"):
-                drawn = task.images(self.example, frames)
-                shown = task.shown(self.example, drawn)
+                with guarded(task, "images", self.example):
+                    drawn = task.images(self.example, frames)
+                    shown = task.shown(self.example, drawn)
                 places = {id(image): place for place, image in enumerate(drawn)}
                 overlays = (None if id(image) not in places else places[id(image)] >= len(frames) for image in shown)
                 files = tuple(
@@ -90,7 +94,8 @@ class LoadedExample:
             return Pictures(shown, files)
         opened = [open_image(data, self.example.example_id) for data in self.media]
         stored = {id(image): data for image, data in zip(opened, self.media, strict=True)}
-        shown = task.shown(self.example, opened)
+        with guarded(task, "images", self.example):
+            shown = task.shown(self.example, opened)
         return Pictures(shown, tuple(stored.get(id(image)) for image in shown))
 
 
@@ -150,10 +155,13 @@ class ExampleSet(ABC):
 
         Raises:
             DataError: its media cannot be read.
+            TaskError: the task raised.
         """
         example = self.examples[index]
-        times = task.frame_times(example) or self._media_times(index)
-        return times and times.of(task.image_frames(example))
+        with guarded(task, "frame_times", example):
+            times, shown = task.frame_times(example), task.image_frames(example)
+        times = times or self._media_times(index)
+        return times and times.of(shown)
 
     @abstractmethod
     def _media_times(self, index: int) -> FrameTimes | None:

@@ -9,7 +9,6 @@ import functools
 import json
 import logging
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,12 +17,13 @@ from pathlib import Path
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import status_counts
 from barista_bench.core.prompt import Prompt, named_domain, released_clone
 from barista_bench.core.task import Example, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
-from barista_bench.runs.ask.asking import answer_fields, sample_status
+from barista_bench.runs.ask.answered import answer_fields, answer_status
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
 from barista_bench.runs.ask.runner import OpenedTask, open_questions
 from barista_bench.runs.log.asked import digest
@@ -82,8 +82,7 @@ class QuestionSet:
             run: repetition, from 0.
             earlier: the answers before it, of a task that asks in several steps.
         """
-        example = self.example(example_id)
-        status, error = sample_status(self.task, example.inputs, answer, boxes)
+        status, error = answer_status(answer)
         fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
         return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), boxes)
 
@@ -101,11 +100,11 @@ class QuestionSet:
     def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
         """What `score` says of these samples: figures, means over repetitions, and how many samples of each status."""
         details = [group.clustered.statistics.published() for group in self.counted(samples).values()]
-        statuses = Counter(sample.record.status for sample in samples)
+        statuses = status_counts(sample.record.status for sample in samples)
         return {
             **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},
             "samples": len(samples),
-            **{str(status): statuses[status] for status in Status if status is not Status.INFRA_ERROR},
+            **{name: count for name, count in statuses.items() if name != Status.INFRA_ERROR},
         }
 
 

@@ -24,7 +24,7 @@ from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, publi
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.models import ModelIdentity
 from barista_bench.models.videos import tells_own_times
-from barista_bench.runs.log.asked import asked_inputs, digest, sample_keys
+from barista_bench.runs.log.asked import asked_inputs, prompts_digest, sample_keys
 from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
@@ -188,7 +188,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
         run.folder,
         task,
         content_hash=run.examples.content_hash,
-        prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
+        prompts_hash=prompts_digest(inputs),
         model=ModelIdentity(**model),
         boxes=boxes,
         generation=identity.generation,

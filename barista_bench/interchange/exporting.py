@@ -21,7 +21,7 @@ from barista_bench.benchmarks.barista.released_results import (
 )
 from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example, Status, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import valid_video_id
 from barista_bench.files.writing import check_target, replacing_folder
@@ -185,7 +185,7 @@ class RepetitionFiles:
 
     def _prediction(self, sample: ScoredSample, line: JsonObject) -> JsonObject:
         record, example = sample.record, sample.example
-        failed = record.status is Status.INFRA_ERROR
+        failed = not record.finished
         parts = self._task.prompt(example, self._boxes).parts
         return {
             "error": _error(sample),
@@ -241,7 +241,7 @@ class RepetitionFiles:
 
 
 def _error(sample: ScoredSample) -> str | None:
-    if sample.record.status is Status.INFRA_ERROR:
+    if not sample.record.finished:
         error = sample.record.error or "no answer"
         return error if error.startswith(PROVIDER_ERROR) else f"{PROVIDER_ERROR} {error}"
     return UNREADABLE if sample.prediction is None else None

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.rows import file_sha256
@@ -271,7 +272,8 @@ class _Importer:
             return Status.INFRA_ERROR, error or "the record holds no text"
         if unread and any(word in finish for word in _REFUSED):
             return Status.REFUSED, error
-        parsed = self.task.parse(prediction.raw_text or "", self.examples[prediction.example_id].inputs, self.boxes)
+        task, example, text = self.task, self.examples[prediction.example_id], prediction.raw_text or ""
+        parsed = attempt(task, "parse", example, lambda: task.parse(text, example.inputs, self.boxes), None)
         cut = any(word in finish for word in _CUT)
         failed = Status.TRUNCATED if cut else Status.PARSE_ERROR
         if isinstance(parsed, ParseError):

@@ -16,7 +16,7 @@ from barista_bench.data.frozen import content_hash, refuse_unusable, write_froze
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.runs.ask.asking import sample_status
+from barista_bench.runs.ask.answered import answer_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
 from barista_bench.runs.log.asked import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
@@ -146,7 +146,7 @@ def _record(
     completion = (
         Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
     )
-    status, error = sample_status(task, example.inputs, completion, DEFAULT_BOXES)
+    status, error = answer_status(completion)
     return SampleRecord(
         key=key_of(example.example_id, fingerprint, answer.run),
         fingerprint=fingerprint,

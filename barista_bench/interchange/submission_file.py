@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_place
 from barista_bench.runs.score.samples import read_samples
@@ -38,7 +37,7 @@ def write_submission_file(
     benchmark = get_benchmark(read.task.benchmark)
     if benchmark.submission is None:
         raise ConfigError(f"{benchmark.name} takes no submission file. Remedy: use `barista-bench submit` for the Hub")
-    samples = [s for s in read.samples if s.record.run == run and s.record.status is not Status.INFRA_ERROR]
+    samples = [s for s in read.samples if s.record.run == run and s.record.finished]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
     limit = read.described.data.limit

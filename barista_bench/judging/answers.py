@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass
 from typing import Final, Protocol
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, Judged, Prediction, Rationale, Status, Task
+from barista_bench.core.guarding import attempt
+from barista_bench.core.task import Example, Judged, Prediction, Rationale, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
 from barista_bench.models.base import ScriptedModel
@@ -73,7 +74,7 @@ class RunAnswers:
 
     @classmethod
     def of(cls, run: AnsweredRun) -> RunAnswers:
-        samples = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
+        samples = [sample for sample in run.samples if sample.record.finished]
         seen: dict[str, DistinctAnswer] = {}
         answers = [_answer(run.task, sample) for sample in samples]
         return cls(samples, [seen.setdefault(answer.item, answer) if answer else None for answer in answers])
@@ -123,7 +124,8 @@ def whole_score(share: float, top: int) -> int:
 
 
 def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
-    shown = _shown(task, sample.example, sample.prediction) if sample.prediction else None
+    prediction, example = sample.prediction, sample.example
+    shown = attempt(task, "judged", example, lambda: _shown(task, example, prediction), None) if prediction else None
     text = _graded(shown) if shown else ""
     if shown is None or not text.strip():
         return None

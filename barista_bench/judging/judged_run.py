@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from barista_bench import __version__
+from barista_bench.core.example import status_counts
 from barista_bench.core.statistics import ratio_interval
-from barista_bench.core.task import Status, Task
+from barista_bench.core.task import Task
 from barista_bench.files.writing import replacing
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
@@ -169,7 +170,7 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
             finished=len(read.samples),
             answered=sum(any(verdict.scoring != BY_RULE for verdict in given) for given in read.verdicts),
             judged=tables.judged(everything),
-            verdicts={name: statuses[name] for name in (*map(str, Status), MISSING)},
+            verdicts={**status_counts(statuses.elements()), MISSING: statuses[MISSING]},
         ),
         scoring={
             "weighted": scoring["weighted"] + scoring["inferred"],

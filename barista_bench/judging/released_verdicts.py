@@ -119,7 +119,7 @@ def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
 def read_released_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
     """The verdicts on a run in such a judge's log."""
     scores = _by_sample(records)
-    samples = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
+    samples = [sample for sample in run.samples if sample.record.finished]
     of_samples = [scores.get(sample.name, {}) for sample in samples]
     values = {MEAN: [mean_score([score for score, _ in scored.values()]) for scored in of_samples]}
     for name in described.criteria:

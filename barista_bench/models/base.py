@@ -12,7 +12,7 @@ from PIL import Image
 from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt
-from barista_bench.errors import ConfigError
+from barista_bench.errors import BaristaError, ConfigError, TaskError
 
 FinishReason = Literal["stop", "length", "refusal"]
 
@@ -139,9 +139,18 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The model gave no answer through no fault of its own (network, memory): never scored, tried again next time."""
+    """The model gave no answer through no fault of its own (network, memory): never scored, tried again next time.
+
+    `by_task` says that it was the task, whose code raised.
+    """
 
     error: str
+    by_task: bool = False
+
+    @classmethod
+    def of(cls, error: BaristaError) -> Failure:
+        """Why there was nothing to ask."""
+        return cls(str(error), isinstance(error, TaskError))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +232,13 @@ class ScriptedModel:
         self._answer = answer
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        return [[Completion(self._answer(r.request_id, seed)) for seed in r.seeds] for r in requests]
+        return [[self._completion(request.request_id, seed) for seed in request.seeds] for request in requests]
+
+    def _completion(self, request_id: str, seed: int) -> Completion | Failure:
+        try:
+            return Completion(self._answer(request_id, seed))
+        except TaskError as error:
+            return Failure.of(error)
 
 
 def token_cost(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from barista_bench.core.guarding import faults_at_the_end
 from barista_bench.files.writing import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
 from barista_bench.reporting import export, pages
@@ -31,6 +32,7 @@ PAGE, TEXT, TABLE_FOLDER = "report.html", "report.md", "report_tables"
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
 
 
+@faults_at_the_end()
 def write_report(
     runs: Sequence[ScoredRun],
     out: str | Path,
@@ -60,6 +62,7 @@ def write_report(
 
     Raises:
         ConfigError: there is no run, `samples` is negative, or `out` may not be replaced: see `replacing_folder`.
+        TaskError: a method of a task raised; the report is written, and lacks what that method would have given.
     """
     runs = list({run.folder: run for run in runs}.values())
     judged = {run.folder: all_judged(run) for run in runs}

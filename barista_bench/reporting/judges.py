@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status, status_counts
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
@@ -28,7 +28,7 @@ SampleVerdicts = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
 
 OVERVIEW = "Judges"
 """Title of the table of all judges of one rubric."""
-_UNUSABLE = [str(status) for status in Status if status is not Status.OK] + [MISSING]
+_UNUSABLE = [status for status in status_counts([]) if status != Status.OK] + [MISSING]
 
 
 def labelled(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[LabelledJudge]:

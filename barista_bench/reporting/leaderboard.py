@@ -119,8 +119,9 @@ def _gap(comparison: Comparison | None) -> GapToNext | None:
 def _missing(results: Results) -> Iterator[str]:
     coverage = results.coverage
     yield f"{number(coverage.scored)} of {number(coverage.expected)} samples scored"
-    if errors := coverage.statuses.get(str(Status.INFRA_ERROR), 0):
-        yield f"{number(errors)} {words(Status.INFRA_ERROR)}"
+    for status in (Status.INFRA_ERROR, Status.TASK_ERROR):
+        if errors := coverage.statuses.get(str(status), 0):
+            yield f"{number(errors)} {words(status)}"
 
 
 def finding(

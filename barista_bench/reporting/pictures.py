@@ -12,9 +12,10 @@ from itertools import zip_longest
 
 from PIL import Image
 
+from barista_bench.core.guarding import note_fault
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import BaristaError
+from barista_bench.errors import BaristaError, TaskError
 from barista_bench.reporting.samples import Sample
 
 LARGE, SMALL = (960, 1440), (640, 960)
@@ -119,6 +120,8 @@ def _add(
     try:
         images = examples[index].images(task)
     except (BaristaError, OSError) as error:
+        if isinstance(error, TaskError):
+            note_fault(str(error))
         made.samples[number] = SamplePictures(problem=f"The images could not be read: {error}")
         return budget - 256
     placed, new = [], list[bytes]()

@@ -12,13 +12,24 @@ from itertools import groupby
 from typing import NamedTuple
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
+from barista_bench.core.guarding import attempt
+from barista_bench.core.task import (
+    Example,
+    ExplanationRow,
+    Fields,
+    FrameRef,
+    Json,
+    Overlay,
+    OverlayKind,
+    Prediction,
+    Task,
+)
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.scene_graph import Rle
-from barista_bench.stats.breakdowns import facts
+from barista_bench.stats.breakdowns import answer_failures, facts
 
 MAX_BOXES = 100
 MAX_GROUP = 120
@@ -165,9 +176,9 @@ def _sample(
         example_id=example.example_id,
         label=example.label,
         frames=example.frames,
-        captions=task.image_captions(example),
-        boxes=_boxes(task.overlays(example, None)),
-        prompt=_cut(task.prompt(example, boxes).as_text(), MAX_PROMPT),
+        captions=attempt(task, "image_captions", example, lambda: task.image_captions(example), ()),
+        boxes=_overlays(task, example, None),
+        prompt=_cut(attempt(task, "prompt", example, lambda: task.prompt(example, boxes).as_text(), ""), MAX_PROMPT),
         truth=_cut(_indented(example.target), max_text),
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),
@@ -183,6 +194,17 @@ def _groups(value: Json) -> tuple[str, ...]:
     if isinstance(value, bool | int) or (isinstance(value, str) and value):
         return (_cut(str(value), MAX_GROUP),)
     return ()
+
+
+def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tuple[DrawnBox, ...]:
+    """Those of an answer; without one, those of the question and the truth."""
+    return _boxes(
+        [
+            overlay
+            for overlay in attempt(task, "overlays", example, lambda: task.overlays(example, prediction), ())
+            if prediction is None or overlay.kind == "predicted"
+        ]
+    )
 
 
 def _boxes(overlays: Sequence[Overlay]) -> tuple[DrawnBox, ...]:
@@ -257,20 +279,19 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
 def _predicted(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
     if sample.prediction is None:
         return ()
-    return _boxes(
-        [overlay for overlay in task.overlays(sample.example, sample.prediction) if overlay.kind == "predicted"]
-    )
+    return _overlays(task, sample.example, sample.prediction)
 
 
 def _failures(task: Task, sample: ScoredSample) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(failure.kind for failure in task.failures(sample.example, sample.prediction)))
+    return tuple(dict.fromkeys(failure.kind for failure in answer_failures(task, sample)))
 
 
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
     """Explanation rows until they are as long as an answer may be; a broken model can repeat itself forever."""
     rows: list[ExplanationRow] = []
     left = max_text
-    for row in task.explain(sample.example, sample.prediction).rows:
+    example, prediction = sample.example, sample.prediction
+    for row in attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ()):
         left -= len(row.text) + 20
         if left < 0:
             break

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status, status_counts
 from barista_bench.files.text_out import decimal
 from barista_bench.runs.score.results import Figure, Results, tie_spread
 
@@ -175,13 +175,14 @@ def figures(models: Sequence[Labelled]) -> Table:
 
 def coverage(models: Sequence[Labelled]) -> Table:
     """One row a model: how many samples its figures stand on, and what became of the others."""
+    statuses = [*status_counts(status for _, results in models for status in results.coverage.statuses)]
     columns = (
         *text_columns("model"),
         Column("runs"),
         *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
-        *number_columns("samples by status", *map(words, Status), "not run"),
+        *number_columns("samples by status", *map(words, statuses), "not run"),
     )
-    rows = tuple(cells(label, results.runs, *_coverage_cells(results)) for label, results in models)
+    rows = tuple(cells(label, results.runs, *_coverage_cells(results, statuses)) for label, results in models)
     return Table("Coverage", columns, rows)
 
 
@@ -196,16 +197,13 @@ def ties(models: Sequence[Labelled]) -> str:
     )
 
 
-def _coverage_cells(results: Results) -> tuple[Cell, ...]:
+def _coverage_cells(results: Results, statuses: Iterable[str]) -> tuple[Cell, ...]:
     coverage = results.coverage
     share = f"{100 * coverage.answered / coverage.expected:.1f}%" if coverage.expected else NOTHING
-    counts = [coverage.statuses.get(str(status), 0) for status in Status]
-    missing = max(0, coverage.expected - sum(counts))
+    counts = {status: coverage.statuses.get(status, 0) for status in statuses}
+    missing = max(0, coverage.expected - sum(counts.values()))
     scored = Cell(number(coverage.scored), warn=not coverage.complete)
-    by_status = (
-        Cell(number(count), warn=status is not Status.OK and count > 0)
-        for status, count in zip(Status, counts, strict=True)
-    )
+    by_status = (Cell(number(count), warn=status != Status.OK and count > 0) for status, count in counts.items())
     missing_cell = Cell(number(missing), warn=missing > 0)
     return cells(share, coverage.answered, scored, coverage.expected, *by_status, missing_cell)
 

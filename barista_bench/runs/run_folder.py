@@ -232,7 +232,9 @@ def claim(folder: Path, described: RunDescription) -> None:
     for file in logs:
         refuse_other_version(file)
     if (folder / CONFIG_FILE).exists():
-        _refuse_another(folder, read_run(folder), described)
+        before = read_run(folder)
+        before, described = _with_known_prompts(before, described), _with_known_prompts(described, before)
+        _refuse_another(folder, before, described)
     elif any(file.stat().st_size for file in logs):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
     write_run(folder, described)
@@ -241,6 +243,14 @@ def claim(folder: Path, described: RunDescription) -> None:
 def write_run(folder: Path, described: RunDescription) -> None:
     """Write the run's description, whatever stands there."""
     write_whole(folder / CONFIG_FILE, json.dumps(described.model_dump(), indent=1, sort_keys=True) + "\n")
+
+
+def _with_known_prompts(described: RunDescription, other: RunDescription) -> RunDescription:
+    """With the other's digest of prompts where a task could not make one of them. Each example is checked anyway."""
+    if described.identity.prompts_hash is not None:
+        return described
+    identity = described.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
+    return described.model_copy(update={"identity": identity})
 
 
 def _refuse_another(folder: Path, before: RunDescription, now: RunDescription) -> None:

@@ -16,7 +16,6 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, get_args
 
 from barista_bench.core.statistics import DRAWS
-from barista_bench.core.task import Status
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
 
@@ -99,7 +98,7 @@ def consistency(run: ScoredRun) -> Consistency | None:
     """None where no example was answered twice."""
     by_example: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in run.samples:
-        if sample.record.status is not Status.INFRA_ERROR:
+        if sample.record.finished:
             by_example[sample.example.example_id].append(sample)
     repeated = [samples for samples in by_example.values() if len(samples) > 1]
     if not repeated:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.failures import FAILURE_KINDS
+from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
+from barista_bench.core.guarding import attempt
 from barista_bench.core.statistics import DRAWS
-from barista_bench.core.task import Example, Json, Status, Task, evidence_objects
+from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.samples import group_figure
@@ -77,7 +78,8 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
 
 def facts(task: Task, example: Example) -> dict[str, Json]:
     """All that an example can be grouped by."""
-    values: dict[str, Json] = {LABEL: example.label, **example.metadata, **task.facets(example)}
+    facets = attempt(task, "facets", example, lambda: task.facets(example), {})
+    values: dict[str, Json] = {LABEL: example.label, **example.metadata, **facets}
     frames = example.metadata.get(FRAME_COUNT)
     if isinstance(frames, int) and frames > 0:
         values[POSITION] = example.frames[0].frame_index / frames
@@ -197,13 +199,19 @@ class FailureRow:
     share: float
 
 
+def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ...]:
+    """What is wrong with an answer, as its task says."""
+    example = sample.example
+    return attempt(task, "failures", example, lambda: task.failures(example, sample.prediction), ())
+
+
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
     """One row for each kind that occurs, in the order of the vocabulary. Samples may fail in several ways."""
-    scored = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
+    scored = [sample for sample in run.samples if sample.record.finished]
     counts: Counter[str] = Counter()
     samples: Counter[str] = Counter()
     for sample in scored:
-        kinds = Counter(failure.kind for failure in run.task.failures(sample.example, sample.prediction))
+        kinds = Counter(failure.kind for failure in answer_failures(run.task, sample))
         counts.update(kinds)
         samples.update(kinds.keys())
     return tuple(

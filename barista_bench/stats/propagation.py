@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from barista_bench.core.statistics import DRAWS, Floats, bootstrap_seed, interval, video_draws
-from barista_bench.core.task import Status, evidence_objects
+from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
+from barista_bench.stats.breakdowns import answer_failures
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
@@ -116,10 +117,10 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Whether each answer erred about each object that its example names."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
     for sample in run.samples:
-        if sample.record.status is Status.INFRA_ERROR:
+        if not sample.record.finished:
             continue
         example = sample.example
-        wrong = {name for failure in run.task.failures(example, sample.prediction) for name in failure.objects}
+        wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
         frames = [frame.frame_index for frame in example.frames]
         for name in dict.fromkeys(evidence_objects(example)):
             key = sample.record.run, example.video_id, name

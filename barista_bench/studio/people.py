@@ -19,17 +19,17 @@ import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.example import MAX_TEXT, write_scores
+from barista_bench.core.guarding import guarded
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example, Status, Task, content_seed
+from barista_bench.core.task import Example, ParseError, Status, Task, content_seed
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, read_manifest
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, TaskError
 from barista_bench.files.writing import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
-from barista_bench.models import Completion, ModelIdentity
+from barista_bench.models import ModelIdentity
 from barista_bench.models.base import HUMAN
 from barista_bench.reporting.pictures import spread_order
-from barista_bench.runs.ask.asking import sample_status
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed, locked, open_tasks
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sample_keys
@@ -125,7 +125,7 @@ class Answering(View):
                 try:
                     asked = shown(question)
                     break
-                except DataError as error:
+                except (DataError, TaskError) as error:
                     log.warning("%s: not asked: %s", question.example.example_id, error)
                     self._unreadable[question.token] = str(error)
             else:
@@ -246,8 +246,11 @@ def shown(question: DrawnQuestion) -> Json:
 
     Raises:
         DataError: its images cannot be read.
+        TaskError: the task cannot make the question.
     """
     task, example, prompt = question.task, question.example, question.asked.question
+    if isinstance(prompt, TaskError):
+        raise prompt
     images = question.of.opened.examples[question.position].images(task) if prompt.image_count else ()
     return {
         "question": question.token,
@@ -276,9 +279,12 @@ def written(task: Task, example: Example, answer: object) -> str:
         raise DataError("this answer is none of the choices, or no text. Remedy: load the page again")
     else:
         text = answer if form == "text" else write_scores({label: float(label == answer) for label in choices})
-    problem: str | None = f"has more than {MAX_TEXT} characters"
-    if len(text) <= MAX_TEXT:
-        _, problem = sample_status(task, example.inputs, Completion(text), DEFAULT_BOXES)
+    if len(text) > MAX_TEXT:
+        problem = f"has more than {MAX_TEXT} characters"
+    else:
+        with guarded(task, "parse", example):
+            parsed = task.parse(text, example.inputs, DEFAULT_BOXES)
+        problem = parsed.reason if isinstance(parsed, ParseError) else ""
     if problem:
         raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")
     return text

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
@@ -183,7 +185,8 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
         raise ConfigError(f"{run}: {task.name}: {why_not}. Remedy: give another run")
     wrong: dict[str, dict[str, None]] = {}
     for sample in scored.samples:
-        if sample.record.text and task.failures(sample.example, sample.prediction):
+        example, prediction = sample.example, sample.prediction
+        if sample.record.text and attempt(task, "failures", example, partial(task.failures, example, prediction), ()):
             wrong.setdefault(sample.example.example_id, {})[sample.record.text] = None
     for loaded in open_examples(data, task.benchmark, task.name, split=TRAIN, root=root):
         truth = task.reference_answer(loaded.example, boxes)

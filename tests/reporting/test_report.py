@@ -148,7 +148,7 @@ def test_page_says_what_was_evaluated(page: Page) -> None:
 
 def test_every_status_and_every_answer_is_in_the_samples(page: Page) -> None:
     answers = [answer for sample in page.samples for answer in sample["models"][0]]
-    assert {answer["status"] for answer in answers} == set(Status)
+    assert {answer["status"] for answer in answers} == set(Status) - {Status.TASK_ERROR}
     refused = next(answer for answer in answers if answer["status"] == "refused")
     assert refused["error"] == f"why refused: {HOSTILE}"
     assert refused["text"] == f"{HOSTILE}, apple"

@@ -169,14 +169,14 @@ def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_
     shuffled = list(samples)
     random.Random(1).shuffle(shuffled)
     yes = make(tmp_path / "yes", [sample(f"e{number:02}") for number in range(30)])
-    difference = diff(yes, make(tmp_path / "b", samples), shown=3)
-    again = diff(yes, make(tmp_path / "c", shuffled), shown=3)
+    difference = diff(yes, make(tmp_path / "first", samples), shown=3)
+    again = diff(yes, make(tmp_path / "other", shuffled), shown=3)
     assert difference.counts["answer"] == 30
     assert [record.example_id for record in difference.shown["answer"]] == ["e00", "e01", "e02"]
     assert difference.shown == again.shown
     assert "and 27 more" in as_text(difference)
-    assert as_text(difference).replace("/b", "/c") == as_text(again)
-    assert diff(yes, tmp_path / "b", shown=0).shown["answer"] == ()
+    assert as_text(difference).replace("/first", "/other") == as_text(again)
+    assert diff(yes, tmp_path / "first", shown=0).shown["answer"] == ()
     with pytest.raises(ConfigError, match="shown is -1"):
         diff(yes, yes, shown=-1)
 

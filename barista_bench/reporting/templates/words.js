@@ -2,7 +2,15 @@
 /** @import { Status } from "./shapes.d.ts" */
 
 /** @type {Record<Status, string>} */
-export const STATUS = { ok: "●", parse_error: "▲", refused: "■", truncated: "◆", infra_error: "✕", not_run: "○" };
+export const STATUS = {
+  ok: "●",
+  parse_error: "▲",
+  refused: "■",
+  truncated: "◆",
+  infra_error: "✕",
+  task_error: "⬢",
+  not_run: "○",
+};
 
 /** @param {string} name */
 export const words = (name) => name.replaceAll("_", " ");

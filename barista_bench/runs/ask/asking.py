@@ -6,23 +6,24 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn
 
+import msgspec
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.guarding import guarded
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Json, ParseError, Status, Task
+from barista_bench.core.task import Example, Status, Task
 from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
-from barista_bench.errors import DataError, ModelError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.errors import BaristaError, DataError, TaskError
+from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
 from barista_bench.models.base import sends_files
 from barista_bench.models.videos import sees_videos
+from barista_bench.runs.ask.answered import answer_fields, answer_status, each_answered, with_steps
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
@@ -35,12 +36,17 @@ AHEAD_BYTES = 1024 * 2**20
 
 @dataclass(slots=True, kw_only=True)
 class AskCounts:
-    """How many samples one start asked for, found in the log, and failed to get."""
+    """How many samples one start asked for, found in the log, and failed to get.
+
+    Of those `asked`, `faulty` are answers at which the task's parser raised: logged, and not asked again.
+    """
 
     asked: int = 0
     already_done: int = 0
     failed: int = 0
     first_failure: str = ""
+    faulty: int = 0
+    first_fault: str = ""
 
     def count(self, record: SampleRecord) -> None:
         """Count a new record."""
@@ -72,6 +78,8 @@ class Session(AskCounts):
         self.already_done += other.already_done
         self.failed += other.failed
         self.first_failure = self.first_failure or other.first_failure
+        self.faulty += other.faulty
+        self.first_fault = self.first_fault or other.first_fault
         for name, value in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + value
 
@@ -93,6 +101,10 @@ class TaskRun:
     steps: StepLog | None = None
 
 
+_NO_QUESTION = Prompt("", ())
+"""Of an example that cannot be asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pending:
     """An example, by its place in the set, with the runs that still want an answer. Holds no media.
@@ -109,8 +121,11 @@ class _Pending:
     steps: tuple[SampleRecord, ...] = ()
 
 
-AskedT = TypeVar("AskedT")
-_Ready = tuple[_Pending, Pictures | DataError]
+Unpictured = DataError | TaskError
+"""Why an example has no pictures: its media cannot be read, or the task cannot make them."""
+_Ready = tuple[_Pending, Pictures | Unpictured]
+_Settled = tuple[_Pending, SampleRecord | TaskError]
+"""A sample that needs not be asked: it is answered to the end, or the task cannot make its question."""
 
 
 class Asker:
@@ -129,8 +144,13 @@ class Asker:
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
         """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there."""
-        pending = self._all_pending(task_runs)
+        pending, settled = self._all_pending(task_runs)
         samples = sum(len(waiting.keys) for waiting in pending)
+        for waiting, answered in settled:
+            if isinstance(answered, TaskError):
+                self._fail(waiting, answered)
+            else:
+                self._log(waiting, answered)
         is_shown = self.settings.progress and self.shard.rank == 0
         begun = time.perf_counter()
         with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
@@ -155,26 +175,36 @@ class Asker:
 
         Without `decode` each image is one pixel.
         """
-        pending = self._all_pending(task_runs)
+        pending, _ = self._all_pending(task_runs)
         if not decode:
             pixel = Image.new("RGB", (1, 1))
             yield from (self._request(waiting, Pictures((pixel,) * waiting.prompt.image_count)) for waiting in pending)
             return
         with closing(self._ready(pending)) as ready:
             for waiting, pictures in ready:
-                if not isinstance(pictures, DataError):
+                if isinstance(pictures, Pictures):
                     yield self._request(waiting, pictures)
 
-    def _all_pending(self, task_runs: Sequence[TaskRun]) -> list[_Pending]:
+    def _all_pending(self, task_runs: Sequence[TaskRun]) -> tuple[list[_Pending], list[_Settled]]:
         examples = [example for run in task_runs for example in run.examples.examples]
         videos = self.shard.videos(example.video_id for example in examples)
-        return [waiting for run in task_runs for waiting in self._pending(run, videos)]
+        pending: list[_Pending] = []
+        settled: list[_Settled] = []
+        for run in task_runs:
+            for waiting in self._open(run, videos):
+                if isinstance(waiting.asked.question, TaskError):
+                    settled.append((waiting, waiting.asked.question))
+                elif run.steps is None:
+                    pending.append(waiting)
+                else:
+                    self._resume(waiting, run.steps, pending, settled)
+        return pending, settled
 
-    def _pending(self, run: TaskRun, videos: frozenset[str]) -> list[_Pending]:
+    def _open(self, run: TaskRun, videos: frozenset[str]) -> Iterator[_Pending]:
+        """The examples of this process that the log does not answer yet, each with its first question."""
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
         # The rule of `run_records`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
-        pending = []
         for position, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
             if example.video_id not in videos:
                 continue
@@ -186,25 +216,36 @@ class Asker:
             }
             run.session.already_done += len(keys) - len(open_keys)
             if open_keys:
-                waiting = _Pending(run, position, example, asked, open_keys, asked.question)
-                pending += [waiting] if run.steps is None else self._resumed(waiting, run.steps)
-        return pending
+                question = asked.question if isinstance(asked.question, Prompt) else _NO_QUESTION
+                yield _Pending(run, position, example, asked, open_keys, question)
 
-    def _resumed(self, waiting: _Pending, log: StepLog) -> list[_Pending]:
+    def _resume(self, waiting: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
         """What a task of several steps still has to ask of one example: each run goes on where it was."""
         unbegun: dict[int, str] = {}
-        begun = []
         for run_index, key in waiting.keys.items():
             steps = log.before(key, waiting.asked.fingerprint, waiting.example.example_id, run_index)
-            prompt = self._follow_up(waiting, steps) if steps else None
-            if prompt is None:
+            if not steps:
                 unbegun[run_index] = key
+                continue
+            begun = self._gone_on(replace(waiting, keys={run_index: key}), steps)
+            if isinstance(begun, _Pending):
+                pending.append(begun)
             else:
-                begun.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
-        return [replace(waiting, keys=unbegun), *begun] if unbegun else begun
+                settled.append(begun)
+        if unbegun:
+            pending.append(replace(waiting, keys=unbegun))
 
-    def _follow_up(self, waiting: _Pending, steps: tuple[SampleRecord, ...]) -> Prompt | None:
-        return waiting.run.task.follow_up(waiting.example, _texts(steps), self.model.box_format)
+    def _gone_on(self, waiting: _Pending, steps: tuple[SampleRecord, ...]) -> _Pending | _Settled:
+        """What is asked after these answers, which are logged; where nothing is, the last of them is the answer."""
+        task, example = waiting.run.task, waiting.example
+        try:
+            with guarded(task, "follow_up", example):
+                prompt = task.follow_up(example, tuple(step.text or "" for step in steps), self.model.box_format)
+        except TaskError as error:
+            return replace(waiting, steps=steps), error
+        if prompt is None:
+            return replace(waiting, steps=steps[:-1]), steps[-1]
+        return replace(waiting, steps=steps, prompt=prompt)
 
     def _ready(self, pending: Sequence[_Pending]) -> Generator[_Ready, None, None]:
         ahead = self.model.window if isinstance(self.model, StreamingModel) else 2 * self.model.batch_size
@@ -220,31 +261,41 @@ class Asker:
 
     def _requests(self, ready: Iterable[_Ready]) -> Iterator[tuple[_Pending, Request]]:
         for waiting, pictures in ready:
-            if isinstance(pictures, DataError):
-                self._log_answers(waiting, [Failure(str(pictures))] * len(waiting.keys), 0.0)
+            try:
+                request = self._request(waiting, pictures) if isinstance(pictures, Pictures) else pictures
+            except TaskError as error:
+                request = error
+            if isinstance(request, Request):
+                yield waiting, request
             else:
-                yield waiting, self._request(waiting, pictures)
+                self._fail(waiting, request)
 
-    def _pictures(self, waiting: _Pending) -> Pictures | DataError:
+    def _pictures(self, waiting: _Pending) -> Pictures | Unpictured:
         if not self._decodes or not waiting.prompt.image_count:
             return Pictures(())
         try:
             loaded = waiting.run.examples[waiting.index]
             return pictures_for(self.model, loaded, waiting.run.task, self.store, self.clock)
-        except DataError as error:
+        except (DataError, TaskError) as error:
             return error
 
     def _request(self, waiting: _Pending, pictures: Pictures) -> Request:
         task, example, step = waiting.run.task, waiting.example, len(waiting.steps)
+        with guarded(task, "request_inputs", example):
+            inputs = task.request_inputs(example)
+        with guarded(task, "answer_schema", example):
+            schema = None if asks_on(task) and not step else task.answer_schema(example)
+        with guarded(task, "choices", example):
+            choices = task.choices(example)
         return Request(
             request_id=example.example_id,
             prompt=waiting.prompt,
             images=pictures.images,
             files=pictures.files,
             seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in waiting.keys),
-            inputs=task.request_inputs(example),
-            schema=None if asks_on(task) and not step else task.answer_schema(example),
-            choices=task.choices(example),
+            inputs=inputs,
+            schema=schema,
+            choices=choices,
             times=self._times(waiting) if self._timed and waiting.prompt.image_count else None,
         )
 
@@ -265,39 +316,51 @@ class Asker:
 
     def _log_answers(self, waiting: _Pending, completions: Sequence[Completion | Failure], seconds: float) -> int:
         """Log the answers to an example. Returns how many samples are done with them."""
-        done = 0
-        for (run_index, key), completion in zip(waiting.keys.items(), completions, strict=True):
-            if not self._asks_on(waiting, run_index, key, completion, seconds):
-                self._log(waiting, run_index, key, completion, seconds)
-                done += 1
-        return done
+        given = zip(waiting.keys.items(), completions, strict=True)
+        return sum(
+            self._log_answer(replace(waiting, keys={run_index: key}), completion, seconds)
+            for (run_index, key), completion in given
+        )
 
-    def _asks_on(
-        self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
-    ) -> bool:
-        """Whether the task asks on after this answer; then it is logged as a step, and the next question waits."""
-        log = waiting.run.steps
-        if log is None or isinstance(completion, Failure) or completion.finish_reason == "refusal":
+    def _log_answer(self, waiting: _Pending, completion: Completion | Failure, seconds: float) -> bool:
+        """Log one answer, before the task sees it. Returns whether the sample is done; else its next question waits."""
+        ((run_index, key),) = waiting.keys.items()
+        record, log = _record(waiting, run_index, key, completion, seconds), waiting.run.steps
+        if log is None or not record.finished or record.status is Status.REFUSED:
+            self._log(waiting, record)
+            return True
+        log.append(record, waiting.steps)
+        begun = self._gone_on(waiting, (*waiting.steps, record))
+        if isinstance(begun, _Pending):
+            self._next_questions.append(begun)
             return False
-        status = Status.TRUNCATED if completion.finish_reason == "length" else Status.OK
-        step = _record(replace(waiting, steps=()), run_index, key, completion, seconds, status)
-        steps = (*waiting.steps, step)
-        prompt = self._follow_up(waiting, steps)
-        if prompt is None:
-            return False
-        log.append(step, waiting.steps)
-        self._next_questions.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
+        waiting, answered = begun
+        if isinstance(answered, TaskError):
+            self._fail(waiting, answered)
+        else:
+            self._log(waiting, answered)
         return True
 
-    def _log(
-        self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
-    ) -> None:
-        if isinstance(completion, Completion) and any(step.status is Status.TRUNCATED for step in waiting.steps):
-            completion = replace(completion, finish_reason="length")
-        status, error = sample_status(waiting.run.task, waiting.example.inputs, completion, self.model.box_format)
-        record = _record(waiting, run_index, key, completion, seconds, status, error)
+    def _fail(self, waiting: _Pending, error: BaristaError) -> None:
+        """Log that an example could not be asked."""
+        for run_index, key in waiting.keys.items():
+            self._log(waiting, _record(waiting, run_index, key, Failure.of(error), 0.0))
+
+    def _log(self, waiting: _Pending, last: SampleRecord) -> None:
+        """Log a sample, whose last answer is this; and then only, see whether the task can read it."""
+        (key,) = (key for run_index, key in waiting.keys.items() if run_index == last.run)
+        record = with_steps(waiting.steps, msgspec.structs.replace(last, key=key))
+        session = waiting.run.session
         waiting.run.log.append(record)
-        waiting.run.session.count(record)
+        session.count(record)
+        if record.text is None or record.status is Status.REFUSED:
+            return
+        try:
+            with guarded(waiting.run.task, "parse", waiting.example):
+                waiting.run.task.parse(record.text, waiting.example.inputs, self.model.box_format)
+        except TaskError as error:
+            session.faulty += 1
+            session.first_fault = session.first_fault or str(error)
 
     def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
         """Share the clock's seconds among the tasks, by samples asked."""
@@ -321,10 +384,6 @@ def _in_video_order(waiting: _Pending) -> tuple[str, int, int]:
     return example.video_id, min(frame.frame_index for frame in example.frames), waiting.index
 
 
-def _texts(steps: Iterable[SampleRecord]) -> tuple[str, ...]:
-    return tuple(step.text or "" for step in steps)
-
-
 def pictures_for(
     model: Model, loaded: LoadedExample, task: Task, store: FrameStore, clock: StageClock | None = None
 ) -> Pictures:
@@ -334,9 +393,9 @@ def pictures_for(
     return Pictures(loaded.images(task, store, clock))
 
 
-def decoded_size(pictures: Pictures | DataError) -> int:
+def decoded_size(pictures: Pictures | Unpictured) -> int:
     """Bytes that a request's pictures take in memory; none where they could not be decoded."""
-    if isinstance(pictures, DataError):
+    if not isinstance(pictures, Pictures):
         return 0
     files = pictures.files or (None,) * len(pictures.images)
     return sum(
@@ -346,20 +405,11 @@ def decoded_size(pictures: Pictures | DataError) -> int:
 
 
 def _record(
-    waiting: _Pending,
-    run_index: int,
-    key: str,
-    completion: Completion | Failure,
-    seconds: float,
-    status: Status,
-    error: str | None = None,
+    waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
 ) -> SampleRecord:
-    fields = answer_fields(completion)
-    if isinstance(completion, Completion):
-        parts: tuple[SampleRecord | Completion, ...] = (*waiting.steps, completion)
-        fields["input_tokens"] = total(part.input_tokens for part in parts)
-        fields["output_tokens"] = total(part.output_tokens for part in parts)
-        fields["logprobs"] = logged_logprobs(completion.logprobs)
+    """One answer by itself, whatever was asked before it."""
+    status, error = answer_status(completion)
+    logprobs = completion.logprobs if isinstance(completion, Completion) else None
     return SampleRecord(
         key=key,
         fingerprint=waiting.asked.fingerprint,
@@ -367,89 +417,10 @@ def _record(
         run=run_index,
         status=status,
         error=error,
-        seconds=seconds + sum(step.seconds for step in waiting.steps),
+        seconds=seconds,
         prompt=waiting.asked.prompt,
         media=waiting.asked.media,
         rank=waiting.run.rank,
-        earlier=_texts(waiting.steps) or None,
-        **fields,
+        logprobs=logged_logprobs(logprobs),
+        **answer_fields(completion),
     )
-
-
-def total(counts: Iterable[int | None]) -> int | None:
-    """Their sum; None where one of them is not known."""
-    known = list(counts)
-    return None if None in known else sum(count for count in known if count is not None)
-
-
-def answer_fields(completion: Completion | Failure) -> dict[str, Any]:
-    """What a record takes from a completion as it is; of a failure there is no text."""
-    names = ("text", "reasoning", "finish_reason", "input_tokens", "output_tokens", "batch_size")
-    return {"text": None} if isinstance(completion, Failure) else {name: getattr(completion, name) for name in names}
-
-
-def each_answered(
-    model: Model, requests: Iterable[tuple[AskedT, Request]], config: GenerationConfig
-) -> Iterator[tuple[AskedT, list[Completion | Failure], float]]:
-    """What was asked, as it is answered: one entry for each of its seeds, and the seconds of each. What the model does
-    not answer comes last, as failures.
-
-    Raises:
-        ModelError: the model answers what it was not asked.
-    """
-    in_flight: dict[str, tuple[AskedT, int]] = {}
-    to_send = iter(requests)
-
-    def sent() -> Iterator[Request]:
-        for asked, request in to_send:
-            in_flight[request.request_id] = asked, len(request.seeds)
-            yield request
-
-    for answered in _answers(model, sent(), config):
-        name = answered.request.request_id
-        if name not in in_flight:
-            raise ModelError(
-                f"model {model.identity.name}: answered {name!r}, which was not asked or was answered before. "
-                "Remedy: correct the model"
-            )
-        asked, count = in_flight.pop(name)
-        returned = [*answered.completions, *[None] * count][:count]
-        yield asked, [_checked(completion, name) for completion in returned], answered.seconds / max(1, count)
-    unsent = ((asked, len(request.seeds)) for asked, request in to_send)
-    for asked, count in (*in_flight.values(), *unsent):
-        yield asked, [Failure("the model returned no answer")] * count, 0.0
-
-
-def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
-    """Answers as they come: from a stream, or batch by batch."""
-    if isinstance(model, StreamingModel):
-        yield from model.stream(requests, config)
-        return
-    source = iter(requests)
-    while batch := list(islice(source, model.batch_size)):
-        begun = time.perf_counter()
-        answers = model.generate(batch, config)
-        share = (time.perf_counter() - begun) / len(batch)
-        for index, request in enumerate(batch):
-            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
-
-
-def _checked(returned: object, example_id: str) -> Completion | Failure:
-    """What a model returned: a missing or malformed completion is a failure of that sample."""
-    if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
-        return returned
-    return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")
-
-
-def sample_status(
-    task: Task, inputs: dict[str, Json], completion: Completion | Failure, boxes: BoxFormat
-) -> tuple[Status, str | None]:
-    """What became of a sample, and why where it is not ok. A truncated answer stays truncated even if it parses."""
-    if isinstance(completion, Failure):
-        return Status.INFRA_ERROR, completion.error
-    if completion.finish_reason == "refusal":
-        return Status.REFUSED, "the model refused"
-    if completion.finish_reason == "length":
-        return Status.TRUNCATED, "the answer reached max_new_tokens"
-    parsed = task.parse(completion.text, inputs, boxes)
-    return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)

@@ -7,15 +7,17 @@ import difflib
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.guarding import Method, guarded
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.models import Model
 from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
 from barista_bench.models.settings import (
@@ -103,14 +105,25 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
         return None
     boxes = DEFAULT_BOXES
     others = _OtherVideos(tasks)
-    answers: dict[str, _Answer] = {
-        "oracle": lambda task, example, _: task.reference_answer(example, boxes),
-        "chance": lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
-        "prior": lambda task, example, _: task.prior_answer(example, others.of(task, example), boxes),
-        "centre_box": lambda task, example, _: task.centre_answer(example, boxes),
-        "copy_first_mask": lambda task, example, _: task.copied_answer(example, boxes),
+    answers: dict[str, tuple[Method, _Answer]] = {
+        "oracle": ("reference_answer", lambda task, example, _: task.reference_answer(example, boxes)),
+        "chance": (
+            "random_answer",
+            lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
+        ),
+        "prior": (
+            "prior_answer",
+            lambda task, example, _: task.prior_answer(example, others.of(task, example), boxes),
+        ),
+        "centre_box": ("centre_answer", lambda task, example, _: task.centre_answer(example, boxes)),
+        "copy_first_mask": ("copied_answer", lambda task, example, _: task.copied_answer(example, boxes)),
     }
-    answer = answers[name]
+    method, unguarded = answers[name]
+
+    def answer(task: Task, example: Example, seed: int) -> str:
+        with guarded(task, method, example):
+            return unguarded(task, example, seed)
+
     known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
     if name == "oracle":
         for task, examples in tasks:
@@ -123,7 +136,8 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     if name in ("prior", "centre_box", "copy_first_mask"):
         for task, examples in tasks:  # a task without this baseline says so before anything is asked
             if len(examples):
-                answer(task, examples.examples[0], 0)
+                with suppress(TaskError):  # it fails when it is asked, and costs no other
+                    answer(task, examples.examples[0], 0)
     return ScriptedModel(name, lambda example_id, seed: answer(*known[example_id], seed))
 
 

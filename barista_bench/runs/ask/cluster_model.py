@@ -23,9 +23,10 @@ from barista_bench.core.cluster import ClusterNode, RayCluster, reason
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, LinkedMedia, Pictures
 from barista_bench.data.shared_frames import FrameStore
-from barista_bench.errors import ClusterError, ConfigError, DataError
+from barista_bench.errors import ClusterError, ConfigError, DataError, TaskError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
-from barista_bench.runs.ask.asking import AHEAD_BYTES, decoded_size, each_answered, pictures_for
+from barista_bench.runs.ask.answered import each_answered
+from barista_bench.runs.ask.asking import AHEAD_BYTES, Unpictured, decoded_size, pictures_for
 from barista_bench.runs.ask.catalog import Pairs, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.prefetch import decode_ahead
@@ -94,10 +95,10 @@ class ModelCopy:
         """Each request as it is answered. Its frames are decoded while another chunk is still answered."""
         failed: list[AnsweredRequest] = []
 
-        def readable(prepared: Iterable[tuple[Request, Pictures | DataError]]) -> Iterator[tuple[str, Request]]:
+        def readable(prepared: Iterable[tuple[Request, Pictures | Unpictured]]) -> Iterator[tuple[str, Request]]:
             for request, pictures in prepared:
-                if isinstance(pictures, DataError):
-                    failures: list[Completion | Failure] = [Failure(str(pictures))] * len(request.seeds)
+                if not isinstance(pictures, Pictures):
+                    failures: list[Completion | Failure] = [Failure.of(pictures)] * len(request.seeds)
                     failed.append(AnsweredRequest(request.request_id, failures, 0.0))
                 else:
                     yield request.request_id, dataclasses.replace(request, images=pictures.images, files=pictures.files)
@@ -113,7 +114,7 @@ class ModelCopy:
 
     def _ready(
         self, requests: Sequence[Request], store: FrameStore, run: RunConfig | None
-    ) -> Generator[tuple[Request, Pictures | DataError], None, None]:
+    ) -> Generator[tuple[Request, Pictures | Unpictured], None, None]:
         shown = [self._examples[request.request_id] for request in requests if request.prompt.image_count]
         store.plan(frame for _, examples, index in shown for frame in examples.examples[index].frames)
         return decode_ahead(
@@ -132,13 +133,13 @@ class ModelCopy:
         _, examples, index = self._examples[request.request_id]
         return examples.examples[index].video_id
 
-    def _pictures(self, request: Request, store: FrameStore) -> Pictures | DataError:
+    def _pictures(self, request: Request, store: FrameStore) -> Pictures | Unpictured:
         if not request.prompt.image_count:
             return Pictures(())
         task, examples, index = self._examples[request.request_id]
         try:
             return pictures_for(self._model, examples[index], task, store)
-        except DataError as error:
+        except (DataError, TaskError) as error:
             return error
 
 

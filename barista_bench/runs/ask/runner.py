@@ -27,7 +27,7 @@ from barista_bench.models.videos import tells_own_times
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, check_fit, engine_versions, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
-from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, digest
+from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import (
@@ -155,7 +155,7 @@ def claimed(
         opened.task,
         split=opened.examples.split,
         content_hash=opened.examples.content_hash,
-        prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
+        prompts_hash=prompts_digest(inputs),
         model=model,
         boxes=boxes,
         generation=asdict(config.generation),

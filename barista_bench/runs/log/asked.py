@@ -16,11 +16,12 @@ from typing import Any
 import msgspec
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.guarding import guarded
 from barista_bench.core.options import OptionValue
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Task, content_seed
+from barista_bench.core.task import Example, Task, content_seed
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.log.sample_log import MAX_LINE, is_whole, seal
@@ -34,13 +35,19 @@ MAX_STEPS = 16
 class AskedInput:
     """What one example asks: `question`, and by digests `prompt`; `fingerprint` covers task version and media, too.
 
-    `media` is `UNREADABLE` where they cannot be read: the example fails when it is asked, and costs no other.
+    `media` is `UNREADABLE` where they cannot be read; `question` says why, where the task cannot make one. Such an
+    example fails when it is asked, and costs no other.
     """
 
     fingerprint: str
     prompt: str
     media: str
-    question: Prompt
+    question: Prompt | TaskError
+
+    @property
+    def readable(self) -> bool:
+        """Whether `fingerprint` says what is asked."""
+        return self.media != UNREADABLE and isinstance(self.question, Prompt)
 
 
 def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat, *, timed: bool = False) -> list[AskedInput]:
@@ -55,6 +62,7 @@ def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat, *, timed: b
     further += [task.prompts.sha256] if asks_on(task) else []
     for index, example in enumerate(examples.examples):
         shown = further
+        question, prompt = _question(task, example, boxes)
         try:
             media = examples[index].media_digest
             if timed:
@@ -62,11 +70,28 @@ def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat, *, timed: b
                 shown = [*further, times and [times.fps, times.indices, times.frame_count]]
         except DataError:
             media = UNREADABLE
-        question = task.prompt(example, boxes)
-        prompt = question.as_text()
+        except TaskError as error:
+            question = error
         fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *shown)
         inputs.append(AskedInput(fingerprint, digest(prompt), media, question))
     return inputs
+
+
+def _question(task: Task, example: Example, boxes: BoxFormat) -> tuple[Prompt | TaskError, str]:
+    """A question and its text; why there is none."""
+    try:
+        with guarded(task, "prompt", example):
+            prompt = task.prompt(example, boxes)
+            return prompt, prompt.as_text()
+    except TaskError as error:
+        return error, UNREADABLE
+
+
+def prompts_digest(inputs: Sequence[AskedInput]) -> str | None:
+    """Of all texts that are asked; None where one cannot be made."""
+    if any(isinstance(asked.question, TaskError) for asked in inputs):
+        return None
+    return digest(sorted(asked.prompt for asked in inputs))
 
 
 def asks_on(task: Task) -> bool:
@@ -172,7 +197,7 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
             log.warning("%s. It is written anew, from what is asked now", problem)
     asked, lines = [], []
     for example, asked_input in zip(examples.examples, inputs, strict=True):
-        now = _Line(example.example_id, asked_input.fingerprint, asked_input.media != UNREADABLE)
+        now = _Line(example.example_id, asked_input.fingerprint, asked_input.readable)
         known = before.get(example.example_id)
         if known and known.readable:
             if now.readable and now != known:

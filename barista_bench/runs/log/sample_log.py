@@ -68,9 +68,10 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
         key: identity of the sample: fingerprint, model, generation settings and run.
         fingerprint: identity of what was asked: task version, prompt text, media content.
         run: 0-based index of the repetition.
-        status: as found when the answer came; scoring parses the text anew.
+        status: what the model did, known without reading the text: `ok` says that an answer came. Whether it can be
+            read is found when it is scored. Answers recorded elsewhere may stand here as `parse_error`, as found there.
         text: the answer without reasoning; None where there is none.
-        error: why there is no answer, or why it cannot be read.
+        error: why there is no answer, or why it was cut.
         seconds: time of generation, shared evenly by the samples of a batch.
         prompt: SHA-256 of the prompt's text; empty in logs of version 0.1.
         media: digest of the media that were sent; empty in logs of version 0.1.
@@ -102,7 +103,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def finished(self) -> bool:
-        return self.status is not Status.INFRA_ERROR
+        return self.status.is_outcome
 
 
 _DECODER = msgspec.json.Decoder(SampleRecord)

@@ -14,10 +14,11 @@ import numpy as np
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.guarding import guarded
 from barista_bench.core.statistics import DRAWS, LEVEL, ClusteredRun, Interval, run_intervals
-from barista_bench.core.task import Example, Prediction, Scored, Status, Task
+from barista_bench.core.task import Example, ParseError, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, open_run_examples, read_run
@@ -50,7 +51,7 @@ class ScoredSample:
     @property
     def counts(self) -> bool:
         """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
-        return self.counts_unanswered or self.record.status is not Status.INFRA_ERROR
+        return self.record.finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
 
     @property
     def as_scored(self) -> Scored:
@@ -128,15 +129,46 @@ def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
 
 
 def read_sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
-    """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as released."""
+    """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as released.
+
+    One at which the task's parser raises is none of the model's doing: `Status.TASK_ERROR`, with what was raised.
+    """
     parsed = None
     if record.text is not None and record.status is not Status.REFUSED:
-        parsed = task.parse(record.text, example.inputs, boxes)
+        try:
+            with guarded(task, "parse", example):
+                parsed = task.parse(record.text, example.inputs, boxes)
+        except TaskError as error:
+            return faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
     prediction = parsed if isinstance(parsed, Prediction) else None
-    if record.status in (Status.OK, Status.PARSE_ERROR):  # by the rules of now, whatever the status at the time
+    was_faulty = record.status is Status.TASK_ERROR and record.text is not None  # in the logs of other harnesses
+    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by the rules of now, whatever it was then
+        reason = parsed.reason if isinstance(parsed, ParseError) else None
+        if record.status is Status.PARSE_ERROR and prediction is None:
+            reason = record.error or reason
         status = Status.PARSE_ERROR if prediction is None else Status.OK
-        record = msgspec.structs.replace(record, status=status)
+        record = msgspec.structs.replace(record, status=status, error=reason)
     return ScoredSample(example, record, prediction, counts_unanswered=task.counts_provider_errors)
+
+
+def faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
+    """The sample as one that the task cannot read or score: it does not count."""
+    record = msgspec.structs.replace(sample.record, status=Status.TASK_ERROR, error=str(error))
+    return replace(sample, record=record, prediction=None, scores={})
+
+
+def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
+    """All samples; those of which alone the task cannot make statistics are `faulty`."""
+    checked = []
+    for sample in samples:
+        try:
+            if sample.counts:
+                with guarded(task, "statistics", sample.example):
+                    ClusteredRun.of(task, [sample.as_scored]).statistics.scores()
+        except TaskError as error:
+            sample = faulty(sample, error)
+        checked.append(sample)
+    return tuple(checked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +192,16 @@ Counted = Mapping[int, CountedSamples]
 
 
 def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, CountedSamples]:
-    """The samples that count, each with its scores: the only place where answers are compared with the truth."""
+    """The samples that count, each with its scores: the only place where answers are compared with the truth.
+
+    Raises:
+        TaskError: the task cannot make statistics of them.
+    """
     counted = {}
     for run, group in by_repetition(samples).items():
-        clustered = ClusteredRun.of(task, [sample.as_scored for sample in group])
-        columns = clustered.statistics.scores()
+        with guarded(task, "statistics", f"{len(group)} samples of run {run}"):
+            clustered = ClusteredRun.of(task, [sample.as_scored for sample in group])
+            columns = clustered.statistics.scores()
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
         scored = (
             replace(sample, scores=dict(zip(columns, row, strict=True)))

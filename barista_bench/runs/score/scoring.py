@@ -22,9 +22,11 @@ import msgspec
 
 from barista_bench import __version__
 from barista_bench.benchmarks import task_class
-from barista_bench.core.task import Json, Status, Task
+from barista_bench.core.example import status_counts
+from barista_bench.core.guarding import guarded, note_fault
+from barista_bench.core.task import Example, Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import replacing
 from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
@@ -48,10 +50,12 @@ from barista_bench.runs.score.samples import (
     ReadRun,
     ScoredSample,
     counted_samples,
+    faulty,
     figure,
     group_figure,
     intervals,
     read_samples,
+    without_faults,
 )
 
 if TYPE_CHECKING:
@@ -129,14 +133,23 @@ def _scored(
     folder: str | Path, data: str | Path | None, root: str | Path | None, options: Mapping[str, object] | None
 ) -> ScoredRun:
     read = read_samples(folder, data=data, root=root, options=options)
-    known = sum(map(read.task.has_answer, read.examples.examples))
+    answers = {example.example_id: _has_answer(read.task, example) for example in read.examples.examples}
+    known = len(answers) - list(answers.values()).count(False)
     # Where all answers are hidden, the task says so itself, and what to do.
-    samples = tuple(s for s in read.samples if not known or read.task.has_answer(s.example))
+    samples = tuple(
+        faulty(sample, is_known) if isinstance(is_known, TaskError) else sample
+        for sample in read.samples
+        if (is_known := answers[sample.example.example_id]) or not known
+    )
     if 0 < known < len(read.examples):
         log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
-    if not any(s.record.status is not Status.INFRA_ERROR for s in samples):
+    samples, counted = _counted(read.task, samples)
+    _note_faults(samples)
+    if not any(s.record.finished for s in samples):
+        fault = next((s.record.error for s in samples if s.record.status is Status.TASK_ERROR), None)
+        if fault:
+            raise TaskError(fault)
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
-    counted = counted_samples(read.task, samples)
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(read, samples, counted, known)
@@ -146,6 +159,33 @@ def _scored(
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
     return ScoredRun(read.folder, read.task, read.examples, samples, results, counted)
+
+
+def _has_answer(task: Task, example: Example) -> bool | TaskError:
+    try:
+        with guarded(task, "has_answer", example):
+            return task.has_answer(example)
+    except TaskError as error:
+        return error
+
+
+def _counted(task: Task, samples: tuple[ScoredSample, ...]) -> tuple[tuple[ScoredSample, ...], Counted]:
+    """The samples, and those that count with their scores. One that the task cannot score alone costs no other.
+
+    Raises:
+        TaskError: the task cannot score them together.
+    """
+    try:
+        return samples, counted_samples(task, samples)
+    except TaskError:
+        samples = without_faults(task, samples)
+        return samples, counted_samples(task, samples)
+
+
+def _note_faults(samples: Iterable[ScoredSample]) -> None:
+    for sample in samples:
+        if sample.record.status is Status.TASK_ERROR and sample.record.error:
+            note_fault(sample.record.error)
 
 
 def score_tasks(
@@ -158,6 +198,8 @@ def score_tasks(
             runs.append(score(asked.folder, data=asked.data, root=root))
         except BaristaError as error:
             unscored[f"{asked.task.benchmark}/{asked.task.name}"] = error
+            if isinstance(error, TaskError):
+                note_fault(str(error))
     return runs, unscored
 
 
@@ -165,8 +207,8 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
     """Of those samples whose truth is known, of `known` examples."""
     described, task, identity = read.described, read.task, read.described.identity
     scored = [s for s in samples if s.counts]
-    details = [group.clustered.statistics.published() for group in counted.values()]
-    statuses = Counter(str(s.record.status) for s in samples)
+    with guarded(task, "statistics", f"{len(scored)} samples"):
+        details = [group.clustered.statistics.published() for group in counted.values()]
     return Results(
         barista_bench=__version__,
         protocol=described.protocol,
@@ -188,9 +230,9 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
         trained_on=len(described.trained_on),
         coverage=Coverage(
             expected=known * described.runs,
-            scored=sum(s.record.status is not Status.INFRA_ERROR for s in samples),
+            scored=sum(s.record.finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),
-            statuses={str(status): statuses[str(status)] for status in Status},
+            statuses=status_counts(s.record.status for s in samples),
         ),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,

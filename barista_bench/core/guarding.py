@@ -1,0 +1,109 @@
+"""Calling the methods of a task, which anybody may have written: what one raises is one failure, and costs no other.
+
+`guarded` makes a `TaskError` of it, which names task, method and example. What is lost with it is for the caller to
+say: a request fails, a sample is counted as `task_error`, a set has no figures. Where it would end what is made for
+people out of many samples (a report, an analysis), `attempt` gives something else instead, and `faults_at_the_end`
+raises it when all is done.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Literal, TypeVar
+
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
+from barista_bench.errors import BaristaError, TaskError
+
+log = logging.getLogger(__name__)
+ReturnT = TypeVar("ReturnT")
+OtherT = TypeVar("OtherT")
+Method = Literal[
+    "prompt", "follow_up", "images", "frame_times", "request_inputs", "answer_schema", "choices",
+    "parse", "has_answer", "statistics", "explain", "failures", "overlays", "image_captions", "facets", "judged",
+    "reference_answer", "random_answer", "prior_answer", "centre_answer", "copied_answer",
+]  # fmt: skip
+_MAY_REFUSE: Final = frozenset(
+    {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "copied_answer"}
+)
+"""What may say, in a BaristaError, that something which the user gave or asked for cannot be used."""
+_DEFERRED: ContextVar[dict[str, None] | None] = ContextVar("faults", default=None)
+
+
+@contextmanager
+def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
+    """Within it one method of a task is called, about an example, or about what `about` says.
+
+    Raises:
+        TaskError: the method raised.
+    """
+    try:
+        yield
+    except Exception as error:  # a task may raise anything: this is the one place that expects it
+        if method in _MAY_REFUSE and isinstance(error, BaristaError):
+            raise
+        where = about.example_id if isinstance(about, Example) else about
+        cause = f"{type(error).__name__}: {error}".removesuffix(": ").rstrip(".")
+        raise TaskError(
+            f"{task.benchmark}/{task.name}: {method} raised {cause[:500]} for {where}. Remedy: correct the task "
+            f"({type(task).__name__}.{method}) and start the same command again; no answer is lost"
+        ) from error
+
+
+def attempt(
+    task: Task, method: Method, example: Example, call: Callable[[], ReturnT], otherwise: OtherT
+) -> ReturnT | OtherT:
+    """What a method gives; `otherwise` where it raises, within `faults_at_the_end`.
+
+    Raises:
+        TaskError: the method raised, and nobody waits for the end.
+    """
+    try:
+        with guarded(task, method, example):
+            return call()
+    except TaskError as error:
+        if _DEFERRED.get() is None:
+            raise
+        note_fault(str(error))
+        return otherwise
+
+
+def note_fault(message: str) -> None:
+    """A failure whose cost is counted: logged, or raised by the `faults_at_the_end` that it is in."""
+    deferred = _DEFERRED.get()
+    if deferred is None:
+        log.error("%s", message)
+    else:
+        deferred[message] = None
+
+
+@contextmanager
+def faults_at_the_end() -> Iterator[None]:
+    """Everything within is done before failures of tasks are raised, all of them as one. Inner ones join the outermost.
+
+    Raises:
+        TaskError: a method of a task raised. Names the first, and how many others there were.
+    """
+    if _DEFERRED.get() is not None:
+        yield
+        return
+    faults: dict[str, None] = {}
+    token = _DEFERRED.set(faults)
+    try:
+        yield
+    except BaseException:
+        if faults:
+            log.error("%s", _in_one(faults))
+        raise
+    finally:
+        _DEFERRED.reset(token)
+    if faults:
+        raise TaskError(_in_one(faults))
+
+
+def _in_one(faults: Collection[str]) -> str:
+    first, *others = faults
+    return first + (f" (and {len(others)} more failures of tasks)" if others else "")

@@ -1,0 +1,118 @@
+"""The answers of any model to any requests, and what a record of the log says of each, without reading it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+
+from barista_bench.core.task import Status
+from barista_bench.errors import ModelError
+from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.runs.log.sample_log import SampleRecord
+
+AskedT = TypeVar("AskedT")
+_CUT = "the answer reached max_new_tokens"
+
+
+def answer_fields(completion: Completion | Failure) -> dict[str, Any]:
+    """What a record takes from a completion as it is; of a failure there is no text."""
+    names = ("text", "reasoning", "finish_reason", "input_tokens", "output_tokens", "batch_size")
+    return {"text": None} if isinstance(completion, Failure) else {name: getattr(completion, name) for name in names}
+
+
+def answer_status(completion: Completion | Failure) -> tuple[Status, str | None]:
+    """What became of a sample as far as the model says, and why where it is not ok: the text is read by scoring.
+
+    A truncated answer stays truncated even if it can be read.
+    """
+    if isinstance(completion, Failure):
+        return Status.TASK_ERROR if completion.by_task else Status.INFRA_ERROR, completion.error
+    if completion.finish_reason == "refusal":
+        return Status.REFUSED, "the model refused"
+    if completion.finish_reason == "length":
+        return Status.TRUNCATED, _CUT
+    return Status.OK, None
+
+
+def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecord:
+    """The record of a sample: of the last answer, with the answers before it, and tokens and seconds of all.
+
+    An answer that was cut on the way makes the sample a truncated one.
+    """
+    if not steps:
+        return last
+    parts = (*steps, last)
+    seconds = last.seconds + sum(step.seconds for step in steps)
+    whole = msgspec.structs.replace(last, seconds=seconds, earlier=tuple(step.text or "" for step in steps))
+    if not last.finished:
+        return whole
+    cut = {"status": Status.TRUNCATED, "error": _CUT, "finish_reason": "length"}
+    return msgspec.structs.replace(
+        whole,
+        input_tokens=total(part.input_tokens for part in parts),
+        output_tokens=total(part.output_tokens for part in parts),
+        **(cut if any(step.status is Status.TRUNCATED for step in steps) else {}),
+    )
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None where one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
+def each_answered(
+    model: Model, requests: Iterable[tuple[AskedT, Request]], config: GenerationConfig
+) -> Iterator[tuple[AskedT, list[Completion | Failure], float]]:
+    """What was asked, as it is answered: one entry for each of its seeds, and the seconds of each. What the model does
+    not answer comes last, as failures.
+
+    Raises:
+        ModelError: the model answers what it was not asked.
+    """
+    in_flight: dict[str, tuple[AskedT, int]] = {}
+    to_send = iter(requests)
+
+    def sent() -> Iterator[Request]:
+        for asked, request in to_send:
+            in_flight[request.request_id] = asked, len(request.seeds)
+            yield request
+
+    for answered in _answers(model, sent(), config):
+        name = answered.request.request_id
+        if name not in in_flight:
+            raise ModelError(
+                f"model {model.identity.name}: answered {name!r}, which was not asked or was answered before. "
+                "Remedy: correct the model"
+            )
+        asked, count = in_flight.pop(name)
+        returned = [*answered.completions, *[None] * count][:count]
+        yield asked, [_checked(completion, name) for completion in returned], answered.seconds / max(1, count)
+    unsent = ((asked, len(request.seeds)) for asked, request in to_send)
+    for asked, count in (*in_flight.values(), *unsent):
+        yield asked, [Failure("the model returned no answer")] * count, 0.0
+
+
+def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    """Answers as they come: from a stream, or batch by batch."""
+    if isinstance(model, StreamingModel):
+        yield from model.stream(requests, config)
+        return
+    source = iter(requests)
+    while batch := list(islice(source, model.batch_size)):
+        begun = time.perf_counter()
+        answers = model.generate(batch, config)
+        share = (time.perf_counter() - begun) / len(batch)
+        for index, request in enumerate(batch):
+            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
+
+
+def _checked(returned: object, example_id: str) -> Completion | Failure:
+    """What a model returned: a missing or malformed completion is a failure of that sample."""
+    if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
+        return returned
+    return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")

@@ -123,7 +123,7 @@ $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 # Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
-PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample_log frame_reuse shared_prefill \
+PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample_log large_runs served_memory frame_reuse shared_prefill \
   throughput served_concurrency full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt

@@ -105,17 +105,22 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
     return predictions, references
 
 
+def check_same_labelling(predicted: Column, reference: Column) -> None:
+    """Raises ValueError where one side has labels and the other has none. A side without boxes may go either way."""
+    if len(predicted.boxes) and len(reference.boxes) and (predicted.label is None) != (reference.label is None):
+        side, other = ("predictions", "references") if predicted.label is None else ("references", "predictions")
+        raise ValueError(
+            f"{side}: have no labels, {other} have; give labels on both sides "
+            "(one label for all boxes of an image will do) or on neither"
+        )
+
+
 def join_columns(predicted: Sequence[Column], reference: Sequence[Column]) -> Examples:
     """The images of several batches, one after another. Raises ValueError unless all or none have labels, or scores."""
     left, right = _joined("predictions", predicted), _joined("references", reference)
     if not len(right.counts):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
-    if len(left.boxes) and len(right.boxes) and (left.label is None) != (right.label is None):
-        side, other = ("predictions", "references") if left.label is None else ("references", "predictions")
-        raise ValueError(
-            f"{side}: have no labels, {other} have; give labels on both sides "
-            "(one label for all boxes of an image will do) or on neither"
-        )
+    check_same_labelling(left, right)
     codes = _Codes()
     return Examples(_instances(left, codes), _instances(right, codes), codes.names, left.failed)
 
@@ -253,11 +258,11 @@ def _quick_boxes(column: list[Any]) -> Floats | None:
     boxes = list(chain.from_iterable(column))
     if not set(map(type, boxes)) <= {list, tuple} or not set(map(len, boxes)) <= {4}:
         return None
-    numbers = _quick_numbers(list(chain.from_iterable(boxes)))
+    numbers = _quick_numbers(tuple(chain.from_iterable(boxes)))
     return None if numbers is None else numbers.reshape(-1, 4)
 
 
-def _quick_numbers(values: list[Any]) -> Floats | None:
+def _quick_numbers(values: tuple[Any, ...]) -> Floats | None:
     if not set(map(type, values)) <= {float, int}:
         return None
     try:  # takes less than half the time of np.array
@@ -327,7 +332,7 @@ def _scores(rows: list[RawImage], counts: list[int], side: str) -> Floats | None
         return None
     lists = [[] if raw is None else raw for raw in column]
     if set(map(type, lists)) <= {list} and list(map(len, lists)) == counts:
-        quick = _quick_numbers(list(chain.from_iterable(lists)))
+        quick = _quick_numbers(tuple(chain.from_iterable(lists)))
         if quick is not None:
             return quick
     arrays = []

@@ -79,7 +79,9 @@ def main() -> None:
                     rows.setdefault((processes, count), []).append(row)
                     print(processes, count, row, flush=True)
     idle = min(loop for some in rows.values() for _, _, loop, _ in some)
-    print("\n| processes | videos | masks | CPU s: parent | workers | us a mask | load |\n|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        "\n| processes | videos | masks | CPU s: parent | workers | us a mask | load |\n|--:|--:|--:|--:|--:|--:|--:|"
+    )
     for (processes, count), some in sorted(rows.items()):
         own, workers, loop, masks = min(some, key=lambda row: row[0] + row[1])
         each = (own + workers) / masks * 1e6

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import chain
 from numbers import Integral
 from typing import Any, Literal
 
@@ -137,19 +137,19 @@ def _renumbered(column: Column, codes: _Codes) -> Ints:
     return np.array([codes[name] for name in column.names], dtype=np.int64)[column.label]
 
 
+def _has(column: Column, name: str) -> bool:
+    return (column.label if name == "labels" else column.scores) is not None
+
+
 def _joined(side: str, columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     filled = [column for column in columns if len(column.boxes)]
-    for name, given in (
-        ("labels", [column.label is not None for column in filled]),
-        ("scores", [column.scores is not None for column in filled]),
-    ):
+    for name in ("labels", "scores"):
+        given = [_has(column, name) for column in filled]
         if any(given) and not all(given):
-            first = filled[given.index(False)]
-            before = takewhile(lambda column: column is not first, columns)
-            number = sum(len(column.counts) for column in before) + int(np.flatnonzero(first.counts)[0])
-            raise _missing_from_some(side, number, name)
+            counts = np.concatenate([np.where(_has(column, name), 0, column.counts) for column in columns])
+            raise _missing_from_some(side, int(np.flatnonzero(counts)[0]), name)
     codes = _Codes()
     label = [_renumbered(column, codes) for column in filled if column.label is not None]
     scores = [column.scores for column in filled if column.scores is not None]

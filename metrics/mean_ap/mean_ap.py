@@ -64,7 +64,9 @@ class MeanAP(evaluate.Metric):
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=mean_ap.__doc__,
-            features=datasets.Features({name: datasets.Value("large_binary") for name in ("predictions", "references")}),
+            features=datasets.Features(
+                {name: datasets.Value("large_binary") for name in ("predictions", "references")}
+            ),
             reference_urls=["https://arxiv.org/abs/2605.12074", "https://cocodataset.org/#detection-eval"],
         )
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
-
 from pycocotools import mask as coco_mask
 
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask

@@ -186,7 +186,7 @@ def offers_of(
     does not grow with the number of videos. All families are of one domain."""
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    work = partial(_of_video, root=str(graph.root), families=families, most=most, seed=seed)
+    work = partial(_of_video, graph=graph, families=families, most=most, seed=seed)
     offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {})
     results = cluster.map(work, video_ids) if cluster else map_in_processes(work, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
@@ -200,11 +200,11 @@ def offers_of(
     return offers
 
 
-def _of_video(video_id: str, root: str, families: Mapping[str, Family], most: int, seed: int) -> Offers:
+def _of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int) -> Offers:
     tallies = {name: Tally() for name in families}
     domain = next(iter(families.values())).domain
     try:
-        scene = Scene(SceneGraph(root, cache_videos=1)[video_id], domain)
+        scene = Scene(graph[video_id], domain)
         candidates = {name: family.offered(scene, tallies[name], most, seed) for name, family in families.items()}
     except DataError as error:
         return Offers({}, {}, {video_id: str(error)})

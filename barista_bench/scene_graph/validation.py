@@ -71,8 +71,8 @@ def validate(root: str | Path, *, num_proc: int = 1, progress: bool = False) -> 
     Raises:
         DataError: there is no video under the root at all.
     """
-    graph = SceneGraph(root)
-    outcomes = map_in_processes(partial(_validate, root), graph.video_ids, num_proc)
+    graph = SceneGraph(root, cache_videos=1)
+    outcomes = map_in_processes(partial(_validate, graph), graph.video_ids, num_proc)
     videos: list[VideoValidation] = []
     root_problems = list(graph.problems)
     for outcome in tqdm(outcomes, total=len(graph), desc="validating", unit="video", disable=not progress):
@@ -83,12 +83,11 @@ def validate(root: str | Path, *, num_proc: int = 1, progress: bool = False) -> 
     return Validation(str(root), tuple(videos), tuple(root_problems))
 
 
-def _validate(root: str | Path, video_id: str) -> VideoValidation | Problem:
+def _validate(graph: SceneGraph, video_id: str) -> VideoValidation | Problem:
     """One video; the problem with its annotation file where that cannot be used at all."""
-    scene = SceneGraph(root, cache_videos=1)
-    for graph in scene.videos([video_id]):
-        return validate_video(graph, scene.video_path(video_id))
-    return scene.problems[-1]
+    for video in graph.videos([video_id]):
+        return validate_video(video, graph.video_path(video_id))
+    return graph.failed[video_id]
 
 
 def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:

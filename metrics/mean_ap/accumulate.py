@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .matching import AREAS, Matches
-from .values import Bools, Floats, Ints
+from .values import Bools, Floats, Ints, sortable
 
 STATISTICS = (
     "map", "map_50", "map_75", "map_small", "map_medium", "map_large",
@@ -23,7 +23,7 @@ AT_50, AT_75 = 0, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Accumulated:
     """Per label (K): `precision` and `recall` (4 areas, T, K); `recall_1`, `recall_10` (T, K) of the best 1 and 10
     predictions per image and label, all areas; `support` (4, K) references. NaN without support.
     """
@@ -61,14 +61,14 @@ def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
     start = (np.cumsum(of_image) - of_image)[chosen]
     columns = by_image[np.arange(sizes.sum()) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes)]
     block = matches.block[columns]
-    # numpy sorts 16 bits by radix; without confidences there are as many blocks as labels.
-    small = not len(block) or matches.block[-1] < 2**15
-    columns = columns[np.argsort(block.astype(np.int16) if small else block, kind="stable")]
+    # Without confidences there are as many blocks as labels.
+    n_blocks = int(matches.block[-1]) + 1 if len(block) else 0
+    columns = columns[np.argsort(sortable(block, n_blocks), kind="stable")]
     multiplicity = np.bincount(chosen, minlength=matches.n_images)
     return Selection(columns, matches.label[columns], matches.rank[columns], multiplicity)
 
 
-def accumulate(matches: Matches, selection: Selection | None = None, *, optimism: int = 0) -> Figures:
+def accumulate(matches: Matches, selection: Selection | None = None, *, optimism: int = 0) -> Accumulated:
     """Precision and recall per label, area range and threshold.
 
     `optimism`: 1 puts right predictions before wrong ones of the same score, -1 behind them, at each threshold for
@@ -98,7 +98,7 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
     total = np.where(support > 0, support, np.nan)
     precision = np.where(support[:, None] > 0, precision, np.nan)
     recall, few = recall / total[:, None], few / total[0]
-    return Figures(precision, recall, few[0], few[1], support)
+    return Accumulated(precision, recall, few[0], few[1], support)
 
 
 def support_of(matches: Matches, multiplicity: Ints) -> Ints:
@@ -163,11 +163,11 @@ def _reorder(right: Bools, counted: Bools, block: Ints, optimism: int) -> tuple[
     return np.take_along_axis(right, order, axis=1), np.take_along_axis(counted, order, axis=1)
 
 
-def statistics(figures: Figures, *, single_precision: bool = False) -> Floats:
+def statistics(accumulated: Accumulated, *, single_precision: bool = False) -> Floats:
     """COCO's twelve statistics (12,), named by STATISTICS: means over labels and thresholds, -1 without any."""
-    precision, recall = figures.precision, figures.recall
+    precision, recall = accumulated.precision, accumulated.recall
     parts = [precision[0], precision[0, AT_50], precision[0, AT_75], *precision[1:]]
-    parts += [figures.recall_1, figures.recall_10, *recall]
+    parts += [accumulated.recall_1, accumulated.recall_10, *recall]
     means = np.array([_mean(part) for part in parts])
     return means.astype(np.float32).astype(np.float64) if single_precision else means
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .inputs import Examples
+from .inputs import Examples, ImageInstances
 from .overlap import Pairs, Shapes
-from .values import Bools, Floats, Ints
+from .values import Bools, Floats, Ints, sortable
 
 # COCO's areas in square pixels (both ends belong to a range): all, small, medium, large.
 AREAS = np.array([[0, 1e10], [0, 32**2], [32**2, 96**2], [96**2, 1e10]])
@@ -54,25 +54,34 @@ class Grouped:
     """Both sides sorted by group (label, then image), predictions by falling score within it.
 
     `predicted` (P), `reference` (G): positions in the examples; `rank` (P,) within the group; `pairs`: those with an
-    IoU of 0.5 or more, by position in these two orders.
+    IoU of 0.5 or more, by position in these two orders; `falling` (P,): positions in this order by falling score alone,
+    equal ones as in the examples.
     """
 
     predicted: Ints
     reference: Ints
     rank: Ints
     pairs: Pairs
+    falling: Ints
 
 
 def group(examples: Examples, shapes: Shapes) -> Grouped:
     """Sort both sides and find the pairs that overlap enough to match."""
-    n_images = len(examples.failed)
-    predicted_group = examples.predicted.label * n_images + examples.predicted.image
-    reference_group = examples.reference.label * n_images + examples.reference.image
-    predicted = np.lexsort((-examples.predicted.scores, predicted_group))
-    reference = np.argsort(reference_group, kind="stable")
-    left, right = predicted_group[predicted], reference_group[reference]
+    n_images, n_labels = len(examples.failed), len(examples.labels)
+
+    def by_group(side: ImageInstances, start: Ints) -> tuple[Ints, Ints]:
+        image, label = side.image[start], side.label[start]
+        order = start[np.lexsort((sortable(image, n_images), sortable(label, n_labels)))]
+        return order, (side.label * n_images + side.image)[order]
+
+    falling = np.argsort(-examples.predicted.scores, kind="stable")
+    predicted, left = by_group(examples.predicted, falling)
+    reference, right = by_group(examples.reference, np.arange(len(examples.reference.image)))
     rank = np.arange(len(left)) - np.searchsorted(left, left)
-    return Grouped(predicted, reference, rank, shapes.overlaps(predicted, left, reference, right, THRESHOLDS[0]))
+    pairs = shapes.overlaps(predicted, left, reference, right, THRESHOLDS[0])
+    place = np.empty_like(predicted)
+    place[predicted] = np.arange(len(predicted))
+    return Grouped(predicted, reference, rank, pairs, place[falling])
 
 
 def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, single_precision: bool = False) -> Matches:
@@ -84,7 +93,7 @@ def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, sing
     outside = ~_in_range(shapes.predicted_area[best.predicted])
     counted = right | ~(dismissed | outside[:, :, None])
     label, score = examples.predicted.label[best.predicted], examples.predicted.scores[best.predicted]
-    order = np.lexsort((-score, label))
+    order = best.falling[np.argsort(sortable(label[best.falling], len(examples.labels)), kind="stable")]
     label, score = label[order], score[order]
     new_block = np.diff(label, prepend=-1) != 0
     new_block[1:] |= np.diff(score) != 0
@@ -141,7 +150,8 @@ def _best_ranked(grouped: Grouped) -> Grouped:
     renumbered = np.cumsum(kept) - 1
     pairs = grouped.pairs.only(kept[grouped.pairs.predicted])
     pairs = pairs._replace(predicted=renumbered[pairs.predicted])
-    return Grouped(grouped.predicted[kept], grouped.reference, grouped.rank[kept], pairs)
+    falling = renumbered[grouped.falling[kept[grouped.falling]]]
+    return Grouped(grouped.predicted[kept], grouped.reference, grouped.rank[kept], pairs, falling)
 
 
 def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools, Bools]:
@@ -150,7 +160,7 @@ def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools,
     shape = (len(grouped.predicted), len(AREAS), len(thresholds))
     right, dismissed = np.zeros(shape, bool), np.zeros(shape, bool)
     enough = pairs.iou[:, None] >= thresholds
-    alone = _is_alone(pairs, len(grouped.predicted), len(grouped.reference))
+    alone = is_alone(pairs, len(grouped.predicted), len(grouped.reference))
     # A pair of which neither side overlaps anything else needs no contest.
     matched, beside = enough[alone][:, None, :], ignored[pairs.reference[alone]][:, :, None]
     right[pairs.predicted[alone]] = matched & ~beside
@@ -159,7 +169,7 @@ def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools,
     return right, dismissed
 
 
-def _is_alone(pairs: Pairs, n_predicted: int, n_reference: int) -> Bools:
+def is_alone(pairs: Pairs, n_predicted: int, n_reference: int) -> Bools:
     """(n_pairs,) whether both sides of the pair are in no other pair."""
     of_predicted = np.bincount(pairs.predicted, minlength=n_predicted)
     of_reference = np.bincount(pairs.reference, minlength=n_reference)
@@ -224,7 +234,7 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     ([0, 1], [0])
     """
     pairs = pairs.only(pairs.iou >= threshold)
-    alone = _is_alone(pairs, n_predicted, n_reference)
+    alone = is_alone(pairs, n_predicted, n_reference)
     options: dict[int, list[int]] = {}
     for predicted, reference in zip(pairs.predicted[~alone].tolist(), pairs.reference[~alone].tolist(), strict=True):
         options.setdefault(predicted, []).append(reference)

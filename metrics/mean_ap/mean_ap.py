@@ -4,19 +4,18 @@
 import something of each sibling here, since it does not look into the siblings.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
-import numpy as np
 
 from .accumulate import STATISTICS
-from .inputs import IouType, RawImage, check_columns, read_examples
+from .inputs import Column, IouType, RawImage, check_columns, check_same_labelling, join_columns, read_column
 from .matching import THRESHOLDS
 from .overlap import Shapes
-from .scoring import Rounding, evaluate_images, mean_ap, summarise
+from .packing import packed, unpacked
+from .scoring import Rounding, evaluate_examples, mean_ap, summarise
 from .spread import spread_of
 from .values import as_rle
 from .weighted import weighted_statistics
@@ -48,16 +47,26 @@ _CITATION = """\
 
 
 class MeanAP(evaluate.Metric):
-    """COCO's average precision and recall of boxes or masks, and F1 that needs no confidences."""
+    """COCO's average precision and recall of boxes or masks, and F1 that needs no confidences.
+
+    A batch is checked and flattened when it is added, and stored as one row.
+    """
+
+    _images = 0
+
+    def __len__(self) -> int:
+        """Images added since the last `compute`."""
+        return self._images if super().__len__() else 0
 
     def _info(self) -> evaluate.MetricInfo:
-        # One JSON text per image: evaluate walks through nested lists in Python, which takes five times as long, and
-        # it refuses a bare null as the first prediction of a batch.
+        # One row per batch: evaluate walks through nested lists in Python, which takes longer than scoring.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=mean_ap.__doc__,
-            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
+            features=datasets.Features(
+                {name: datasets.Value("large_binary") for name in ("predictions", "references")}
+            ),
             reference_urls=["https://arxiv.org/abs/2605.12074", "https://cocodataset.org/#detection-eval"],
         )
 
@@ -70,43 +79,49 @@ class MeanAP(evaluate.Metric):
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add images. Raises TypeError or ValueError naming the image and the field that is wrong."""
         answers, expected = check_columns(predictions, references)
-        if len(expected):
-            read_examples(answers, expected, _geometry([*answers, *expected]))
-        super().add_batch(
-            predictions=[_as_row(raw) for raw in answers], references=[_as_row(raw) for raw in expected], **kwargs
-        )
+        if not len(expected):
+            super().add_batch(predictions=[], references=[], **kwargs)
+            return
+        kinds = _kinds([*answers, *expected])
+        predicted = {kind: read_column("predictions", answers, kind) for kind in kinds}
+        reference = {kind: read_column("references", expected, kind) for kind in kinds}
+        for kind in kinds:
+            check_same_labelling(predicted[kind], reference[kind])
+        images = len(self) + len(expected)
+        super().add_batch(predictions=[packed(predicted)], references=[packed(reference)], **kwargs)
+        self._images = images
 
     def _compute(
         self,
-        predictions: Sequence[str],
-        references: Sequence[str],
+        predictions: Sequence[bytes],
+        references: Sequence[bytes],
         iou_type: IouType = "bbox",
         rounding: Rounding = "none",
         tie_orders: int = 0,
         seed: int = 0,
     ) -> dict[str, Any]:
-        answers, expected = [json.loads(row) for row in predictions], [json.loads(row) for row in references]
-        evaluated = evaluate_images(answers, expected, iou_type=iou_type, rounding=rounding)
+        examples = join_columns(_columns(predictions, iou_type), _columns(references, iou_type))
+        evaluated = evaluate_examples(examples, rounding)
         result = summarise(evaluated)
         if tie_orders:
             result["tie_spread"] = spread_of(evaluated, orders=tie_orders, seed=seed)
         return result
 
 
-def _geometry(images: Sequence[RawImage | None]) -> IouType:
-    return "segm" if any(isinstance(raw, Mapping) and "masks" in raw for raw in images) else "bbox"
+_FIELDS: dict[IouType, str] = {"bbox": "boxes", "segm": "masks"}
 
 
-def _as_row(raw: RawImage | None) -> str:
-    """A checked image as evaluate stores it: JSON keeps float64 exactly, and null is a failure."""
-    return json.dumps(None if raw is None else dict(raw), default=_plain)
+def _kinds(images: Sequence[RawImage | None]) -> list[IouType]:
+    """What the images can be scored by. Where they lack either, what they are missing is told by reading them."""
+    given = [raw for raw in images if isinstance(raw, Mapping)]
+    kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in given)]
+    return kinds or (["segm"] if any("masks" in raw for raw in given) else ["bbox"])
 
 
-def _plain(value: object) -> object:
-    """What json does not know: arrays, tensors and their elements; the counts of a mask as bytes."""
-    if isinstance(value, bytes):
-        return value.decode("ascii")
-    if isinstance(value, Mapping):
-        return dict(value)
-    plain: object = np.asarray(value).tolist()
-    return plain
+def _columns(rows: Sequence[bytes], iou_type: IouType) -> list[Column]:
+    if iou_type not in _FIELDS:
+        raise ValueError(f"iou_type is {iou_type!r}; give 'bbox' or 'segm'")
+    batches = [unpacked(row) for row in rows]
+    if not all(iou_type in batch for batch in batches):
+        raise ValueError(f"{_FIELDS[iou_type]} is missing from some images; give it for all, or another iou_type")
+    return [batch[iou_type] for batch in batches]

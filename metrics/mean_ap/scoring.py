@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .accumulate import AT_50, AT_75, STATISTICS, accumulate, statistics
+from .accumulate import AT_50, AT_75, STATISTICS, Accumulated, accumulate, statistics
 from .inputs import Examples, ImageInstances, IouType, RawImage, read_examples
-from .matching import THRESHOLDS, Grouped, Matches, best_assignment, group, match_greedily
+from .matching import THRESHOLDS, Grouped, Matches, best_assignment, group, is_alone, match_greedily
 from .overlap import Shapes
 from .values import Bools, Floats, Ints
 from .weighted import weighted_statistics
@@ -30,7 +30,7 @@ class Evaluated:
 
     I images, K labels, T = 10 IoU thresholds.
 
-    * `matches`: for the twelve statistics.
+    * `matches`: for the twelve statistics; `overall`: these counted over all images as given.
     * `hits`: (T, I) and `label_hits`: (T, K) predictions matched one to one, as many as possible at the threshold.
     * `n_predicted`, `n_reference`: (I,); `label_predicted`, `label_reference`: (K,).
     * `best_iou`: (I,) mean over the image's predictions of the IoU with the reference that they fit best, 0 if
@@ -40,6 +40,7 @@ class Evaluated:
     """
 
     matches: Matches
+    overall: Accumulated
     hits: Ints
     label_hits: Ints
     n_predicted: Ints
@@ -60,7 +61,11 @@ def evaluate_images(
     rounding: Rounding = "none",
 ) -> Evaluated:
     """Compare all images once; for the inputs, options and errors see `mean_ap`."""
-    examples = read_examples(predictions, references, iou_type)
+    return evaluate_examples(read_examples(predictions, references, iou_type), rounding)
+
+
+def evaluate_examples(examples: Examples, rounding: Rounding = "none") -> Evaluated:
+    """Compare all images once, from what `read_examples` gives."""
     if rounding not in ("none", "float32"):
         raise ValueError(f"rounding is {rounding!r}; give 'none' or 'float32'")
     shapes = Shapes(examples)
@@ -70,8 +75,10 @@ def evaluate_images(
     )  # fmt: skip
     hits, label_hits = _count_hits(examples, grouped)
     scores = predicted.scores
+    matches = match_greedily(examples, shapes, grouped) if rounding == "none" else match_rounded(examples)
     return Evaluated(
-        matches=match_greedily(examples, shapes, grouped) if rounding == "none" else match_rounded(examples),
+        matches=matches,
+        overall=accumulate(matches),
         hits=hits,
         label_hits=label_hits,
         n_predicted=np.bincount(predicted.image, minlength=n_images),
@@ -100,7 +107,12 @@ def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
     image = examples.predicted.image[grouped.predicted]
     label = examples.predicted.label[grouped.predicted]
     sizes = len(grouped.predicted), len(grouped.reference)
-    matched = [best_assignment(grouped.pairs, threshold, *sizes) for threshold in THRESHOLDS]
+    alone = is_alone(grouped.pairs, *sizes)  # at the lowest threshold, so at each
+    sure, contested = grouped.pairs.only(alone), grouped.pairs.only(~alone)
+    matched = [
+        np.concatenate([sure.predicted[sure.iou >= threshold], best_assignment(contested, threshold, *sizes)])
+        for threshold in THRESHOLDS
+    ]
     return (
         np.array([np.bincount(image[pairing], minlength=len(examples.failed)) for pairing in matched]),
         np.array([np.bincount(label[pairing], minlength=len(examples.labels)) for pairing in matched]),
@@ -113,14 +125,11 @@ def _best_iou(examples: Examples, shapes: Shapes) -> Floats:
     everything = np.arange(len(predicted)), predicted, np.arange(len(reference)), reference
     pairs = shapes.overlaps(*everything, minimum=np.nextafter(0, 1))
     best = np.zeros(len(predicted))
-    np.maximum.at(best, pairs.predicted, pairs.iou)
+    starts = np.flatnonzero(np.diff(pairs.predicted, prepend=-1))
+    best[pairs.predicted[starts]] = np.maximum.reduceat(pairs.iou, starts) if len(starts) else 0
     count = np.bincount(predicted, minlength=len(examples.failed))
     total = np.bincount(predicted, best, minlength=len(examples.failed))
     return np.asarray(total / np.maximum(count, 1))
-
-
-def _statistics(evaluated: Evaluated) -> Floats:
-    return statistics(accumulate(evaluated.matches), single_precision=evaluated.matches.single_precision)
 
 
 def mean_ap(
@@ -179,7 +188,11 @@ def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Fl
         evaluated: I images.
         weights: (D, I) how often each draw takes each image; None takes each once, which is the published figure.
     """
-    coco = _statistics(evaluated)[None] if weights is None else weighted_statistics(evaluated.matches, weights)
+    matches = evaluated.matches
+    if weights is None:
+        coco = statistics(evaluated.overall, single_precision=matches.single_precision)[None]
+    else:
+        coco = weighted_statistics(matches, weights)
     coco = np.where(coco < 0, np.nan, coco)
 
     def total(values: Bools | Ints | Floats) -> Floats:
@@ -225,8 +238,7 @@ def _f1(hits: NDArray[Any], predicted: NDArray[Any], reference: NDArray[Any]) ->
 
 def _per_category(evaluated: Evaluated) -> dict[str, dict[str, Any]]:
     """Sorted by label."""
-    accumulated = accumulate(evaluated.matches)
-    precision, recall = accumulated.precision[0], accumulated.recall[0]
+    precision, recall = evaluated.overall.precision[0], evaluated.overall.recall[0]
     means = np.stack([precision.mean(axis=0), precision[AT_50], precision[AT_75], recall.mean(axis=0)])
     if evaluated.matches.single_precision:
         means = means.astype(np.float32).astype(np.float64)

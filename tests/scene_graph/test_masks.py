@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
+from pycocotools import mask as coco_mask
 
-from barista_bench.scene_graph import decode_mask, encode_mask
+from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph import masks as masks_module
 from barista_bench.scene_graph.masks import mask_ious, run_problems
 
@@ -20,6 +24,46 @@ def test_what_pycocotools_encodes_passes_and_decodes_to_itself(mask: np.ndarray)
     rle = encode_mask(mask)
     assert run_problems([rle.counts], mask.size) == [None]
     assert np.array_equal(decode_mask(rle), mask)
+
+
+@given(masks, st.sampled_from("CF"))
+def test_codes_and_pixels_are_those_of_pycocotools(mask: np.ndarray, order: str) -> None:
+    theirs = coco_mask.encode(np.asfortranarray(mask, dtype=np.uint8))
+    rle = encode_mask(np.asarray(mask, order=order))  # type: ignore[call-overload]
+    assert (rle.counts.encode(), list(rle.size)) == (theirs["counts"], theirs["size"])
+    pixels = decode_mask(rle)
+    assert pixels.dtype == np.bool_
+    assert pixels.flags.f_contiguous
+    assert np.array_equal(pixels, coco_mask.decode(theirs))
+
+
+def test_numbers_written_longer_than_they_need_be_are_decoded() -> None:
+    padded = "1PPPPPPP0"  # 1, and 0 in eight characters
+    rle = Rle(counts=padded + "3", size=(2, 2))
+    assert decode_mask(rle).all(axis=None) == coco_mask.decode({"size": [2, 2], "counts": padded + "3"}).all()
+
+
+def test_full_hd_masks_are_encoded_and_decoded_in_half_the_time_of_pycocotools() -> None:
+    """No pixel is visited one by one: an outline has few runs."""
+    some = blobs(12, 1080, 1920)
+    rles = [encode_mask(mask) for mask in some]
+    codes = [{"size": list(rle.size), "counts": rle.counts.encode()} for rle in rles]
+    ours, theirs = (
+        least_cpu(lambda: [encode_mask(mask) for mask in some]),
+        least_cpu(lambda: [coco_mask.encode(np.asfortranarray(mask, dtype=np.uint8)) for mask in some]),
+    )
+    assert ours < 0.5 * theirs
+    ours = least_cpu(lambda: [decode_mask(rle) for rle in rles])
+    assert ours < 0.5 * least_cpu(lambda: [coco_mask.decode(code).astype(bool) for code in codes])
+
+
+def least_cpu(call: Callable[[], object]) -> float:
+    spent = []
+    for _ in range(4):
+        begin = time.process_time()
+        call()
+        spent.append(time.process_time() - begin)
+    return min(spent)
 
 
 @given(masks, st.integers(1, 5000))

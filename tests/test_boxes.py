@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.core.boxes import (
+    BOX_ORDERS,
     LARGEST,
     BoxFormat,
     describe_format,
@@ -18,7 +22,7 @@ from barista_bench.core.boxes import (
 )
 
 WIDTH, HEIGHT = 1280, 720
-FORMATS = [BoxFormat(order, scale) for order in ("xyxy", "yxyx") for scale in (1000, 1, None)]
+FORMATS = [BoxFormat(order, scale) for order in BOX_ORDERS for scale in (1000, 1, None)]
 inside = st.tuples(st.floats(0, WIDTH), st.floats(0, HEIGHT), st.floats(0, WIDTH), st.floats(0, HEIGHT))
 
 
@@ -28,6 +32,20 @@ def test_a_written_box_is_read_back_within_the_rounding_of_its_format(boxes: Box
     read = read_box(write_box(box, boxes, WIDTH, HEIGHT), boxes, WIDTH, HEIGHT)
     step = {1000: WIDTH / 2000, 1: WIDTH / 20000, None: 0.5}[boxes.scale]
     assert all(abs(a - b) <= step + 1e-6 for a, b in zip(box, read, strict=True))
+
+
+@pytest.mark.parametrize("boxes", FORMATS)
+@given(box=st.tuples(*[st.floats(-5000, 5000)] * 4))
+def test_a_box_written_exactly_is_read_back_as_it_is(boxes: BoxFormat, box: tuple) -> None:
+    written = write_box(box, boxes, WIDTH, HEIGHT, exact=True)
+    assert read_box(written, boxes, WIDTH, HEIGHT) == pytest.approx(box, abs=1e-9)
+
+
+@pytest.mark.parametrize("use", [write_box, partial(write_box, exact=True), read_box])
+def test_an_order_that_nobody_has_taught_it_is_taken_for_no_other(use: Callable[..., object]) -> None:
+    unknown = BoxFormat("xywh", 1000)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="xywh"):
+        use((1, 2, 3, 4), unknown, WIDTH, HEIGHT)
 
 
 @given(box=inside)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never, get_args
 
 BoxOrder: TypeAlias = Literal["xyxy", "yxyx"]
 """Whether a model writes x or y first; both corners in the same order."""
+BOX_ORDERS: tuple[BoxOrder, ...] = get_args(BoxOrder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,12 @@ class BoxFormat:
         >>> BoxFormat.parse("yxyx/1000"), BoxFormat.parse("xyxy/pixels")
         (BoxFormat(order='yxyx', scale=1000), BoxFormat(order='xyxy', scale=None))
         """
-        match text.split("/"):
-            case ["xyxy" | "yxyx" as order, "pixels"]:
-                return cls(order, None)
-            case ["xyxy" | "yxyx" as order, scale] if re.fullmatch("[1-9][0-9]{0,5}", scale):
-                return cls(order, int(scale))
+        order, _, scale = text.partition("/")
+        if order in BOX_ORDERS and re.fullmatch("pixels|[1-9][0-9]{0,5}", scale):
+            return cls(order, None if scale == "pixels" else int(scale))
         raise ValueError(
-            f"{text[:20]!r} is no box format: write xyxy or yxyx, then /pixels or the scale, such as /1000, /1 for "
-            "fractions"
+            f"{text[:20]!r} is no box format: write {' or '.join(BOX_ORDERS)}, then /pixels or the scale, such as "
+            "/1000, /1 for fractions"
         )
 
 
@@ -109,23 +108,37 @@ def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) 
     return x0, y0, x1, y1
 
 
-def write_box(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[int] | list[float]:
+def _in_order(box: Sequence[float], order: BoxOrder) -> Xyxy:
+    """Four numbers from xyxy to an order, and back: each order there is undoes itself."""
+    a, b, c, d = box
+    match order:
+        case "xyxy":
+            return a, b, c, d
+        case "yxyx":
+            return b, a, d, c
+        case _:
+            assert_never(order)
+
+
+def write_box(box: Xyxy, boxes: BoxFormat, width: int, height: int, *, exact: bool = False) -> list[int] | list[float]:
     """A pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
+
+    `exact` neither rounds nor cuts it to the image: what is read is the box that was given.
 
     >>> write_box((0, 90, 640, 360), BoxFormat("yxyx", 1000), 640, 360)
     [250, 0, 1000, 1000]
     """
-    x0, y0, x1, y1 = box
     scaled = [
         value if boxes.scale is None else value / size * boxes.scale
-        for value, size in zip((x0, y0, x1, y1), (width, height) * 2, strict=True)
+        for value, size in zip(box, (width, height) * 2, strict=True)
     ]
-    if boxes.order == "yxyx":
-        scaled = [scaled[1], scaled[0], scaled[3], scaled[2]]
+    written = list(_in_order(scaled, boxes.order))
+    if exact:
+        return written
     if boxes.scale == 1:
-        return [min(1.0, max(0.0, round(value, 4))) for value in scaled]
+        return [min(1.0, max(0.0, round(value, 4))) for value in written]
     limit = boxes.scale or max(width, height)
-    return [min(limit, max(0, round(value))) for value in scaled]
+    return [min(limit, max(0, round(value))) for value in written]
 
 
 def read_box(numbers: Sequence[float], boxes: BoxFormat, width: int, height: int) -> Xyxy:
@@ -134,8 +147,7 @@ def read_box(numbers: Sequence[float], boxes: BoxFormat, width: int, height: int
     >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
     (0.0, 90.0, 640.0, 360.0)
     """
-    a, b, c, d = numbers
-    x0, y0, x1, y1 = (b, a, d, c) if boxes.order == "yxyx" else (a, b, c, d)
+    x0, y0, x1, y1 = _in_order(numbers, boxes.order)
     if boxes.scale is None:
         return float(x0), float(y0), float(x1), float(y1)
     return from_grid((x0, y0, x1, y1), width, height, boxes.scale)

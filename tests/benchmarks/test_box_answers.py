@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.box_answers import box_failures, box_size
+from barista_bench.benchmarks.barista.box_answers import box_failures, box_fields, box_size
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure
+from barista_bench.errors import ConfigError
 
 CUP, POT = [10.0, 10.0, 30.0, 30.0], [60.0, 60.0, 90.0, 90.0]
 
@@ -56,3 +59,10 @@ def test_each_true_box_and_each_answer_fails_once_at_the_most(truth: list, answe
 )
 def test_box_sizes_are_cocos(width: int, height: int, size: str) -> None:
     assert box_size([0, 0, width, height]) == size
+
+
+def test_a_wording_without_the_words_for_an_order_is_refused_instead_of_shown_with_a_hole() -> None:
+    wording = PromptTexts(1, "Boxes are {corners}.", "Go", "0" * 64, {"corners.yxyx": "y first", "image": "Frame"})
+    assert box_fields(wording, BoxFormat("yxyx", 1000))["corners"] == "y first"
+    with pytest.raises(ConfigError, match=r"has extra\.corners\.yxyx, and no extra\.corners\.xyxy.*Remedy: write it"):
+        box_fields(wording, BoxFormat("xyxy", 1000))

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, from_grid, read_box, to_grid, write_box
+from barista_bench.core.boxes import BOX_ORDERS, GRID, BoxFormat, as_xyxy, from_grid, read_box, to_grid, write_box
 from barista_bench.core.example import TypedFields
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure, Fields
@@ -94,7 +94,7 @@ def box_fields(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
     `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order.
 
     Raises:
-        ConfigError: the wording names a scale, and the model writes pixels.
+        ConfigError: the wording names a scale, and the model writes pixels; or it describes boxes in other orders.
     """
     if boxes.scale is None and "{scale}" in prompts.system:
         raise ConfigError(
@@ -103,6 +103,13 @@ def box_fields(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
         )
     ending = f".{boxes.order}"
     texts = {name.removesuffix(ending): text for name, text in prompts.extra.items() if name.endswith(ending)}
+    for name in prompts.extra:
+        place, _, order = name.rpartition(".")
+        if order in BOX_ORDERS and place not in texts:
+            raise ConfigError(
+                f"the wording {prompts.wording} has extra.{name}, and no extra.{place}{ending}. "
+                f"Remedy: write it, or give another --box-format, such as {order}/1000"
+            )
     return {"scale": str(boxes.scale), **texts}
 
 

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.barista.interactions import BoxedInteractions, map
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import BoxFormat, as_xyxy, write_box
 from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
 from barista_bench.metrics.interaction_f1.scoring import frame_sums, pool
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS
@@ -112,11 +112,8 @@ def _as_written(prediction: Prediction, example: Example, boxes: BoxFormat) -> b
 
 def _released_box(pixels: Sequence[float], example: Example, boxes: BoxFormat) -> list[int]:
     """A pixel box as integers in the model's order, on the scale of the example's own boxes."""
-    scale = truth_scale(example.target)
-    x0, y0, x1, y1 = (
-        round(value / size * scale) for value, size in zip(pixels, frame_size(example.inputs) * 2, strict=True)
-    )
-    return [x0, y0, x1, y1] if boxes.order == "xyxy" else [y0, x0, y1, x1]
+    written = BoxFormat(boxes.order, truth_scale(example.target))
+    return [round(value) for value in write_box(as_xyxy(pixels), written, *frame_size(example.inputs), exact=True)]
 
 
 def _hand_object_result(

@@ -37,7 +37,6 @@ def written(objects: Iterable[AnsweredObject], inputs: Fields, boxes: BoxFormat,
     `exact` does not round boxes to the model's integers: what is read is the box that was given.
     """
     asked = InstructionInputs.read(inputs)
-    write = _unrounded if exact else write_box
     answer: dict[str, list[object]] = {name: [] for name in (*NAMES, TEMPORAL, SPATIAL)}
     objects = list(objects)
     counts, numbers = Counter(plain_name(item.name) for item in objects), Counter[str]()
@@ -49,18 +48,9 @@ def written(objects: Iterable[AnsweredObject], inputs: Fields, boxes: BoxFormat,
         answer[f"{item.kind}_object"].append(name)
         answer[TEMPORAL] += [{"object": name, "start": start, "end": end} for start, end in item.intervals]
         for entry in item.boxes:
-            box = write(as_xyxy(entry.box), boxes, asked.frame_width, asked.frame_height)
+            box = write_box(as_xyxy(entry.box), boxes, asked.frame_width, asked.frame_height, exact=exact)
             answer[SPATIAL].append({"object": name, "time": entry.timestamp, "box": box})
     return json.dumps(answer)
-
-
-def _unrounded(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[float]:
-    """As `write_box`, with all decimals."""
-    x0, y0, x1, y1 = box
-    if boxes.scale is not None:
-        wide, high = boxes.scale / width, boxes.scale / height
-        x0, y0, x1, y1 = x0 * wide, y0 * high, x1 * wide, y1 * high
-    return [y0, x0, y1, x1] if boxes.order == "yxyx" else [x0, y0, x1, y1]
 
 
 class BaselineAnswers(ReleaseTask[TogSampling]):

@@ -243,7 +243,10 @@ class Matching(ReleaseTask[EvenSampling]):
         return (AnswerFailure(_KINDS.get(str(example.metadata["type"]), "wrong_option")),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By the sample's own scores, which the other videos of its set may turn."""
+        """By the sample's own scores, which the other videos of its set may turn.
+
+        Where several descriptions fit, one of them is enough: the others are no misses.
+        """
         texts, truth = self.choices(example), _truth(example)
         answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
         best = answer.best if prediction else []
@@ -254,7 +257,7 @@ class Matching(ReleaseTask[EvenSampling]):
 
         return explanation(
             (shown(label) for label in texts if label in truth and label in best),
-            (shown(label) for label in texts if label in truth and label not in best),
+            (shown(label) for label in texts if label in truth and not set(truth).intersection(best)),
             (shown(label) for label in best if label not in truth),
         )
 

@@ -1,0 +1,169 @@
+"""Whether a task still does what its `version` did: digests of what it asks, reads, scores and derives, in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.options import PROTOCOLS
+from barista_bench.core.task import Example, Prediction, Task
+from barista_bench.files.reading import read_bounded
+from barista_bench.files.writing import write_whole
+from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged
+from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance_answer, of_protocol
+
+_MAX_FILE = 2**24
+"""Bytes."""
+_SAMPLE = '{"a": [{"b": [1, 2]}]}'
+"""Whose damages stand for those of all answers: they are part of what a digest is made of."""
+
+
+class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """What a version of a task did.
+
+    Args:
+        version: of the task.
+        made_of: what the digests are made of beside the task: its source, and the answers that are read.
+        examples, prompts, answers, scores: a digest of each.
+    """
+
+    version: int
+    made_of: str
+    examples: str
+    prompts: str
+    answers: str
+    scores: str
+
+
+def check_version(
+    task: type[Task],
+    examples: Sequence[Example],
+    file: Path,
+    *,
+    source: str,
+    options: Mapping[str, object] | None = None,
+    record: bool = False,
+) -> None:
+    """Hold a task to what the same version of it did when it was recorded, as far as these examples show it.
+
+    Args:
+        task: of a benchmark in `BENCHMARKS`.
+        examples: all that are derived from the source, the same at every call; as for `check_task`.
+        file: JSON, a record a task.
+        source: what the examples are derived from, e.g. the SHA-256 of its annotations: where that has changed, other
+            examples are no change of the task.
+        options: as for `check_task`.
+        record: write down what a new task or version does, or what is derived from another source.
+
+    Raises:
+        LawError: prompts, answers read, scores or examples have changed and the version has not; or nothing is
+            recorded yet, and `record` is not set.
+    """
+    records = _read(file)
+    name, found = f"{task.benchmark}/{task.name}", _record(task, examples, source, options)
+    known = records.get(name)
+    if known == found:
+        return
+    if known is not None and known.version == found.version and known.made_of == found.made_of:
+        fields = ("examples", "prompts", "answers", "scores")
+        changed = ", ".join(field for field in fields if getattr(known, field) != getattr(found, field))
+        raise LawError(
+            f"{name}: broken is the law that a change has a new version: version {found.version} has other {changed} "
+            f"than recorded in {file.name}. Remedy: raise `version`, then record it (record=True)"
+        )
+    if known is not None and known.version > found.version:
+        raise LawError(f"{name}: version {found.version} is older than recorded in {file.name}. Remedy: raise it")
+    if not record:
+        what = "its source" if known and known.version == found.version else f"version {found.version}"
+        raise LawError(f"{name}: {what} is not recorded in {file.name}. Remedy: record it (record=True)")
+    records[name] = found
+    content = {key: msgspec.to_builtins(records[key]) for key in sorted(records)}
+    write_whole(file, json.dumps(content, indent=1) + "\n")
+
+
+def _read(file: Path) -> dict[str, VersionRecord]:
+    if not file.exists():
+        return {}
+    remedy = "take it from version control"
+    data = read_bounded(file, _MAX_FILE, what="no records of versions", remedy=remedy, error=LawError)
+    try:
+        return msgspec.json.decode(data, type=dict[str, VersionRecord])
+    except msgspec.DecodeError as error:
+        raise LawError(f"{file}: {error}. Remedy: {remedy}") from error
+
+
+def _record(
+    task: type[Task], examples: Sequence[Example], source: str, options: Mapping[str, object] | None
+) -> VersionRecord:
+    cases = [
+        (task(protocol=protocol, options=options), of_protocol(examples, task, protocol))
+        for protocol in (PROTOCOLS if task.protocol_rules else PROTOCOLS[:1])
+    ]
+    return VersionRecord(
+        version=task.version,
+        made_of=_digest([source, *HOSTILE_ANSWERS, *damaged(_SAMPLE)]),
+        examples=_digest(map(_example, examples)),
+        prompts=_digest(text for case in cases for text in _prompts(*case, options or {})),
+        answers=_digest(text for case in cases for text in _answers(*case)),
+        scores=_digest(text for case in cases for text in _scores(*case)),
+    )
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()[:16]
+
+
+def _plain(value: object) -> object:
+    """A value with the digits of its numbers that are the same on every machine."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") + 0.0  # no -0.0
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _text(*values: object) -> str:
+    return json.dumps(_plain(values), sort_keys=True)
+
+
+def _example(example: Example) -> str:
+    frames = [[frame.video_id, frame.frame_index] for frame in example.frames]
+    columns = (example.inputs, example.target, example.metadata, example.evidence)
+    return _text(example.example_id, example.label, frames, *columns)
+
+
+def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, object]) -> Iterator[str]:
+    """What is asked in every box format, and by every value that an option lists."""
+    asked = [(task, boxes) for boxes in BOX_FORMATS]
+    for name, option in task.options.items():
+        values = option.choices or ((False, True) if isinstance(option.default, bool) else ())
+        for value in values if option.changes == "prompt" else ():
+            asked.append((type(task)(protocol=task.protocol, options={**options, name: value}), DEFAULT_BOXES))
+    for chosen, boxes in asked:
+        for example in examples:
+            further = chosen.follow_up(example, ("a description",), boxes)
+            yield chosen.prompt(example, boxes).as_text()
+            yield further.as_text() if further else ""
+
+
+def _answers(task: Task, examples: Sequence[Example]) -> Iterator[str]:
+    for example in examples:
+        for text in answers_of(task, example, hostile=example is examples[0]):
+            read = task.parse(text, example.inputs, DEFAULT_BOXES)
+            yield _text(read.value, read.dropped) if isinstance(read, Prediction) else ""
+
+
+def _scores(task: Task, examples: Sequence[Example]) -> Iterator[str]:
+    for example in filter(task.has_answer, examples):
+        for seed in range(3):
+            read = task.parse(chance_answer(task, example, seed, DEFAULT_BOXES), example.inputs, DEFAULT_BOXES)
+            yield _text(task.score(example, read if isinstance(read, Prediction) else None))

@@ -1,0 +1,72 @@
+"""A handful of examples of every task, made from the small mini kitchen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.core.deriving import GraphTask, ReleaseTask
+from barista_bench.core.options import PROTOCOLS
+from barista_bench.core.task import Example, Task
+from barista_bench.scene_graph import SceneGraph
+from tests.conftest import MadeOnce
+from tests.graph_examples import graph_examples
+from tests.vista.made import write_small_release
+
+TASKS: tuple[type[Task], ...] = tuple(task for name in BENCHMARKS for task in BENCHMARKS[name].tasks)
+MOST = 6
+"""Examples of a task and protocol."""
+SMALL: Mapping[str, Mapping[str, object]] = {
+    "grounding": {"min_area": 20.0, "fraction": 0.2},
+    "hand_object": {"fraction": 0.2},
+    "referring": {"frame_step": 10},
+    "relations": {"frame_step": 20},
+    "temporal_vqa": {"spacing": 8},
+    "mask_tracking": {"frames": 3, "per_frame": 2},
+}
+"""Sampling that suits videos of seven seconds."""
+
+
+def options_of(task: type[Task]) -> dict[str, object]:
+    """Names are compared without a model, which tests do not have."""
+    return {"matcher": "exact"} if "matcher" in task.options else {}
+
+
+class Releases:
+    """What the examples of each benchmark are derived from."""
+
+    def __init__(self, kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> None:
+        self._kitchen, self._generated, self._made_once = kitchen, generated, made_once
+
+    def root(self, task: type[Task]) -> Path:
+        if issubclass(task, GraphTask):
+            return self._kitchen
+        if task.benchmark == "vista":  # what is generated for ViSTa has one environment, and each is a task
+            return self._made_once("made/vista", write_small_release)
+        return self._generated(task.benchmark)
+
+    def examples(self, kind: type[Task]) -> list[Example]:
+        """Examples of a task, where its protocols freeze different ones those of both."""
+        protocols = PROTOCOLS if kind.freezes_by_protocol() else PROTOCOLS[:1]
+        return [example for protocol in protocols for example in self._examples(kind(protocol=protocol))]
+
+    def _examples(self, task: Task) -> list[Example]:
+        sampling = task.sampling.with_overrides({"limit": MOST, **SMALL.get(task.name, {})})
+        if isinstance(task, GraphTask):
+            items = graph_examples(task, SceneGraph(self.root(type(task))), sampling)
+        else:
+            assert isinstance(task, ReleaseTask)
+            open_release = BENCHMARKS[task.benchmark].open_release
+            assert open_release is not None
+            items = task.examples(open_release(self.root(type(task)), None), sampling)
+        return sampling.draw([task.stamped(item) for item in items if isinstance(item, Example)])
+
+    def sha256(self, task: type[Task]) -> str:
+        """Of the annotations, the files that are text."""
+        digest = hashlib.sha256()
+        for path in sorted(self.root(task).rglob("*")):
+            if path.suffix in (".json", ".jsonl", ".csv", ".txt"):
+                digest.update(f"{path.relative_to(self.root(task)).as_posix()}\n".encode() + path.read_bytes())
+        return digest.hexdigest()

@@ -14,7 +14,7 @@ from barista_bench.core.example import TypedFields
 from barista_bench.errors import ConfigError
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "new_task.md").read_text(encoding="utf-8")
-TASK, PROGRAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+TASK, PROGRAM, LAWS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 (PROMPT,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -34,13 +34,14 @@ def test_the_task_of_the_page_is_built_run_and_scored(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(BENCHMARKS, "barista", BENCHMARKS["barista"])  # as it was, afterwards
     names: dict[str, object] = {"__name__": "my_tasks.held_objects"}
-    exec(TASK + PROGRAM, names)
+    exec(TASK + PROGRAM + LAWS, names)
     result = names["result"]
     assert isinstance(result, Evaluation)
     (run,) = result.runs
     assert run.results.figures["accuracy"].mean == 1.0
     assert run.results.coverage.scored == run.results.coverage.expected > 5
     assert len({example.label for example in run.examples.examples}) > 1
+    assert (tmp_path / "versions.json").is_file()
 
 
 def test_a_column_without_a_field_is_refused_by_name() -> None:

@@ -146,8 +146,10 @@ def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, obje
     asked = [(task, boxes) for boxes in BOX_FORMATS]
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())
-        for value in values if option.changes == "prompt" else ():
-            asked.append((type(task)(protocol=task.protocol, options={**options, name: value}), DEFAULT_BOXES))
+        asked += [
+            (type(task)(protocol=task.protocol, options={**options, name: value}), DEFAULT_BOXES)
+            for value in (values if option.changes == "prompt" else ())
+        ]
     for chosen, boxes in asked:
         for example in examples:
             further = chosen.follow_up(example, ("a description",), boxes)

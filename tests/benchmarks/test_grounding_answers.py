@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingSampling
@@ -148,31 +148,6 @@ def test_numbers_mean_what_the_format_of_the_model_says() -> None:
         parsed = TASK.parse(answer, SIZE, boxes)
         assert isinstance(parsed, Prediction)
         assert parsed.value["boxes"] == [pytest.approx(ONE_PX)], boxes
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=5)
-        | st.dictionaries(st.sampled_from(["bboxes", "boxes"]) | st.text(max_size=3), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=300)
-@given(
-    st.text(max_size=200)
-    | st.text(alphabet="0123456789.,- []{}`\n", max_size=80)
-    | json_values.map(json.dumps)
-    | json_values.map(lambda v: f'{{"bboxes": {json.dumps(v)}}}'),
-    st.sampled_from(FORMATS),
-)
-def test_the_parser_never_raises_and_its_boxes_can_be_scored(text: str, boxes: BoxFormat) -> None:
-    parsed = TASK.parse(text, SIZE, boxes)
-    assert isinstance(parsed, Prediction | ParseError)
-    if isinstance(parsed, Prediction):
-        assert np.isfinite(np.array(parsed.value["boxes"], dtype=float)).all()
 
 
 @given(st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4), max_size=5))

@@ -6,13 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
-from barista_bench.metrics.interaction_f1.scoring import score_frame
 from tests.benchmarks.answering import interaction_entry as item
 
 TASK = HandObject()
@@ -148,29 +147,6 @@ def test_numbers_mean_what_the_format_of_the_model_says() -> None:
         (interaction,) = parsed.value["interactions"]
         assert interaction["object_box"] == pytest.approx(ONE_PX["object_box"])
         assert interaction["hand_boxes"] == [pytest.approx(ONE_PX["hand_boxes"][0])]
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["left", "both"]) | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=5)
-        | st.dictionaries(st.sampled_from(list(ONE_PX)) | st.text(max_size=3), inner, max_size=4)
-        | st.fixed_dictionaries(dict.fromkeys(ONE_PX, inner))
-    ),
-    max_leaves=15,
-)
-
-
-@settings(max_examples=300)
-@given(
-    st.text(max_size=200) | json_values.map(json.dumps) | json_values.map(lambda v: f"x [{json.dumps(v)}] y"),
-    st.sampled_from(FORMATS),
-)
-def test_the_parser_never_raises_and_its_boxes_can_be_scored(text: str, boxes: BoxFormat) -> None:
-    parsed = TASK.parse(text, SIZE, boxes)
-    assert isinstance(parsed, Prediction | ParseError)
-    if isinstance(parsed, Prediction):
-        score_frame(parsed.value["interactions"], [])
 
 
 grid_boxes = st.lists(st.integers(0, 1000), min_size=4, max_size=4)

@@ -275,7 +275,8 @@ def test_an_explanation_names_facts_and_foreign_words(example: Example) -> None:
 
 def test_a_fact_that_stands_twice_is_explained_once_and_fails_twice(example: Example) -> None:
     facts = [{"kind": "relation", "text": "coffee cup touches coffee cup"}] * 2
-    twice = replace(example, target={**example.target, "facts": facts})
+    sentence = "The coffee cup that touches a coffee cup."
+    twice = replace(example, target={**example.target, "facts": facts, "sentence": sentence})
     answer = Prediction({"description": "A white coffee cup."})
     assert [row.text for row in TASK.explain(twice, answer).rows] == ["relation: coffee cup touches coffee cup"]
     assert [failure.kind for failure in TASK.failures(twice, answer)] == ["missed", "missed"]

@@ -39,6 +39,7 @@ class Releases:
 
     def __init__(self, kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> None:
         self._kitchen, self._generated, self._made_once = kitchen, generated, made_once
+        self._made: dict[type[Task], list[Example]] = {}
 
     def root(self, task: type[Task]) -> Path:
         if issubclass(task, GraphTask):
@@ -48,9 +49,12 @@ class Releases:
         return self._generated(task.benchmark)
 
     def examples(self, kind: type[Task]) -> list[Example]:
-        """Examples of a task, where its protocols freeze different ones those of both."""
+        """Examples of a task, where its protocols freeze different ones those of both; made once."""
         protocols = PROTOCOLS if kind.freezes_by_protocol() else PROTOCOLS[:1]
-        return [example for protocol in protocols for example in self._examples(kind(protocol=protocol))]
+        if kind not in self._made:
+            made = [example for protocol in protocols for example in self._examples(kind(protocol=protocol))]
+            self._made[kind] = made
+        return self._made[kind]
 
     def _examples(self, task: Task) -> list[Example]:
         sampling = task.sampling.with_overrides({"limit": MOST, **SMALL.get(task.name, {})})

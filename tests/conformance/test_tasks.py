@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from barista_bench.core.task import Task
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.task import ParseError, Prediction, Task
 from barista_bench.testing import check_task, check_version
+from barista_bench.testing.laws import BOX_FORMATS
 from tests.conformance.task_examples import TASKS, Releases, options_of
 from tests.conftest import MadeOnce
 
 VERSIONS = Path(__file__).with_name("task_versions.json")
+KEYS = (
+    *(
+        "bboxes",
+        "boxes",
+        "scores",
+        "object",
+        "time",
+        "box",
+        "start",
+        "end",
+        "answer",
+        "reasoning",
+        "source_id",
+        "masks",
+    ),
+    *("target_id", "relation_type", "value", "hand_boxes", "object_box", "hand_type", "steps", "spatial_tracking"),
+)
+"""Names that answers have."""
 every_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.benchmark}-{task.name}")
 
 
@@ -33,3 +57,43 @@ def test_a_change_of_the_task_has_a_new_version(task: type[Task], releases: Rele
     record = os.environ.get("UPDATE_SNAPSHOTS") == "1"
     examples, source = releases.examples(task), releases.sha256(task)
     check_version(task, examples, VERSIONS, source=source, options=options_of(task), record=record)
+
+
+PIECES = st.text(max_size=30) | st.sampled_from(
+    [
+        *'[]{}":,().-\n',
+        "answer:",
+        "ANSWER: B",
+        "(A) ",
+        "```json",
+        '"bboxes"',
+        '"object"',
+        "1000",
+        "0.5",
+        "00:04",
+        "1e999",
+    ]
+)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@pytest.mark.full
+@every_task
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    text=st.lists(PIECES, max_size=20).map("".join) | JSON_VALUES.map(json.dumps), boxes=st.sampled_from(BOX_FORMATS)
+)
+def test_any_text_is_read_and_scored_or_is_a_parse_error(
+    task: type[Task], releases: Releases, text: str, boxes: BoxFormat
+) -> None:
+    asked = task(options=options_of(task))
+    example = releases.examples(task)[0]
+    answer = asked.parse(text, example.inputs, boxes)
+    if isinstance(answer, Prediction):
+        assert all(map(math.isfinite, asked.score(example, answer).values()))
+    else:
+        assert isinstance(answer, ParseError)

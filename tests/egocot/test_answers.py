@@ -154,12 +154,6 @@ def test_only_letters_of_the_question_count() -> None:
     assert read_answer("ANSWER: D", {"A": "x", "B": "y"}) is None
 
 
-@given(st.text(max_size=300))
-def test_reading_never_raises_and_gives_a_known_letter_or_nothing(text: str) -> None:
-    answer = read_answer(text, CHOICES)
-    assert answer is None or answer.answer in CHOICES
-
-
 LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot.", "", "Answer?"]), max_size=5)
 
 

@@ -49,7 +49,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
 )
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
-from barista_bench.benchmarks.lexical import labelled, most_typical
+from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Count, Vocabulary
 from barista_bench.core.example import Int64, PixelBox, TypedFields
@@ -241,12 +241,16 @@ class Referring(TextTask[ReferringSampling]):
         return evidence_objects(example)[:1]
 
     def facts(self, example: Example) -> list[ReferenceFact]:
-        """With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`."""
+        """What the reference sentence says: not the colour of a hand, for one.
+
+        With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`.
+        """
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
-        objects = self.described(example)
+        objects, target = self.described(example), ReferringTarget.read(example.target)
         return [
             ReferenceFact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
-            for fact in ReferringTarget.read(example.target).facts
+            for fact in target.facts
+            if is_said(fact.text, target.sentence)
         ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:

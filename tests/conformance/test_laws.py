@@ -1,0 +1,146 @@
+"""That `check_task` and `check_version` find broken tasks: an activity task, broken in one place at a time."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.task import Example, Explanation, Fields, Overlay, ParseError, Prediction, Task
+from barista_bench.testing import LawError, check_task, check_version
+from tests.conformance.task_examples import Releases
+from tests.conftest import MadeOnce
+
+CALLS = count()
+
+
+class WrongReference(Activity):
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        labels = list(self.choices(example))
+        return f"ANSWER: {labels[labels.index(str(example.target['choice_id'])) - 1]}"
+
+
+class RaisingParser(Activity):
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        return super().parse(f"ANSWER:{text.split(':')[1]}", inputs, boxes)
+
+
+class ForgetfulParser(Activity):
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        read = super().parse(text, inputs, boxes)
+        return replace(read, dropped=next(CALLS) % 2) if isinstance(read, Prediction) and "think" in text else read
+
+
+class UnreadableChance(Activity):
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        return "any"
+
+
+class BrokenExplanation(Activity):
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        assert prediction is not None
+        return super().explain(example, prediction)
+
+
+class OverlayBesideTheImages(Activity):
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        return (Overlay(len(example.frames), (0.0, 0.0, 1.0, 1.0), "truth"),)
+
+
+class NarrowSchema(Activity):
+    def answer_schema(self, example: Example) -> Fields:
+        return {"type": "object"}
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return json.dumps(super().reference_answer(example, boxes))
+
+
+class TellingPrompt(Activity):
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked = super().prompt(example, boxes)
+        return replace(asked, parts=(*asked.parts, TextPart(str(example.target["choice_id"]))))
+
+
+class LostColumn(Activity):
+    def stamped(self, example: Example) -> Example:
+        return replace(example, inputs={**example.inputs, "unnamed": 1})
+
+
+BROKEN: dict[type[Task], str] = {
+    WrongReference: "the truth scores the maximum",
+    RaisingParser: "raised IndexError",
+    ForgetfulParser: "the same each time",
+    UnreadableChance: "random_answer: 'any' in",
+    BrokenExplanation: "`explain`|raised AssertionError",
+    OverlayBesideTheImages: "an overlay is on image 4 of 4",
+    NarrowSchema: "the schema accepts the truth",
+    TellingPrompt: "what is asked hides the truth",
+    LostColumn: "examples survive being stored",
+}
+
+
+@pytest.fixture(scope="module")
+def releases(small_kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Releases:
+    return Releases(small_kitchen, generated, made_once)
+
+
+@pytest.mark.parametrize("task", BROKEN, ids=lambda task: task.__name__)
+def test_a_broken_task_is_told_which_law_it_breaks_for_which_example(task: type[Task], releases: Releases) -> None:
+    with pytest.raises(LawError, match=BROKEN[task]) as raised:
+        check_task(task, releases.examples(task))
+    assert str(raised.value).startswith("barista/activity by the protocol")
+    assert "Remedy: " in str(raised.value)
+
+
+def changed(name: str, value: Any) -> type[Task]:
+    return type("Changed", (Activity,), {name: value})
+
+
+def other_prompt(self: Activity, example: Example, boxes: BoxFormat) -> Prompt:
+    asked = Activity.prompt(self, example, boxes)
+    return replace(asked, system=f"{asked.system} Think.")
+
+
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [(changed("prompt", other_prompt), "prompts"), (changed("upstream_name", "activities"), "examples")],
+    ids=["prompt", "derivation"],
+)
+def test_a_change_without_a_new_version_is_refused_and_recorded_with_one(
+    task: type[Task], what: str, releases: Releases, tmp_path: Path
+) -> None:
+    file, source = tmp_path / "versions.json", "kitchen"
+
+    def check(kind: type[Task], examples: Sequence[Example], *, record: bool = False) -> None:
+        check_version(kind, examples, file, source=source, record=record)
+
+    first, other = releases.examples(Activity), releases.examples(task)
+    with pytest.raises(LawError, match="is not recorded"):
+        check(Activity, first)
+    check(Activity, first, record=True)
+    check(Activity, first)
+    for record in (False, True):
+        with pytest.raises(LawError, match=f"has other {what}.* than recorded .*raise `version`"):
+            check(task, other, record=record)
+    raised = type("Raised", (task,), {"version": Activity.version + 1})
+    check(raised, other, record=True)
+    check(raised, other)
+    with pytest.raises(LawError, match="is older than recorded"):
+        check(Activity, first)
+
+
+def test_a_change_of_the_parser_without_a_new_version_is_refused(releases: Releases, tmp_path: Path) -> None:
+    examples = releases.examples(Activity)
+    check_version(Activity, examples, tmp_path / "versions.json", source="kitchen", record=True)
+    task = type("Changed", (Activity,), {"parse": lambda self, text, inputs, boxes: ParseError("never")})
+    with pytest.raises(LawError, match="has other answers, scores than"):
+        check_version(task, examples, tmp_path / "versions.json", source="kitchen")

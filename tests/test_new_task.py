@@ -10,7 +10,7 @@ import pytest
 from barista_bench.api import Evaluation
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.core.example import TypedFields
+from barista_bench.core.example import Target
 from barista_bench.errors import ConfigError
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "new_task.md").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_the_task_of_the_page_is_built_run_and_scored(
 
 
 def test_a_column_without_a_field_is_refused_by_name() -> None:
-    class Empty(TypedFields):
+    class Empty(Target):
         pass
 
     class Bare(Relations):

@@ -14,11 +14,27 @@ import json
 import math
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import update_wrapper
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -30,6 +46,8 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Fields: TypeAlias = dict[str, "Json"]
+MadeT = TypeVar("MadeT")
+ArgsT = ParamSpec("ArgsT")
 MAX_TEXT = 2**20
 """Characters of an answer that are read."""
 _DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
@@ -83,6 +101,11 @@ class Example:
     target: Fields
     metadata: Fields = field(default_factory=dict)
     evidence: Fields = field(default_factory=dict)
+    made: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was made of it once (`per_example`); neither copied nor sent along."""
+
+    def __reduce__(self) -> tuple[type[Example], tuple[object, ...]]:
+        return Example, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     @property
     def video_id(self) -> str:
@@ -144,6 +167,23 @@ def content_seed(*parts: str | int) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
+def per_example(make: Callable[Concatenate[Example, ArgsT], MadeT]) -> Callable[Concatenate[Example, ArgsT], MadeT]:
+    """A function of an example (and of hashable constants), called once for each: many answers are compared with it.
+
+    What it gives is shared, and not to be changed.
+    """
+
+    def made(example: Example, /, *args: ArgsT.args, **named: ArgsT.kwargs) -> MadeT:
+        key = (make, args, *named.items())
+        if key not in example.made:
+            example.made[key] = make(example, *args, **named)
+        kept: MadeT = example.made[key]
+        return kept
+
+    update_wrapper(made, make)
+    return made
+
+
 Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]
 """A whole number that may pass 32 bits; plain `int` is an int32 column."""
 PixelBox = Annotated[list[float], msgspec.Meta(min_length=4, max_length=4)]
@@ -180,6 +220,48 @@ class TypedFields(msgspec.Struct):
         return msgspec.to_builtins(self)
 
 
+class _Column(TypedFields):
+    """The fields of a whole column."""
+
+    column: ClassVar[Literal["inputs", "target", "metadata", "evidence"]]
+
+    @classmethod
+    def of(cls, example: Example) -> Self:
+        """The column of an example, read once, and not to be changed.
+
+        Raises:
+            DataError: as `read`.
+        """
+        if cls not in example.made:
+            example.made[cls] = cls.read(getattr(example, cls.column))
+        kept: Self = example.made[cls]
+        return kept
+
+
+class Inputs(_Column):
+    """What a model and a parser may see."""
+
+    column = "inputs"
+
+
+class Target(_Column):
+    """What scoring compares with."""
+
+    column = "target"
+
+
+class Metadata(_Column):
+    """What analysis groups by."""
+
+    column = "metadata"
+
+
+class Evidence(_Column):
+    """Where in the scene graph it comes from."""
+
+    column = "evidence"
+
+
 def features_of(kind: type[TypedFields]) -> Features:
     """The `datasets` features of a column.
 
@@ -189,7 +271,13 @@ def features_of(kind: type[TypedFields]) -> Features:
     """
     from datasets import Features
 
-    return Features({name: _feature(hint) for name, hint in get_type_hints(kind, include_extras=True).items()})
+    return Features({name: _feature(hint) for name, hint in field_types(kind).items()})
+
+
+def field_types(kind: type[TypedFields]) -> dict[str, Any]:
+    """Each field's type, with its annotations."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hints[name] for name in kind.__struct_fields__}
 
 
 def _feature(hint: Any) -> Any:  # noqa: ANN401  # type hints and features have no common type

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Evidence, Inputs, Metadata, Target, TypedFields, features_of
 from barista_bench.core.example import Example as Example
 from barista_bench.core.example import Fields as Fields
 from barista_bench.core.example import FrameRef as FrameRef
@@ -22,7 +23,6 @@ from barista_bench.core.example import Prediction as Prediction
 from barista_bench.core.example import Scored as Scored
 from barista_bench.core.example import SkippedExample as SkippedExample
 from barista_bench.core.example import Status as Status
-from barista_bench.core.example import TypedFields, features_of
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
 from barista_bench.core.failures import AnswerFailure as AnswerFailure
@@ -108,10 +108,10 @@ class Question(ABC):
 
     benchmark: ClassVar[str]
     name: ClassVar[str]
-    inputs_type: ClassVar[type[TypedFields]]
-    target_type: ClassVar[type[TypedFields]]
-    metadata_type: ClassVar[type[TypedFields]]
-    evidence_type: ClassVar[type[TypedFields]]
+    inputs_type: ClassVar[type[Inputs]]
+    target_type: ClassVar[type[Target]]
+    metadata_type: ClassVar[type[Metadata]]
+    evidence_type: ClassVar[type[Evidence]]
     """What the columns of an example hold."""
     answer_note: ClassVar[str]
     """The form of an answer, in a few words, for lists of tasks."""

@@ -278,6 +278,23 @@ def hash_of_each(pairs: Iterable[tuple[object, object]], where: str) -> dict[str
     return hashes
 
 
+def finite_numbers(columns: pa.Table) -> bool:
+    """Whether all numbers, in whatever depth, are finite: JSON, and so a frozen line, holds no others."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    def is_finite(column: pa.ChunkedArray) -> bool:
+        if types.is_struct(column.type):
+            return all(map(is_finite, column.flatten()))
+        if any(is_kind(column.type) for is_kind in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
+            return is_finite(pc.list_flatten(column))
+        if not types.is_floating(column.type):
+            return True
+        return pc.all(pc.is_finite(column), min_count=0).as_py() is not False
+
+    return all(map(is_finite, columns.columns))
+
+
 def _shards(folder: Path) -> list[tuple[str, Path]]:
     """Split and file, in the order of their names.
 

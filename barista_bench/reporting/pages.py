@@ -14,7 +14,8 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from barista_bench.core.failures import FAILURE_KINDS
@@ -172,14 +173,27 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
     >>> plain([Cell("a"), Cell("b", warn=True), float("nan")])
     [{'text': 'a'}, {'text': 'b', 'warn': True}, None]
     """
-    if is_dataclass(value):
-        held = [(field, getattr(value, field.name)) for field in fields(value)]
-        return {f.name: plain(item) for f, item in held if f.default is MISSING or item != f.default}
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+    if value is None or type(value) in (str, int):  # most of what there is
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return {
+            name: plain(item)
+            for name, default in _defaults(value.__class__)
+            if (item := getattr(value, name)) != default  # which MISSING is of no value
+        }
+    return value
+
+
+@cache
+def _defaults(kind: type) -> list[tuple[str, object]]:
+    """Each field of a dataclass, and its default."""
+    return [(field.name, field.default) for field in fields(kind)]
 
 
 def _deflated(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from barista_bench.core.example import per_example
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
 from barista_bench.core.guarding import attempt
 from barista_bench.core.statistics import DRAWS
@@ -76,8 +77,13 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     )
 
 
-def facts(task: Task, example: Example) -> dict[str, Json]:
+def facts(task: Task, example: Example) -> Mapping[str, Json]:
     """All that an example can be grouped by."""
+    return _facts(example, task)
+
+
+@per_example
+def _facts(example: Example, task: Task) -> Mapping[str, Json]:
     facets = attempt(task, "facets", example, lambda: task.facets(example), {})
     values: dict[str, Json] = {LABEL: example.label, **example.metadata, **facets}
     frames = example.metadata.get(FRAME_COUNT)

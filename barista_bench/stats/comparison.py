@@ -281,7 +281,7 @@ def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Si
     """What the primary figure is made of, a repetition each."""
 
     def counted(run: ScoredRun, samples: list[ScoredSample]) -> ClusteredRun:
-        return run.counted[samples[0].record.run].among(samples).clustered
+        return run.counted[samples[0].record.run].among(samples)
 
     return [
         _Sides(

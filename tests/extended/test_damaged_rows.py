@@ -48,8 +48,9 @@ def test_a_damaged_row_is_an_error_that_says_so(
     else:
         write_release(tmp_path, "v0", document())
         root, sampling = tmp_path, CLIPS
-    example = copy.deepcopy(derived(task, root, task.sampling.with_overrides(sampling))[0][0])
+    example = derived(task, root, task.sampling.with_overrides(sampling))[0][0]
     task.statistics([Scored(example, None)]).published()
-    change(getattr(example, part))
+    damaged = copy.deepcopy(example)
+    change(getattr(damaged, part))
     with pytest.raises(DataError, match="Remedy: build the dataset again"):
-        task.statistics([Scored(example, None)])
+        task.statistics([Scored(damaged, None)])

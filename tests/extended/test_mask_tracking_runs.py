@@ -26,7 +26,7 @@ def examples(small_kitchen: Path, tmp_path: Path) -> ExampleSet:
 def test_a_trackers_file_is_scored_beside_copied_first_masks(examples: ExampleSet, tmp_path: Path) -> None:
     lines = [json.dumps({"format": "barista_bench.predictions/1", "box_format": "xyxy/pixels", "model": "tracker"})]
     for example in examples.examples:
-        followed = [mask.write() for mask in TrackMasks.read(example.target).masks if mask.frame < 5]
+        followed = [mask.write() for mask in TrackMasks.of(example).masks if mask.frame < 5]
         lines.append(json.dumps({"example_id": example.example_id, "value": {"masks": followed}}))
     file = tmp_path / "tracker.jsonl"
     file.write_text("\n".join(lines))

@@ -10,7 +10,7 @@ from barista_bench.core.task import Example
 
 
 def changes_of(example: Example) -> list[Change]:
-    return TemporalEvidence.read(example.evidence).changes
+    return TemporalEvidence.of(example).changes
 
 
 def change(category: str, kind: str, subject: str, *objects: str, value: str = "", number: int = 0) -> Change:

@@ -10,7 +10,7 @@ from barista_bench.benchmarks.barista.common import FrameMetadata, FrameSampling
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import TypedFields
+from barista_bench.core.example import Evidence, Inputs, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import Example, Explanation, Fields, FrameRef, ParseError, Prediction, Scored
@@ -19,15 +19,15 @@ from barista_bench.runs.ask.catalog import ModelKind
 from barista_bench.scene_graph import VideoGraph
 
 
-class Asked(TypedFields):
+class Asked(Inputs):
     frame: int
 
 
-class Touch(TypedFields):
+class Touch(Target):
     touch: str
 
 
-class Touching(TypedFields):
+class Touching(Evidence):
     object_ids: list[str]
 
 

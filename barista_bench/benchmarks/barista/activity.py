@@ -43,7 +43,7 @@ from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Int64, TypedFields, read_scores
+from barista_bench.core.example import Evidence, Int64, per_example, read_scores
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
@@ -58,7 +58,7 @@ from barista_bench.core.task import (
     SkippedExample,
     evidence_objects,
 )
-from barista_bench.metrics.choice_accuracy.inputs import as_questions
+from barista_bench.metrics.choice_accuracy.inputs import ChoiceQuestion, as_questions
 from barista_bench.metrics.choice_accuracy.scoring import figures, question_sums, tables
 from barista_bench.scene_graph import Segment, VideoGraph
 
@@ -85,7 +85,7 @@ class ActivityMetadata(FrameMetadata):
     same_verb_distractors: int
 
 
-class ActivityEvidence(TypedFields):
+class ActivityEvidence(Evidence):
     """Objects that hands act on during the segment, and rows of the annotation file."""
 
     object_ids: list[str]
@@ -199,7 +199,7 @@ class Activity(GraphTask[ActivitySampling]):
         return frozen_sentence(self, frame_count=str(len(example.frames)))
 
     def choices(self, example: Example) -> Mapping[str, str]:
-        return {choice.choice_id: choice.text for choice in _choices(example.inputs)}
+        return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """As `read_choice`; of a model that scores the choices, the best one.
@@ -225,14 +225,8 @@ class Activity(GraphTask[ActivitySampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
-        questions = as_questions(
-            [ChosenActivity.read(s.prediction.value).choice_id if s.prediction else None for s in samples],
-            [ActivityTarget.read(s.example.target).choice_id for s in samples],
-            classes=[s.example.label for s in samples],
-            choices=[{choice.choice_id: choice.verb for choice in _choices(s.example.inputs)} for s in samples],
-        )
-        names = {"accuracy": "accuracy"}
-        return SumStatistics([*map(question_sums, questions)], figures, sample_scores=names, tables=_defined_tables)
+        rows = [question_sums(_question(s.example)._replace(prediction=_chosen(s.prediction))) for s in samples]
+        return SumStatistics(rows, figures, sample_scores={"accuracy": "accuracy"}, tables=_defined_tables)
 
     @property
     def counts_provider_errors(self) -> bool:
@@ -262,7 +256,7 @@ class Activity(GraphTask[ActivitySampling]):
         return explanation(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
     def right_choices(self, example: Example) -> Sequence[str]:
-        return (ActivityTarget.read(example.target).choice_id,)
+        return (ActivityTarget.of(example).choice_id,)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         return (ChosenActivity.read(prediction.value).choice_id,)
@@ -271,13 +265,25 @@ class Activity(GraphTask[ActivitySampling]):
         return f"ANSWER: {example.target['choice_id']}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        return f"ANSWER: {rng.choice(_choices(example.inputs)).choice_id}"
+        return f"ANSWER: {rng.choice(ActivityInputs.of(example).choices).choice_id}"
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The choice that is the truth most often in other videos; at a tie the first by its text."""
         counts = class_counts(others)
-        ranked = sorted(_choices(example.inputs), key=lambda choice: (-counts[choice.class_id], choice.text))
+        ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
         return f"ANSWER: {ranked[0].choice_id}"
+
+
+@per_example
+def _question(example: Example) -> ChoiceQuestion:
+    """Not answered."""
+    choices = {choice.choice_id: choice.verb for choice in ActivityInputs.of(example).choices}
+    (question,) = as_questions([None], [ActivityTarget.of(example).choice_id], [example.label], choices=[choices])
+    return question
+
+
+def _chosen(prediction: Prediction | None) -> str | None:
+    return ChosenActivity.read(prediction.value).choice_id if prediction else None
 
 
 @remembered
@@ -287,8 +293,8 @@ def class_counts(examples: Sequence[Example]) -> Counter[str]:
 
 
 def _truth_and_chosen(example: Example, prediction: Prediction | None) -> tuple[ActivityChoice, ActivityChoice | None]:
-    choices = {choice.choice_id: choice for choice in _choices(example.inputs)}
-    truth = choices[ActivityTarget.read(example.target).choice_id]
+    choices = {choice.choice_id: choice for choice in ActivityInputs.of(example).choices}
+    truth = choices[ActivityTarget.of(example).choice_id]
     return truth, choices.get(ChosenActivity.read(prediction.value).choice_id) if prediction else None
 
 

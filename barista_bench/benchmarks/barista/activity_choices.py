@@ -11,7 +11,7 @@ from itertools import chain
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.deriving import Count, Index, Sampling
-from barista_bench.core.example import TypedFields
+from barista_bench.core.example import Inputs, Target, TypedFields
 from barista_bench.core.task import ParseError, Prediction
 
 
@@ -139,11 +139,11 @@ def _token(text: str, position: int) -> str:
     return token[0] if token else ""
 
 
-class ActivityInputs(TypedFields):
+class ActivityInputs(Inputs):
     choices: list[ActivityChoice]
 
 
-class ActivityTarget(TypedFields):
+class ActivityTarget(Target):
     choice_id: str
     class_id: str
 

@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from barista_bench.core.boxes import BOX_ORDERS, GRID, BoxFormat, as_xyxy, from_grid, read_box, to_grid, write_box
-from barista_bench.core.example import TypedFields
+from barista_bench.core.example import Inputs
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure, Fields
 from barista_bench.errors import ConfigError, DataError
@@ -26,7 +26,7 @@ from barista_bench.metrics.interaction_f1.scoring import box_iou
 BoxesT = TypeVar("BoxesT")
 
 
-class FrameSize(TypedFields):
+class FrameSize(Inputs):
     """In pixels, of the frame that an example is about."""
 
     frame_width: int

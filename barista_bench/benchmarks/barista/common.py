@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import GRID
 from barista_bench.core.deriving import Count, Sampling
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Int64, Metadata
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
 from barista_bench.scene_graph import VideoGraph
@@ -58,7 +58,7 @@ def domain_called(name: str | None) -> Domain:
     return load_domain(None if name in (None, "default") else Path(name))
 
 
-class FrameMetadata(TypedFields):
+class FrameMetadata(Metadata):
     """What analysis groups by; `split` is filled in by the builder, which sees all videos."""
 
     preparation: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal, get_type_hints
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -40,7 +40,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalTarget, TemporalVQA
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.example import GridBox, Int64
+from barista_bench.core.example import GridBox, Int64, field_types
 from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError
@@ -173,7 +173,7 @@ def _example(
 ) -> Example:
     """Of the evidence a line has object ids at the most: lists stay empty, and rows of the file are unknown, -1."""
     unknown: dict[object, Json] = {str: "", Int64: -1}
-    kinds = get_type_hints(task.evidence_type, include_extras=True)
+    kinds = field_types(task.evidence_type)
     asked: Fields = {} if question is None else {"question": question}
     return Example(
         example_id=line.example_id,

@@ -72,7 +72,7 @@ from barista_bench.benchmarks.barista.phrases import (
 )
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, box_names, describe_format
 from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
-from barista_bench.core.example import GridBox, Int64, PixelBox, TypedFields
+from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import (
     AnswerFailure,
@@ -95,7 +95,7 @@ from barista_bench.scene_graph.video_graph import UNNAMED
 Boxes = list[PixelBox]
 
 
-class GroundingInputs(TypedFields):
+class GroundingInputs(Inputs):
     """The size of the frame is in pixels."""
 
     phrase: str
@@ -104,7 +104,7 @@ class GroundingInputs(TypedFields):
     frame_height: int
 
 
-class GroundingTarget(TypedFields, kw_only=True):
+class GroundingTarget(Target, kw_only=True):
     """[x0, y0, x1, y1] in pixels as annotated, which released files lack, and on the grid of 0..`bbox_scale`."""
 
     boxes: list[PixelBox] | None = None
@@ -123,7 +123,7 @@ class GroundingMetadata(FrameMetadata):
     objects: int
 
 
-class GroundingEvidence(TypedFields):
+class GroundingEvidence(Evidence):
     """Objects, and rows of the annotation file."""
 
     object_ids: list[str]
@@ -234,7 +234,7 @@ class Grounding(GraphTask[GroundingSampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
         """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
-        categories = [GroundingInputs.read(sample.example.inputs).category for sample in samples]
+        categories = [GroundingInputs.of(sample.example).category for sample in samples]
         return BoxStatistics(
             [
                 AnsweredBoxes.read(sample.prediction.value).as_image(category) if sample.prediction else None
@@ -265,7 +265,7 @@ class Grounding(GraphTask[GroundingSampling]):
         return explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        target = GroundingTarget.read(example.target)
+        target = GroundingTarget.of(example)
         grid, scale = target.ground_truth_boxes, target.bbox_scale
         return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes, scale) for box in grid]})
 
@@ -295,7 +295,7 @@ class Grounding(GraphTask[GroundingSampling]):
 
     def _truth(self, example: Example) -> Boxes:
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
-        target = GroundingTarget.read(example.target)
+        target = GroundingTarget.of(example)
         if self.follows_paper:
             return annotated(target.boxes, "boxes", example.example_id)
         return [grid_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
@@ -306,7 +306,7 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     """Usual boxes of each category, on the grid of 0..1000; under the empty name those of all categories together."""
     by_category: dict[str, list[Boxes]] = defaultdict(list)
     for example in examples:
-        target = GroundingTarget.read(example.target)
+        target = GroundingTarget.of(example)
         boxes = [on_usual_grid(box, target.bbox_scale) for box in target.ground_truth_boxes]
         for name in (str(example.inputs["category"]), ""):
             by_category[name].append(boxes)

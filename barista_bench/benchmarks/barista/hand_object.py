@@ -64,7 +64,7 @@ from barista_bench.benchmarks.barista.interactions import (
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
@@ -101,7 +101,7 @@ class HandObjectMetadata(FrameMetadata):
     verbs: list[str]
 
 
-class HandObjectEvidence(TypedFields):
+class HandObjectEvidence(Evidence):
     """Objects acted on, hands, and rows of the annotation file."""
 
     object_ids: list[str]
@@ -197,7 +197,7 @@ class HandObject(GraphTask[HandObjectSampling]):
 
         `per_hand_type` and `per_category` give the share of true interactions found, and how well.
         """
-        targets = [InteractionTarget.read(sample.example.target) for sample in samples]
+        targets = [InteractionTarget.of(sample.example) for sample in samples]
         return InteractionStatistics(
             [self.frame_score(sample.example, sample.prediction) for sample in samples],
             [
@@ -220,7 +220,7 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
-        objects = [item.object_id for item in InteractionTarget.read(example.target).interactions]
+        objects = [item.object_id for item in InteractionTarget.of(example).interactions]
         named = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
         failures = [AnswerFailure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
@@ -234,7 +234,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return (*failures, *box_failures(truth, answered, [pair[:2] for pair in pairs], objects))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, frame = InteractionTarget.read(example.target).interactions, self.frame_score(example, prediction)
+        truth, frame = InteractionTarget.of(example).interactions, self.frame_score(example, prediction)
         answered = answered_interactions(prediction)
         pairs = {pair.reference: pair for pair in frame.pairs}
         used = {pair.prediction for pair in frame.pairs}
@@ -253,7 +253,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return explanation(hits, misses, wrong)
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        target = InteractionTarget.read(example.target)
+        target = InteractionTarget.of(example)
         return _written(target.interactions, example.inputs, boxes, target.bbox_scale)
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
@@ -276,7 +276,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Hands and the objects that they act on."""
         truth, answered = self._truth(example), answered_interactions(prediction)
-        names = [item.category for item in InteractionTarget.read(example.target).interactions]
+        names = [item.category for item in InteractionTarget.of(example).interactions]
         drawn = [overlay for item, name in zip(truth, names, strict=True) for overlay in _drawn(item, "truth", name)]
         return (*drawn, *(overlay for item in answered for overlay in _drawn(item, "predicted", "object")))
 
@@ -287,7 +287,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return score_frame(answered, truth, matching="highest_first" if self.follows_paper else "greedy")
 
     def _truth(self, example: Example) -> list[BoxedInteraction]:
-        target = InteractionTarget.read(example.target)
+        target = InteractionTarget.of(example)
         return true_interactions(example, target, as_annotated=self.follows_paper)
 
 

@@ -34,7 +34,7 @@ from barista_bench.benchmarks.barista.common import (
 from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
-from barista_bench.core.example import GridBox, PixelBox, TypedFields
+from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields
 from barista_bench.core.task import Example, Fields, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.scene_graph import VideoGraph
@@ -67,7 +67,7 @@ class TrueInteraction(TypedFields):
     object_pixels: PixelBox | None = None
 
 
-class InteractionTarget(TypedFields):
+class InteractionTarget(Target):
     interactions: list[TrueInteraction]
     bbox_format: str = "xyxy"
     bbox_scale: int = GRID
@@ -138,7 +138,7 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
 
 
 def _on_usual_grid(example: Example) -> list[BoxedInteraction]:
-    target = InteractionTarget.read(example.target)
+    target = InteractionTarget.of(example)
     return [mapped(item, lambda box: on_usual_grid(box, target.bbox_scale)) for item in target.interactions]
 
 

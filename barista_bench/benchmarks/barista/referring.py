@@ -52,7 +52,7 @@ from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTas
 from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Count, Vocabulary
-from barista_bench.core.example import Int64, PixelBox, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import (
@@ -78,7 +78,7 @@ COLORS = ("black", "white", "silver", "red", "blue", "green", "brown", "transpar
 RELATIONS_OF_PLACE = ("under", "on", "inside", "attached to", "part of")
 
 
-class ReferringInputs(TypedFields):
+class ReferringInputs(Inputs):
     """In pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
 
     frame_width: int
@@ -109,7 +109,7 @@ class StatedRelation(TypedFields):
     is_source: bool
 
 
-class ReferringTarget(TypedFields):
+class ReferringTarget(Target):
     """`reference` is what judges compare with, `sentence` what `lexical_f1` does."""
 
     category: str
@@ -126,7 +126,7 @@ class ReferringMetadata(FrameMetadata):
     box_share: float
 
 
-class ReferringEvidence(TypedFields):
+class ReferringEvidence(Evidence):
     """The object, then those that it is related to, and rows of the annotation file."""
 
     object_ids: list[str]
@@ -200,7 +200,7 @@ class Referring(TextTask[ReferringSampling]):
             yield self.stamped(_example(video, candidate, shown, domain, every_context=self.follows_paper))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = ReferringInputs.read(example.inputs)
+        asked = ReferringInputs.of(example)
         written = write_box(as_xyxy(asked.box), boxes, asked.frame_width, asked.frame_height)
         fields = {"format": describe_format(boxes), "box": json.dumps(written)}
         return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
@@ -212,11 +212,11 @@ class Referring(TextTask[ReferringSampling]):
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The box of the question; answers are text."""
-        box = as_xyxy(ReferringInputs.read(example.inputs).box)
+        box = as_xyxy(ReferringInputs.of(example).box)
         return (Overlay(0, box, "given", self.category(example)),)
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        reference = ReferringTarget.read(example.target).reference
+        reference = ReferringTarget.of(example).reference
         return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
@@ -224,10 +224,10 @@ class Referring(TextTask[ReferringSampling]):
         return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:
-        return {"category": example.label, "object_size": box_size(ReferringInputs.read(example.inputs).box)}
+        return {"category": example.label, "object_size": box_size(ReferringInputs.of(example).box)}
 
     def compared(self, example: Example) -> Compared:
-        target = ReferringTarget.read(example.target)
+        target = ReferringTarget.of(example)
         return Compared(target.sentence, context=target.reference)
 
     def as_target(self, example: Example, prediction: Prediction) -> ReferringTarget:
@@ -235,7 +235,7 @@ class Referring(TextTask[ReferringSampling]):
         return ReferringTarget(self.category(example), text, text, [], [], [])
 
     def category(self, example: Example) -> str:
-        return ReferringTarget.read(example.target).category
+        return ReferringTarget.of(example).category
 
     def described(self, example: Example) -> tuple[str, ...]:
         return evidence_objects(example)[:1]
@@ -246,7 +246,7 @@ class Referring(TextTask[ReferringSampling]):
         With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`.
         """
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
-        objects, target = self.described(example), ReferringTarget.read(example.target)
+        objects, target = self.described(example), ReferringTarget.of(example)
         return [
             ReferenceFact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
             for fact in target.facts
@@ -254,7 +254,7 @@ class Referring(TextTask[ReferringSampling]):
         ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"Description: {ReferringTarget.read(example.target).sentence}"
+        return f"Description: {ReferringTarget.of(example).sentence}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         names = sorted(domain_vocabulary())
@@ -313,7 +313,7 @@ def _area(index: FrameArrays, frame: int, position: int) -> float:
 @remembered
 def typical_sentence(examples: Sequence[Example]) -> str | None:
     """The most typical reference sentence; None where there are no examples."""
-    sentences = [ReferringTarget.read(example.target).sentence for example in examples]
+    sentences = [ReferringTarget.of(example).sentence for example in examples]
     return most_typical(sentences) if sentences else None
 
 

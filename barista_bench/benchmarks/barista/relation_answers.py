@@ -13,7 +13,7 @@ import msgspec
 from barista_bench.benchmarks.barista.common import released_array, released_body, remembered, within_bounds
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.example import PixelBox, TypedFields
+from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
@@ -55,7 +55,7 @@ class MarkLook(TypedFields):
     font_size: float
 
 
-class RelationInputs(TypedFields):
+class RelationInputs(Inputs):
     """Sizes in pixels, those of the annotations."""
 
     frame_width: int
@@ -74,7 +74,7 @@ class MarkedRelation(TypedFields):
     value: str
 
 
-class RelationSet(TypedFields):
+class RelationSet(Target):
     """The target, and a prediction."""
 
     relations: list[MarkedRelation]
@@ -129,7 +129,7 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
     for example in examples:
         names = marked_categories(example)
         seen[tuple(sorted(Counter(names.values()).items()))] += 1
-        relations = RelationSet.read(example.target).relations
+        relations = RelationSet.of(example).relations
         total += len(relations)
         true.update(cell for relation in relations if (cell := _cell(relation, names)) is not None)
     # Many frames show the same categories: pairs are counted once for all of them.
@@ -145,7 +145,7 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
 
 def marked_categories(example: Example) -> dict[int, str]:
     """Mark to category of the objects of an example."""
-    return {item.mark: item.category for item in RelationInputs.read(example.inputs).objects}
+    return {item.mark: item.category for item in RelationInputs.of(example).objects}
 
 
 def _cell(relation: MarkedRelation, names: Mapping[int, str]) -> Cell | None:
@@ -172,6 +172,15 @@ NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wr
 """What a missed and a wrong relation may be of each other, the closest first."""
 
 
+_SHARED: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
+    "wrong_direction": lambda relation: relation[2:],
+    "wrong_relation": lambda relation: relation[:2],
+    "wrong_hand": lambda relation: relation[1:],
+    "wrong_object": lambda relation: relation[2:],
+}
+"""What both of such a pair have in common."""
+
+
 def relation_failures(
     truth: Counter[RelationTuple], answered: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
@@ -179,11 +188,16 @@ def relation_failures(
     missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind in NEAR_MISSES:
+        alike: dict[tuple[object, ...], list[RelationTuple]] = defaultdict(list)
+        for item in sorted(wrong):
+            alike[_SHARED[kind](item)].append(item)
         for true in sorted(missed):
-            answer = next((item for item in sorted(wrong) if _is_near_miss(kind, true, item, hands)), None)
+            candidates = alike.get(_SHARED[kind](true), [])
+            answer = next((item for item in candidates if _is_near_miss(kind, true, item, hands)), None)
             if answer is not None:
                 missed.remove(true)
                 wrong.remove(answer)
+                candidates.remove(answer)
                 failures.append((kind, tuple(dict.fromkeys((*true[:2], *answer[:2])))))
     failures += [("missed", item[:2]) for item in sorted(missed)]
     failures += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in sorted(wrong)]

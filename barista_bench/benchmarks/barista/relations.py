@@ -49,7 +49,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Fraction, GraphTask, Vocabulary
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Evidence, Int64, per_example
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
@@ -65,13 +65,13 @@ from barista_bench.core.task import (
 )
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
-from barista_bench.metrics.tuple_f1.scoring import GroupsOf, RelationTuple, as_relations, example_sums, figures, tables
+from barista_bench.metrics.tuple_f1.scoring import GroupsOf, RelationTuple, example_sums, figures, normalise, tables
 from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
 
 
-class RelationEvidence(TypedFields):
+class RelationEvidence(Evidence):
     """Rows of the annotation file."""
 
     object_ids: list[str]
@@ -141,7 +141,7 @@ class Relations(GraphTask[RelationsSampling]):
             yield self.stamped(_example(video, candidate.frame, positions, entries, sampling))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = RelationInputs.read(example.inputs)
+        asked = RelationInputs.of(example)
         vocabulary = "\n".join(
             "\n".join([f"  {entry.relation_type}:", *(f"    - {value}" for value in entry.values)])
             for entry in asked.vocabulary
@@ -152,7 +152,7 @@ class Relations(GraphTask[RelationsSampling]):
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
         """The frame as it is, and the frame with marks, at the annotations' size."""
         (frame,) = frames
-        asked = RelationInputs.read(example.inputs)
+        asked = RelationInputs.of(example)
         size = (asked.frame_width, asked.frame_height)
         marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in asked.objects]
         look = asked.marks.write()
@@ -168,8 +168,8 @@ class Relations(GraphTask[RelationsSampling]):
         """Precision, recall and F1 of a sample are those of its frame alone."""
         rows = [
             example_sums(
-                self._relations(s.prediction.value) if s.prediction else None,
-                self._relations(s.example.target),
+                self._answered(s.prediction) if s.prediction else None,
+                self._true(s.example),
                 groups_of=self._groups_of,
             )
             for s in samples
@@ -178,7 +178,7 @@ class Relations(GraphTask[RelationsSampling]):
         return SumStatistics(rows, figures, sample_scores=names, tables=tables)
 
     def facets(self, example: Example) -> Fields:
-        truth = RelationSet.read(example.target).relations
+        truth = RelationSet.of(example).relations
         return {
             "relation_type": sorted({item.relation_type for item in truth}),
             "relation_value": sorted({item.value for item in truth}),
@@ -189,13 +189,13 @@ class Relations(GraphTask[RelationsSampling]):
         """Of the relations that the multiset matching leaves over on either side."""
         ids = {item.mark: item.object_id for item in _objects(example) if item.object_id}
         hands = {item.mark for item in _objects(example) if item.category.lower() in HANDS}
-        kinds = relation_failures(self._relations(example.target), self._relations(prediction.value), hands)
+        kinds = relation_failures(self._true(example), self._answered(prediction), hands)
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}
-        truth = self._relations(example.target)
-        answered = self._relations(prediction.value) if prediction else Counter()
+        truth = self._true(example)
+        answered = self._answered(prediction) if prediction else Counter()
         groups = (truth & answered, truth - answered, answered - truth)
         return explanation(*([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups))
 
@@ -203,7 +203,7 @@ class Relations(GraphTask[RelationsSampling]):
         return json.dumps(example.target["relations"])
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        asked = RelationInputs.read(example.inputs)
+        asked = RelationInputs.of(example)
         marks = [item.mark for item in asked.objects]
         labels = [(entry.relation_type, value) for entry in asked.vocabulary for value in entry.values]
         answer = []
@@ -251,13 +251,28 @@ class Relations(GraphTask[RelationsSampling]):
         """The release's figures by type leave out the true relations of examples that were not answered."""
         return "all" if self.follows_paper else "answered"
 
-    def _relations(self, fields: Fields) -> Counter[RelationTuple]:
-        """The multiset that is matched. The metric ignores case and outer white space, the paper any (A.3.2)."""
-        relations = RelationSet.read(fields).write()["relations"]
-        if self.follows_paper:
-            for item in relations:
-                item |= {name: " ".join(item[name].split()) for name in ("relation_type", "value")}
-        return Counter(as_relations(relations))
+    def _true(self, example: Example) -> Counter[RelationTuple]:
+        return _true_relations(example, self.follows_paper)
+
+    def _answered(self, prediction: Prediction) -> Counter[RelationTuple]:
+        return _multiset(RelationSet.read(prediction.value), self.follows_paper)
+
+
+@per_example
+def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTuple]:
+    return _multiset(RelationSet.of(example), follows_paper)
+
+
+def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
+    """What is matched. The metric ignores case and outer white space, the paper any (A.3.2)."""
+
+    def normal(text: str) -> str:
+        return normalise(" ".join(text.split()) if follows_paper else text)
+
+    return Counter(
+        RelationTuple(item.source_id, item.target_id, normal(item.relation_type), normal(item.value))
+        for item in relations.relations
+    )
 
 
 def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray[np.bool_]:
@@ -322,7 +337,7 @@ def _sentence(relation: RelationTuple, names: dict[int, str]) -> str:
 
 
 def _objects(example: Example) -> list[MarkedObject]:
-    return RelationInputs.read(example.inputs).objects
+    return RelationInputs.of(example).objects
 
 
 def _as_json(relations: Iterable[MarkedRelation]) -> str:

@@ -49,7 +49,7 @@ from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTas
 from barista_bench.benchmarks.lexical import after_last, content_words, labelled, most_typical, overlap
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Count, Vocabulary
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction, SkippedExample
 from barista_bench.media.frame_choice import evenly_spaced
@@ -64,12 +64,12 @@ _ROWS = {
 """Which part of the file the rows of a category's changes count in."""
 
 
-class TemporalInputs(TypedFields):
+class TemporalInputs(Inputs):
     question: str
     n_frames: int
 
 
-class TemporalTarget(TypedFields):
+class TemporalTarget(Target):
     """The category is one of `CATEGORIES`, but for pairs that others wrote."""
 
     answer: str
@@ -85,7 +85,7 @@ class TemporalMetadata(FrameMetadata):
     writer: str
 
 
-class TemporalEvidence(TypedFields):
+class TemporalEvidence(Evidence):
     """Rows of the annotation file, and the changes that the answer is about."""
 
     object_ids: list[str]
@@ -198,7 +198,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
             yield self.stamped(_example(video, selected, pair, about, metadata))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = TemporalInputs.read(example.inputs)
+        asked = TemporalInputs.of(example)
         return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), question=asked.question)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
@@ -209,7 +209,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        asked, target = TemporalInputs.read(example.inputs), TemporalTarget.read(example.target)
+        asked, target = TemporalInputs.of(example), TemporalTarget.of(example)
         return Judged(asked.question, target.answer, self.text_of(prediction))
 
     def facets(self, example: Example) -> Fields:
@@ -220,14 +220,14 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return TemporalTarget(text, self.category(example)) if text else None
 
     def compared(self, example: Example) -> Compared:
-        asked = TemporalInputs.read(example.inputs)
-        return Compared(TemporalTarget.read(example.target).answer, asked=asked.question)
+        asked = TemporalInputs.of(example)
+        return Compared(TemporalTarget.of(example).answer, asked=asked.question)
 
     def category(self, example: Example) -> str:
-        return TemporalTarget.read(example.target).category
+        return TemporalTarget.of(example).category
 
     def facts(self, example: Example) -> list[ReferenceFact]:
-        changes = changes_to_tell(TemporalEvidence.read(example.evidence).changes)
+        changes = changes_to_tell(TemporalEvidence.of(example).changes)
         return [
             ReferenceFact(text, text, tuple(change.object_ids))
             for change in changes
@@ -235,7 +235,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"Answer: {' '.join(TemporalTarget.read(example.target).answer.split())}"
+        return f"Answer: {' '.join(TemporalTarget.of(example).answer.split())}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         first, second, third = rng.sample(sorted(domain_vocabulary()), 3)
@@ -247,7 +247,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
 
         Without other videos, `Nothing changes.`
         """
-        question, known = TemporalInputs.read(example.inputs).question, answers_by_question(others)
+        question, known = TemporalInputs.of(example).question, answers_by_question(others)
         alike = max(sorted(known), key=lambda asked: (asked == question, overlap(asked, question).f1), default=None)
         answer = known[alike] if alike is not None else "Nothing changes."
         return f"Answer: {' '.join(answer.split())}"
@@ -258,7 +258,7 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     """Questions, word for word, and the most typical answer to each."""
     answers: dict[str, list[str]] = defaultdict(list)
     for example in examples:
-        answers[TemporalInputs.read(example.inputs).question].append(TemporalTarget.read(example.target).answer)
+        answers[TemporalInputs.of(example).question].append(TemporalTarget.of(example).answer)
     return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
 
 

@@ -143,11 +143,11 @@ class Cot(ReleaseTask[CotSampling]):
     def frame_times(self, example: Example) -> FrameTimes | None:
         """Those that the prompt names."""
         times = super().frame_times(example)
-        named = CotInputs.read(example.inputs).times
+        named = CotInputs.of(example).times
         return times and replace(times, indices=tuple(round(second * times.fps) for second in named))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        inputs = CotInputs.read(example.inputs)
+        inputs = CotInputs.of(example)
         system, user = self.prompts.fill(
             frame_count=str(len(inputs.times)),
             times="\n".join(f"frame {number}: {clock(time)}" for number, time in enumerate(inputs.times, start=1)),
@@ -158,21 +158,21 @@ class Cot(ReleaseTask[CotSampling]):
         return Prompt(system, (*map(ImagePart, range(len(inputs.times))), TextPart(user)))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
-        times = CotInputs.read(example.inputs).times
+        times = CotInputs.of(example).times
         return tuple(f"frame {f.frame_index}, {clock(time)}" for f, time in zip(example.frames, times, strict=True))
 
     def choices(self, example: Example) -> Mapping[str, str]:
-        return CotInputs.read(example.inputs).texts
+        return CotInputs.of(example).texts
 
     def right_choices(self, example: Example) -> Sequence[str]:
-        answer = CotTarget.read(example.target).answer
+        answer = CotTarget.of(example).answer
         return () if answer is None else (answer,)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         return (CotAnswer.read(prediction.value).answer,)
 
     def has_answer(self, example: Example) -> bool:
-        return CotTarget.read(example.target).answer is not None
+        return CotTarget.of(example).answer is not None
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """Letter and rationale by the rules of `answers.py`; no rationale is no failure."""
@@ -201,9 +201,9 @@ class Cot(ReleaseTask[CotSampling]):
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
         """What an example's rationales are held against. Raises DataError where the answer is hidden."""
-        inputs, shown = CotInputs.read(example.inputs), CotMetadata.read(example.metadata)
+        inputs, shown = CotInputs.of(example), CotMetadata.of(example)
         return question_evidence(
-            ItemEvidence.read(example.evidence),
+            ItemEvidence.of(example),
             inputs.question,
             inputs.texts,
             known_answer(example),
@@ -215,26 +215,26 @@ class Cot(ReleaseTask[CotSampling]):
         right, evidence = known_answer(example), self.evidence_base(example)
         answer = CotAnswer.read(prediction.value) if prediction else None
         checked = self.check(example, prediction) if prediction else None
-        metadata = CotMetadata.read(example.metadata)
+        metadata = CotMetadata.of(example)
         rationale = unnumbered(answer.reasoning) if answer else ""
-        reference = "\n".join(CotTarget.read(example.target).reasoning)
+        reference = "\n".join(CotTarget.of(example).reasoning)
         return sample_row(
             {"per_group": metadata.group, "per_subtask": metadata.subtask},
             checked,
             is_right=answer is not None and answer.answer == right,
             reasoned=answer is not None and bool(answer.reasoning),
             to_say=(checked or check_rationale("", evidence, answer=right)).to_say,
-            lexical_f1=overlap(rationale, reference, asked=CotInputs.read(example.inputs).question).f1,
+            lexical_f1=overlap(rationale, reference, asked=CotInputs.of(example).question).f1,
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
         """Raises DataError where the answer is hidden."""
-        inputs, answer, right = CotInputs.read(example.inputs), CotAnswer.read(prediction.value), known_answer(example)
+        inputs, answer, right = CotInputs.of(example), CotAnswer.read(prediction.value), known_answer(example)
         choices = {label: f"{label}. {text}" for label, text in inputs.texts.items()}
         return Rationale(
             question="\n".join((inputs.question, *choices.values())),
             correct_answer=choices[right],
-            reference_reasoning="\n".join(CotTarget.read(example.target).reasoning),
+            reference_reasoning="\n".join(CotTarget.of(example).reasoning),
             answer=choices[answer.answer],
             reasoning=answer.reasoning,
         )
@@ -265,8 +265,8 @@ class Cot(ReleaseTask[CotSampling]):
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The boxes that the evidence has in focus, or else all of its boxes, on the frame nearest in time."""
-        evidence = ItemEvidence.read(example.evidence)
-        times = np.array(CotInputs.read(example.inputs).times)
+        evidence = ItemEvidence.of(example)
+        times = np.array(CotInputs.of(example).times)
         labels = {target.object_id: target.label for target in evidence.objects}
         boxes = []
         for item in evidence.focused_boxes or evidence.boxes:
@@ -278,7 +278,7 @@ class Cot(ReleaseTask[CotSampling]):
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         """The reference reasoning and the right letter. Raises DataError where they are hidden."""
-        steps = [f"{n}. {step}" for n, step in enumerate(CotTarget.read(example.target).reasoning, start=1)]
+        steps = [f"{n}. {step}" for n, step in enumerate(CotTarget.of(example).reasoning, start=1)]
         return "\n".join((*steps, f"ANSWER: {known_answer(example)}"))
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
@@ -290,7 +290,7 @@ class Cot(ReleaseTask[CotSampling]):
         counts: Counter[str | None] = Counter()
         for other in others:
             # Any number of other subtasks weighs less than one question of the same.
-            counts[CotTarget.read(other.target).answer] += len(others) + 1 if other.label == example.label else 1
+            counts[CotTarget.of(other).answer] += len(others) + 1 if other.label == example.label else 1
         return f"ANSWER: {max(self.choices(example), key=lambda label: counts[label])}"
 
 
@@ -331,7 +331,7 @@ def known_answer(example: Example) -> str:
     Raises:
         DataError: it is hidden, as in the public test split.
     """
-    answer = CotTarget.read(example.target).answer
+    answer = CotTarget.of(example).answer
     if answer is None:
         raise DataError(
             f"{example.example_id}: its answer is hidden (split {example.metadata['split']}): it cannot be scored. "

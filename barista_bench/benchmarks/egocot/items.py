@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from barista_bench.core.example import Int64, PixelBox, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, PixelBox, Target, TypedFields
 
 _SEPARATORS = re.compile(r"[\W_]+")
 
@@ -135,7 +135,7 @@ class GraphFact(TypedFields):
     text: str
 
 
-class ItemEvidence(TypedFields):
+class ItemEvidence(Evidence):
     """What the annotators point at; all of it may be empty. `graph` is there in generated releases alone."""
 
     object_ids: list[str] = msgspec.field(default_factory=list)
@@ -155,7 +155,7 @@ class LetteredChoice(TypedFields):
     text: str
 
 
-class CotInputs(TypedFields):
+class CotInputs(Inputs):
     """`times` are those of the frames shown."""
 
     question: str
@@ -168,14 +168,14 @@ class CotInputs(TypedFields):
         return {choice.choice_id: choice.text for choice in self.choices}
 
 
-class CotTarget(TypedFields):
+class CotTarget(Target):
     """The right letter, None where it is hidden, and the steps of the reference reasoning."""
 
     answer: str | None
     reasoning: list[str]
 
 
-class CotMetadata(TypedFields):
+class CotMetadata(Metadata):
     """Sizes in pixels; 0 where the media are not at hand."""
 
     split: str

@@ -64,7 +64,7 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChar
 
 def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[PaperChart]:
     """Figure 2: questions by group and subtask, and the videos by the dataset they come from."""
-    shown = [(example.video_id, CotMetadata.read(example.metadata)) for example in examples.get(Cot.name, ())]
+    shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
     if not shown:
         return []
     asked = Counter(metadata.subtask for _, metadata in shown)
@@ -162,7 +162,7 @@ def reasoning_figures(run: Sequence[Scored], scores: Mapping[str, float], number
     return egocot_reasoning(
         [scores.get(sample_name(s.example.example_id, number)) for s in run],
         [_is_right(s) for s in run],
-        [CotMetadata.read(s.example.metadata).subtask for s in run],
+        [CotMetadata.of(s.example).subtask for s in run],
         empty_reasoning=[s.prediction is None or not s.prediction.value["reasoning"] for s in run],
     )
 

@@ -62,7 +62,7 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
         if qid in lines:
             raise DataError(f"{example.example_id}: is answered twice. Remedy: submit one run at a time")
         answer = CotAnswer.read(sample.prediction.value) if sample.prediction else CotAnswer("", "")
-        if answer.answer and answer.answer not in CotInputs.read(example.inputs).texts:
+        if answer.answer and answer.answer not in CotInputs.of(example).texts:
             choice = repr(answer.answer)
             raise DataError(f"{example.example_id}: {choice} is none of its choices. Remedy: score the run again")
         lines[qid] = SubmissionLine(qid=qid, predicted_answer=answer.answer, reasoning=answer.reasoning)

@@ -18,7 +18,7 @@ from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, SamplingT, Vocabulary
-from barista_bench.core.example import TypedFields, evidence_objects
+from barista_bench.core.example import Target, TypedFields, evidence_objects
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
 from barista_bench.scene_graph import VideoGraph
@@ -28,7 +28,7 @@ MAX_NAME = 200
 """Characters of an answered name."""
 
 
-class NamedActivity(TypedFields):
+class NamedActivity(Target):
     """A true activity: `Verb noun`, its class, and the names of all classes of the set, sorted."""
 
     activity: str
@@ -106,7 +106,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """The shares that `guesses` names; no readable answer is wrong."""
-        answers = [(_named(sample.prediction), NamedActivity.read(sample.example.target)) for sample in samples]
+        answers = [(_named(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
         self.matcher.prepare((names, [truth.classes]) for names, truth in answers)
         right = [self.matcher.means(names, truth) for names, truth in answers]
         return mean_statistics(
@@ -117,7 +117,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     def as_target(self, example: Example, prediction: Prediction) -> NamedActivity:
         """The first name. One that is no class's is compared by likeness alone: it competes with no class."""
-        first, classes = _named(prediction)[0], NamedActivity.read(example.target).classes
+        first, classes = _named(prediction)[0], NamedActivity.of(example).classes
         same = next((name for name in classes if name_words(name) == name_words(first)), None)
         return NamedActivity(same or first, "", classes if same else [first])
 
@@ -126,14 +126,14 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """The guess that is right, or the truth that is missed; the first guess where it is wrong."""
-        truth, names = NamedActivity.read(example.target), _named(prediction)
+        truth, names = NamedActivity.of(example), _named(prediction)
         right = self.matcher.means(names, truth)
         hits = [f"{truth.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
         return explanation(hits, [] if hits else [truth.activity], map(repr, names[:1] if right[:1] == [False] else []))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Where no guess is right, whether the words of the first one's verb or object are others, or both."""
-        truth, names = NamedActivity.read(example.target), _named(prediction)
+        truth, names = NamedActivity.of(example), _named(prediction)
         if not any(self.matcher.means(names, truth)):
             first, name, objects = name_words(names[0]), name_words(truth.activity), evidence_objects(example)
             yield from [AnswerFailure("wrong_verb", objects)] if first[0] != name[0] else []
@@ -153,5 +153,5 @@ def made_up_names() -> list[str]:
 @remembered
 def usual_activities(examples: Sequence[Example]) -> list[str]:
     """Names of true activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
-    counts = Counter(NamedActivity.read(example.target).activity for example in examples)
+    counts = Counter(NamedActivity.of(example).activity for example in examples)
     return sorted(counts, key=lambda name: (-counts[name], name)) or ["Grasp cup"]

@@ -28,7 +28,7 @@ from barista_bench.benchmarks.extended.activity_names import (
 from barista_bench.benchmarks.parsing import is_text, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Count, Sampling, Seconds, Vocabulary
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Fields, FrameRef, ParseError, Prediction, SkippedExample
 from barista_bench.media.frame_choice import evenly_spaced
@@ -39,7 +39,7 @@ HORIZONS = (1, 2, 5)
 GUESSES = 5
 
 
-class AnticipationInputs(TypedFields):
+class AnticipationInputs(Inputs):
     """`ahead` and `span`, what the frames shown cover, in seconds."""
 
     ahead: int
@@ -56,7 +56,7 @@ class AnticipationMetadata(FrameMetadata):
     segment_end: Int64
 
 
-class AnticipationEvidence(TypedFields):
+class AnticipationEvidence(Evidence):
     """A row of the annotation file."""
 
     activity_row: Int64
@@ -140,7 +140,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
             )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = AnticipationInputs.read(example.inputs)
+        asked = AnticipationInputs.of(example)
         count = str(asked.n_frames)
         return self.prompts.prompt(
             asked.n_frames, frame_count=count, last=count, span=f"{asked.span:g}", ahead=str(asked.ahead)
@@ -158,7 +158,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         return {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": GUESSES}
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return json.dumps([NamedActivity.read(example.target).activity])
+        return json.dumps([NamedActivity.of(example).activity])
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         return json.dumps(rng.sample(made_up_names(), GUESSES))

@@ -43,7 +43,7 @@ from barista_bench.benchmarks.handyvqa.segmentation import FOUND_ABOVE
 from barista_bench.benchmarks.parsing import integer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Count, Vocabulary
-from barista_bench.core.example import Int64, TypedFields, content_seed
+from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.released_records import MAX_FRAMES
@@ -78,7 +78,7 @@ class GivenMask(TypedFields):
     rle: RunLengthFields
 
 
-class TrackingInputs(TypedFields):
+class TrackingInputs(Inputs):
     """Sizes in pixels."""
 
     objects: list[GivenMask]
@@ -97,13 +97,13 @@ class TrackMask(MaskFields):
     object: int
 
 
-class TrackMasks(TypedFields):
+class TrackMasks(Target):
     """Masks on all frames but the first, by object and frame; of a target none is empty."""
 
     masks: list[TrackMask]
 
 
-class TrackingEvidence(TypedFields):
+class TrackingEvidence(Evidence):
     """In the order of the objects' numbers; rows of the annotation file."""
 
     object_ids: list[str]
@@ -165,7 +165,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = TrackingInputs.read(example.inputs)
+        asked = TrackingInputs.of(example)
         objects = "\n".join(f"- {item.number}: {item.category}" for item in asked.objects)
         sides = {"width": str(asked.width), "height": str(asked.height)}
         count, last = str(asked.n_frames), str(asked.n_frames - 1)
@@ -192,7 +192,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """A rectangle anywhere for each object on each frame."""
-        asked = TrackingInputs.read(example.inputs)
+        asked = TrackingInputs.of(example)
         masks = {}
         for key in _asked_for(asked):
             xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in (asked.width, asked.height))
@@ -201,12 +201,12 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """On every frame the median box of the masks in other videos; the middle without any."""
-        asked = TrackingInputs.read(example.inputs)
+        asked = TrackingInputs.of(example)
         box = box_mask((np.array(usual_box(others)) * ([asked.width, asked.height] * 2)).tolist(), asked.size)
         return _text(dict.fromkeys(_asked_for(asked), box))
 
     def copied_answer(self, example: Example, boxes: BoxFormat) -> str:
-        asked = TrackingInputs.read(example.inputs)
+        asked = TrackingInputs.of(example)
         given = {item.number: item.rle.mask for item in asked.objects}
         return _text({(number, frame): given[number] for number, frame in _asked_for(asked)})
 
@@ -217,14 +217,14 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return _written({key: mask for key, mask in _answered(prediction).items() if bounds(mask)})
 
     def facets(self, example: Example) -> Fields:
-        return {"category": sorted({item.category for item in TrackingInputs.read(example.inputs).objects})}
+        return {"category": sorted({item.category for item in TrackingInputs.of(example).objects})}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """An object is hit if its mean J is above 0.5."""
         answered = {number for (number, _), mask in _answered(prediction).items() if bounds(mask)}
         rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
         scores = object_scores(example, prediction)
-        for item in TrackingInputs.read(example.inputs).objects:
+        for item in TrackingInputs.of(example).objects:
             score = scores[item.number]
             verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if item.number in answered else "miss"
             note = " (no mask)" if verdict == "miss" else ""
@@ -233,7 +233,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The masks given, true and answered, in their tight boxes."""
-        objects = TrackingInputs.read(example.inputs).objects
+        objects = TrackingInputs.of(example).objects
         kinds: tuple[tuple[OverlayKind, dict[ObjectFrame, Rle]], ...] = (
             ("given", {(item.number, 0): item.rle.mask for item in objects}),
             ("truth", _true_masks(example)),
@@ -274,7 +274,7 @@ def usual_box(examples: Sequence[Example]) -> list[float]:
     """The median box of all true masks, [x0, y0, x1, y1] in shares of the frame; the middle without any."""
     shares = [np.empty((0, 4))]
     for example in examples:
-        asked, masks = TrackingInputs.read(example.inputs), _true_masks(example).values()
+        asked, masks = TrackingInputs.of(example), _true_masks(example).values()
         tight = mask_boxes([mask.counts for mask in masks], *asked.size)
         tight[:, 2:] += tight[:, :2]
         shares.append(tight / ([asked.width, asked.height] * 2))
@@ -304,7 +304,7 @@ def _masks(fields: Fields) -> dict[ObjectFrame, Rle]:
 
 def _true_masks(example: Example) -> dict[ObjectFrame, Rle]:
     """Raises DataError for a mask that is not asked for, or of another size: a dataset may come from anywhere."""
-    asked, masks = TrackingInputs.read(example.inputs), _masks(example.target)
+    asked, masks = TrackingInputs.of(example), _masks(example.target)
     asked_for = set(_asked_for(asked))
     for (number, frame), mask in masks.items():
         if (number, frame) not in asked_for or mask.size != asked.size:
@@ -319,7 +319,7 @@ def _answered(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
     """By object, J and F, mean over all frames but the first."""
-    asked, truth, answered = TrackingInputs.read(example.inputs), _true_masks(example), _answered(prediction)
+    asked, truth, answered = TrackingInputs.of(example), _true_masks(example), _answered(prediction)
     nothing = empty_mask(asked.size)
     frames = defaultdict[int, list[MaskScore]](list)
     for key in _asked_for(asked):
@@ -331,7 +331,7 @@ def object_scores(example: Example, prediction: Prediction | None) -> dict[int, 
 
 def _sample_sums(sample: Scored) -> Row:
     scores = object_scores(sample.example, sample.prediction).values()
-    n_frames = TrackingInputs.read(sample.example.inputs).n_frames
+    n_frames = TrackingInputs.of(sample.example).n_frames
     answered = None if sample.prediction is None else _sequence(_answered(sample.prediction), n_frames)
     tracked = sequence_counts(answered, _sequence(_true_masks(sample.example), n_frames))
     return {

@@ -33,7 +33,7 @@ from barista_bench.benchmarks.lexical import labelled
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import TypedFields
+from barista_bench.core.example import Inputs
 from barista_bench.core.paper_tables import ModelSamples, PaperTable, Ranged
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import ratio_interval
@@ -44,7 +44,7 @@ _MARKS = re.compile(r"[*`]|__|^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTI
 """Of emphasis anywhere, and of a list, quotation or heading at the start of a line."""
 
 
-class OpenActivityInputs(TypedFields):
+class OpenActivityInputs(Inputs):
     n_frames: int
 
 
@@ -110,12 +110,10 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         question = self.prompts.text("question")
-        return Judged(
-            question, NamedActivity.read(example.target).activity, Guesses.read(prediction.value).activities[0]
-        )
+        return Judged(question, NamedActivity.of(example).activity, Guesses.read(prediction.value).activities[0])
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"Activity: {NamedActivity.read(example.target).activity}"
+        return f"Activity: {NamedActivity.of(example).activity}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         return f"Activity: {rng.choice(made_up_names())}"

@@ -23,7 +23,7 @@ from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Count, GraphTask, Sampling, Seconds, Vocabulary
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
@@ -57,7 +57,7 @@ PLACES = 100
 """Places along a clip at which the usual step is counted."""
 
 
-class StepInputs(TypedFields):
+class StepInputs(Inputs):
     """`steps` are the names of all steps of the set, `times` those of the frames shown in seconds of the clip."""
 
     steps: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -74,7 +74,7 @@ class TimedStep(TypedFields):
     end: Int64
 
 
-class TimedSteps(TypedFields):
+class TimedSteps(Target):
     """Both a target and a prediction. Where steps overlap the later one in the list counts; true ones never do."""
 
     segments: list[TimedStep]
@@ -87,7 +87,7 @@ class StepMetadata(FrameMetadata):
     clip_end: Int64
 
 
-class StepEvidence(TypedFields):
+class StepEvidence(Evidence):
     """Rows of the annotation file."""
 
     step_rows: list[Int64]
@@ -164,7 +164,7 @@ class StepSegmentation(GraphTask[StepSampling]):
             )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = StepInputs.read(example.inputs)
+        asked = StepInputs.of(example)
         system, user = self.prompts.fill(
             steps="\n".join(f"  {name}" for name in asked.steps),
             frame_count=str(len(asked.times)),
@@ -190,7 +190,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return Prediction(TimedSteps(timed).write(), dropped=len(entries) - len(timed))
 
     def answer_schema(self, example: Example) -> Fields:
-        entry: list[Json] = [{"enum": StepInputs.read(example.inputs).steps}, {"type": "number"}, {"type": "number"}]
+        entry: list[Json] = [{"enum": StepInputs.of(example).steps}, {"type": "number"}, {"type": "number"}]
         items: Fields = {"type": "array", "prefixItems": entry, "minItems": len(entry), "maxItems": len(entry)}
         return {"type": "array", "items": items}
 
@@ -212,7 +212,7 @@ class StepSegmentation(GraphTask[StepSampling]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """True steps that are matched with an overlap of half or more, others, and what else was answered."""
-        fps = StepInputs.read(example.inputs).fps
+        fps = StepInputs.of(example).fps
         truth = segments_of(_labels(example.target, example))
         answered = segments_of(_labels(prediction.value, example)) if prediction else []
         matches = matched_segments(answered, truth, max(OVERLAPS))
@@ -224,11 +224,11 @@ class StepSegmentation(GraphTask[StepSampling]):
         )
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return _written(TimedSteps.read(example.target).segments, StepInputs.read(example.inputs).fps)
+        return _written(TimedSteps.of(example).segments, StepInputs.of(example).fps)
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """Up to eight stretches of one length, each of any step: a frame in a step is right by chance 1 / all steps."""
-        asked = StepInputs.read(example.inputs)
+        asked = StepInputs.of(example)
         count = rng.randint(1, MOST_STRETCHES)
         ends = [asked.frame_count * number // count for number in range(count + 1)]
         stretches = [TimedStep(rng.choice(asked.steps), start, end) for start, end in pairwise(ends)]
@@ -236,7 +236,7 @@ class StepSegmentation(GraphTask[StepSampling]):
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """At each hundredth of the clip the step that other videos show there most often, or none."""
-        asked = StepInputs.read(example.inputs)
+        asked = StepInputs.of(example)
         usual = segments_of(usual_steps(others))
         count = asked.frame_count
         return _written(
@@ -302,7 +302,7 @@ def _timed_step(entry: list[object], asked: StepInputs) -> TimedStep | None:
 
 def _labels(fields: Fields, example: Example) -> list[str | None]:
     """The step of each frame of the clip, None where there is none. Raises DataError for a step outside of it."""
-    labels: list[str | None] = [None] * StepInputs.read(example.inputs).frame_count
+    labels: list[str | None] = [None] * StepInputs.of(example).frame_count
     for segment in TimedSteps.read(fields).segments:
         if not 0 <= segment.start < segment.end <= len(labels):
             what = f"a step from frame {segment.start} to {segment.end} of {len(labels)}"

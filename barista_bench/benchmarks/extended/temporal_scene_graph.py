@@ -26,7 +26,7 @@ from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Vocabulary
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import SumStatistics
@@ -60,7 +60,7 @@ Triplet = tuple[str, str, str]
 """Subject, relation, object."""
 
 
-class ClipInputs(TypedFields):
+class ClipInputs(Inputs):
     """Categories that relations of the clip have, and values that relations of the whole set have; sorted."""
 
     n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
@@ -81,11 +81,11 @@ class RelationSegment(TypedFields):
         return f"{self.subject} → {self.relation} → {self.object}, frames {self.start} to {self.end}"
 
 
-class ClipGraph(TypedFields):
+class ClipGraph(Target):
     relations: list[RelationSegment]
 
 
-class ClipEvidence(TypedFields):
+class ClipEvidence(Evidence):
     """Rows of the annotation file."""
 
     object_ids: list[str]
@@ -125,7 +125,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = ClipInputs.read(example.inputs)
+        asked = ClipInputs.of(example)
         objects, relations = ("\n".join(f"  - {name}" for name in names) for names in (asked.objects, asked.relations))
         return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), objects=objects, relations=relations)
 
@@ -143,7 +143,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return Prediction(ClipGraph(read).write(), dropped=len(entries) - len(read))
 
     def answer_schema(self, example: Example) -> Fields:
-        asked = ClipInputs.read(example.inputs)
+        asked = ClipInputs.of(example)
         thing: Fields = {"type": "string", "enum": asked.objects}
         frame: Fields = {"type": "integer", "minimum": 1, "maximum": asked.n_frames}
         entry: list[Json] = [thing, {"type": "string", "enum": asked.relations}, thing, frame, frame]
@@ -154,14 +154,14 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """As many entries as the primary figure looks at; triplets and stretches are each as likely as all others."""
-        asked = ClipInputs.read(example.inputs)
+        asked = ClipInputs.of(example)
         stretches = list(combinations_with_replacement(range(1, asked.n_frames + 1), 2))
         names = list(product(asked.objects, asked.relations, asked.objects))
         return _written(RelationSegment(*rng.choice(names), *rng.choice(stretches)) for _ in range(BASELINE_ENTRIES))
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
-        asked, shares = ClipInputs.read(example.inputs), usual_triplets(others)
+        asked, shares = ClipInputs.of(example), usual_triplets(others)
         possible = (triplet for triplet in shares if {triplet[0], triplet[2]} <= set(asked.objects))
         ranked = sorted((-shares[triplet], triplet) for triplet in possible)
         return _written(RelationSegment(*triplet, 1, asked.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
@@ -203,7 +203,7 @@ def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     clips_with: Counter[tuple[str, str]] = Counter()
     holding: Counter[Triplet] = Counter()
     for example in examples:
-        objects = ClipInputs.read(example.inputs).objects
+        objects = ClipInputs.of(example).objects
         clips_with.update(product(objects, objects))
         holding.update({item.triplet for item in _timed(_truth(example))})
     return {triplet: count / clips_with[triplet[0], triplet[2]] for triplet, count in holding.items()}
@@ -244,7 +244,7 @@ def _segment(entry: object, n_frames: int) -> RelationSegment | None:
 
 def _truth(example: Example) -> list[RelationSegment]:
     """Raises DataError for frames that the clip has not: a dataset may come from anywhere."""
-    n_frames, relations = ClipInputs.read(example.inputs).n_frames, ClipGraph.read(example.target).relations
+    n_frames, relations = ClipInputs.of(example).n_frames, ClipGraph.of(example).relations
     for item in relations:
         if not 1 <= item.start <= item.end <= n_frames:
             raise DataError(f"{example.example_id}: {item}, of {n_frames}. Remedy: build the dataset again")

@@ -17,7 +17,7 @@ from barista_bench.benchmarks.handyvqa.release import (
     choose_frames,
 )
 from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask
-from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.example import Evidence, Int64, Metadata, TypedFields
 from barista_bench.core.options import Option
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import ConfigError, DataError
@@ -33,7 +33,7 @@ MAX_SIDE = Option(
 PROMPT_PACKAGE = "barista_bench.benchmarks.handyvqa"
 
 
-class QuestionMetadata(TypedFields):
+class QuestionMetadata(Metadata):
     """What analysis groups by; `n_frames` is None where it is not known what was shown."""
 
     split: str
@@ -44,7 +44,7 @@ class QuestionMetadata(TypedFields):
     centre_seconds: float | None
 
 
-class RecordEvidence(TypedFields):
+class RecordEvidence(Evidence):
     """The record's file, and its row in it, from 0."""
 
     file: str

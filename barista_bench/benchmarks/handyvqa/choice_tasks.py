@@ -30,7 +30,7 @@ from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import TypedFields, read_scores
+from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
@@ -114,14 +114,14 @@ def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:
     return "\n".join(f"({label}) {texts[label]}" for label in labels)
 
 
-class ChoiceInputs(TypedFields):
+class ChoiceInputs(Inputs):
     """`options` in the order asked, A first."""
 
     question: str
     options: list[str]
 
 
-class ChoiceTarget(TypedFields):
+class ChoiceTarget(Target):
     """Indices of the right options, from 0; none where the record names none."""
 
     correct: list[int]
@@ -144,7 +144,7 @@ class ChoiceTask(HandyvqaTask):
         return ChoiceInputs(question.question, list(question.options)), ChoiceTarget(list(question.correct))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked, count = ChoiceInputs.read(example.inputs), len(example.frames)
+        asked, count = ChoiceInputs.of(example), len(example.frames)
         lines = write_letters(letters(len(asked.options)), asked.options)
         system, user = self.prompts.fill(frame_count=str(count), question=asked.question, options=lines)
         return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
@@ -249,13 +249,13 @@ class Parts(SingleAnswer):
 
 def options_of(example: Example) -> list[str]:
     """The texts of a question's options, A first."""
-    return ChoiceInputs.read(example.inputs).options
+    return ChoiceInputs.of(example).options
 
 
 def correct_labels(example: Example) -> list[str]:
     """The labels of the right options, in order; a wrong record has none."""
     labels = letters(len(options_of(example)))
-    return [labels[index] for index in ChoiceTarget.read(example.target).correct]
+    return [labels[index] for index in ChoiceTarget.of(example).correct]
 
 
 def _answer_row(sample: Scored) -> Row:

@@ -38,7 +38,7 @@ from barista_bench.benchmarks.handyvqa.masks import (
 )
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import TypedFields
+from barista_bench.core.example import Inputs, Target, TypedFields
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
@@ -68,7 +68,7 @@ _CENTRE = (0.25, 0.25, 0.75, 0.75)
 """[x0, y0, x1, y1] in shares of the frame."""
 
 
-class SegmentationInputs(TypedFields):
+class SegmentationInputs(Inputs):
     """`frames` are the indices of the annotated frames among the example's; sizes in pixels."""
 
     query: str
@@ -86,7 +86,7 @@ class SegmentationInputs(TypedFields):
         return self.height, self.width
 
 
-class SegmentationTarget(TypedFields):
+class SegmentationTarget(Target):
     """The right options' texts, and their united masks on the annotated frames."""
 
     phrases: list[str]
@@ -146,7 +146,7 @@ class SegmentationTask(HandyvqaTask):
 
     def request_inputs(self, example: Example) -> Fields:
         """The question for segmenters: `phrases` to look for, `frames` that count among the images they are given."""
-        asked = SegmentationInputs.read(example.inputs)
+        asked = SegmentationInputs.of(example)
         return {
             "query": asked.query,
             "phrases": self._phrases(example),
@@ -158,7 +158,7 @@ class SegmentationTask(HandyvqaTask):
         }
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = SegmentationInputs.read(example.inputs)
+        asked = SegmentationInputs.of(example)
         count, size = len(self._shown(asked)), thinned_size(asked.width, asked.height, self.max_side)
         what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
@@ -175,14 +175,14 @@ class SegmentationTask(HandyvqaTask):
 
     def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images that the mode shows, scaled down to the option `max_side`."""
-        asked = SegmentationInputs.read(example.inputs)
+        asked = SegmentationInputs.of(example)
         return super().shown(example, [images[index] for index in self._shown(asked)])
 
     def image_frames(self, example: Example) -> Sequence[int]:
-        return self._shown(SegmentationInputs.read(example.inputs))
+        return self._shown(SegmentationInputs.of(example))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
-        asked = SegmentationInputs.read(example.inputs)
+        asked = SegmentationInputs.of(example)
         return tuple(
             f"frame {example.frames[index].frame_index}" + (" (annotated)" if index in asked.frames else "")
             for index in self._shown(asked)
@@ -200,7 +200,7 @@ class SegmentationTask(HandyvqaTask):
         return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> SegmentationTarget:
-        masks, asked = answered_masks(prediction), SegmentationInputs.read(example.inputs)
+        masks, asked = answered_masks(prediction), SegmentationInputs.of(example)
         return SegmentationTarget([], [MaskFields.of(at, mask_on(masks, at, asked.size)) for at in asked.frames])
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
@@ -223,7 +223,7 @@ class SegmentationTask(HandyvqaTask):
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """A rectangle anywhere on each annotated frame."""
-        asked, masks = SegmentationInputs.read(example.inputs), []
+        asked, masks = SegmentationInputs.of(example), []
         for index in asked.frames:
             xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in (asked.width, asked.height))
             masks.append(FrameMask(index, box_mask((xs[0], ys[0], xs[1], ys[1]), asked.size)))
@@ -240,11 +240,11 @@ class SegmentationTask(HandyvqaTask):
         return self._same_box(example, _CENTRE)
 
     def answer_schema(self, example: Example) -> Fields | None:
-        return masks_schema(len(self._shown(SegmentationInputs.read(example.inputs))))
+        return masks_schema(len(self._shown(SegmentationInputs.of(example))))
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """True and answered masks, in their tight boxes."""
-        asked = SegmentationInputs.read(example.inputs)
+        asked = SegmentationInputs.of(example)
         scale = thinned_size(asked.width, asked.height, self.max_side)[0] / asked.width
         shown, overlays = self._shown(asked), []
         kinds: tuple[tuple[OverlayKind, list[FrameMask]], ...] = (
@@ -259,20 +259,20 @@ class SegmentationTask(HandyvqaTask):
         return tuple(overlays)
 
     def _answer(self, example: Example, masks: Sequence[FrameMask]) -> str:
-        shown = self._shown(SegmentationInputs.read(example.inputs))
+        shown = self._shown(SegmentationInputs.of(example))
         return write_masks([FrameMask(shown.index(index), mask) for index, mask in masks])
 
     def _same_box(self, example: Example, relative: Sequence[float]) -> str:
         """One box [x0, y0, x1, y1], in shares of the frame, on every annotated frame."""
-        asked = SegmentationInputs.read(example.inputs)
+        asked = SegmentationInputs.of(example)
         x0, y0, x1, y1 = relative
         mask = box_mask((x0 * asked.width, y0 * asked.height, x1 * asked.width, y1 * asked.height), asked.size)
         return self._answer(example, [FrameMask(index, mask) for index in asked.frames])
 
     def _phrases(self, example: Example) -> list[str]:
         if self.option("truth_options"):
-            return SegmentationTarget.read(example.target).phrases
-        return [SegmentationInputs.read(example.inputs).query]
+            return SegmentationTarget.of(example).phrases
+        return [SegmentationInputs.of(example).query]
 
     def _shown(self, asked: SegmentationInputs) -> list[int]:
         """For each image that is shown, the index of its frame among the example's."""
@@ -299,7 +299,7 @@ class RvosParts(SegmentationTask):
 
 def true_masks(example: Example) -> list[FrameMask]:
     """Raises DataError for a mask of another frame or size than asked for: a dataset may come from anywhere."""
-    asked, masks = SegmentationInputs.read(example.inputs), frame_masks(SegmentationTarget.read(example.target).masks)
+    asked, masks = SegmentationInputs.of(example), frame_masks(SegmentationTarget.of(example).masks)
     for frame, mask in masks:
         if frame not in asked.frames or mask.size != asked.size:
             what = f"the mask of frame {frame} is of another size, or not asked for"
@@ -325,7 +325,7 @@ def _scored_frames(example: Example, prediction: Prediction | None) -> list[tupl
 
 def _relative_boxes(example: Example) -> list[tuple[float, ...]]:
     """The tight boxes of an example's masks, in shares of the frame."""
-    height, width = SegmentationInputs.read(example.inputs).size
+    height, width = SegmentationInputs.of(example).size
     boxes = [box for _, mask in true_masks(example) if (box := bounds(mask))]
     return [(x0 / width, y0 / height, x1 / width, y1 / height) for x0, y0, x1, y1 in boxes]
 

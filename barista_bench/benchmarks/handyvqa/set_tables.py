@@ -37,8 +37,8 @@ def set_tables(examples: Examples) -> list[PaperTable]:
 def _questions(examples: Examples) -> PaperTable:
     rows: list[tuple[TableCell, ...]] = []
     for name in MCQ_CATEGORIES:
-        asked = [ChoiceInputs.read(example.inputs).options for example in examples.get(name, ())]
-        right = [len(ChoiceTarget.read(example.target).correct) for example in examples.get(name, ())]
+        asked = [ChoiceInputs.of(example).options for example in examples.get(name, ())]
+        right = [len(ChoiceTarget.of(example).correct) for example in examples.get(name, ())]
         words = [len(option.split()) for options in asked for option in options]
         if asked:
             rows.append((name, len(asked), fmean(map(len, asked)), fmean(right), fmean(words)))
@@ -60,7 +60,7 @@ def _regions(examples: Examples) -> PaperTable:
 
 
 def _masks(example: Example) -> list[Rle]:
-    masks = sorted(SegmentationTarget.read(example.target).masks, key=lambda mask: mask.frame)
+    masks = sorted(SegmentationTarget.of(example).masks, key=lambda mask: mask.frame)
     return [Rle(counts=mask.rle.counts, size=(mask.rle.size[0], mask.rle.size[1])) for mask in masks]
 
 

@@ -83,7 +83,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         name = min(needed, key=lambda word: (-needed[word], word)) if needed else "door"
         spans, boxes_of_name = [], []
         for other in others:
-            size = InstructionInputs.read(other.inputs)
+            size = InstructionInputs.of(other)
             for item in true_objects(other):
                 if plain_name(item.category) == name:
                     limits = np.array(item.intervals, dtype=float)
@@ -127,10 +127,10 @@ def _answered(name: str, kind: str, intervals: list[list[float]], track: Mapping
 
 def _duration(example: Example) -> float:
     """Seconds, above 0: a video may be one frame."""
-    return max(InstructionInputs.read(example.inputs).duration, 1e-3)
+    return max(InstructionInputs.of(example).duration, 1e-3)
 
 
 def _in_pixels(shares: Xyxy, example: Example) -> Xyxy:
-    inputs = InstructionInputs.read(example.inputs)
+    inputs = InstructionInputs.of(example)
     width, height = inputs.frame_width, inputs.frame_height
     return shares[0] * width, shares[1] * height, shares[2] * width, shares[3] * height

@@ -16,13 +16,13 @@ import msgspec
 
 from barista_bench.benchmarks.clock_times import MAX_TEXT, read_seconds
 from barista_bench.core.deriving import Count, Rate, Sampling
-from barista_bench.core.example import PixelBox, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Metadata, PixelBox, Target, TypedFields
 
 TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
 """[start, end] in seconds."""
 
 
-class InstructionInputs(TypedFields):
+class InstructionInputs(Inputs):
     """`times` are those of the frames shown; sizes in pixels."""
 
     instruction: str
@@ -48,13 +48,13 @@ class RequiredObject(TypedFields):
         return [self.category, *self.synonyms]
 
 
-class RequiredObjects(TypedFields):
+class RequiredObjects(Target):
     """All objects that the task takes."""
 
     objects: list[RequiredObject]
 
 
-class InstructionMetadata(TypedFields):
+class InstructionMetadata(Metadata):
     """`rate` and `max_frames` are how frames were chosen; `unseen_objects` have no box at a frame shown."""
 
     split: str
@@ -69,7 +69,7 @@ class InstructionMetadata(TypedFields):
     max_frames: int | None
 
 
-class InstructionEvidence(TypedFields):
+class InstructionEvidence(Evidence):
     """Where the task stands in the annotation files, and the size that its boxes are annotated on."""
 
     object_ids: list[str]

@@ -70,7 +70,7 @@ def _cells(models: Sequence[ScoredModel], table: str, wanted: Sequence[tuple[str
 
 
 def _kind(example: Example) -> str:
-    return InstructionMetadata.read(example.metadata).kind
+    return InstructionMetadata.of(example).kind
 
 
 def _by_kind(models: Sequence[ScoredModel]) -> PaperTable:
@@ -132,7 +132,7 @@ def _of_the_set(examples: Sequence[Example]) -> list[PaperTable | PaperChart]:
     ]
     note = f"{objects['explicit']} objects are named by their instruction, {objects['implicit']} are not."
     columns = ("tasks", "1 object", "2 objects", "3+ objects", "all")
-    videos = {example.video_id: InstructionMetadata.read(example.metadata).duration_bin for example in examples}
+    videos = {example.video_id: InstructionMetadata.of(example).duration_bin for example in examples}
     durations = Counter(videos.values())
     bars = tuple(Point(name, durations[name]) for name in sorted(durations, key=group_order))
     return [
@@ -151,7 +151,7 @@ def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[PaperTable | P
 def _key_objects(examples: Sequence[Example]) -> PaperTable:
     by_scene: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for example in examples:
-        metadata = InstructionMetadata.read(example.metadata)
+        metadata = InstructionMetadata.of(example)
         by_scene[metadata.scene].update(set(metadata.categories))
     rows = []
     for scene, counts in sorted(by_scene.items()):

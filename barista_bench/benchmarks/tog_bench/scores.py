@@ -79,12 +79,12 @@ class AssessedAnswer:
 
 
 def true_objects(example: Example) -> list[RequiredObject]:
-    return RequiredObjects.read(example.target).objects
+    return RequiredObjects.of(example).objects
 
 
 def shown_times(example: Example) -> list[float]:
     """Seconds of the frames shown."""
-    return InstructionInputs.read(example.inputs).times
+    return InstructionInputs.of(example).times
 
 
 def answered_objects(prediction: Prediction | None) -> list[AnsweredObject]:
@@ -110,7 +110,7 @@ def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes)
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     """Recognise, then score. Raises ConfigError where the sentence encoder cannot be loaded."""
     shown, truth = shown_times(sample.example), true_objects(sample.example)
-    kind = InstructionMetadata.read(sample.example.metadata).kind
+    kind = InstructionMetadata.of(sample.example).kind
     tracks = [box_track(item, shown, rules.box_times) for item in truth]
     reference = ReferenceTask(
         kind,
@@ -155,9 +155,9 @@ def _predicted(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> 
 
 
 GROUPS: Mapping[str, Callable[[Example], str]] = {
-    "by_kind": lambda example: InstructionMetadata.read(example.metadata).kind,
+    "by_kind": lambda example: InstructionMetadata.of(example).kind,
     "by_number_of_objects": lambda example: count_group(len(true_objects(example))),
-    "by_duration": lambda example: InstructionMetadata.read(example.metadata).duration_bin,
+    "by_duration": lambda example: InstructionMetadata.of(example).duration_bin,
 }
 """Table of figures by group -> the group of an example."""
 

@@ -143,7 +143,7 @@ class TSTVG(BaselineAnswers):
                 yield _example(filed, record, facts, frames, sampling)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        inputs = InstructionInputs.read(example.inputs)
+        inputs = InstructionInputs.of(example)
         system, user = self.prompts.fill(
             box_format=describe_format(boxes),
             box_order=box_names(boxes),

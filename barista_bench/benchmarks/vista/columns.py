@@ -17,11 +17,11 @@ import re
 from collections.abc import Sequence
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.example import Int64, TypedFields, read_scores
+from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, Target, TypedFields, read_scores
 from barista_bench.core.task import ParseError, Prediction
 
 
-class MatchingInputs(TypedFields):
+class MatchingInputs(Inputs):
     """One video of a problem set.
 
     `labels` and `descriptions` stand side by side, in the order of the set's file; `prompt_gpt` and `example_gpt` are
@@ -41,13 +41,13 @@ class MatchingInputs(TypedFields):
         return dict(zip(self.labels, self.descriptions, strict=True))
 
 
-class MatchingTarget(TypedFields):
+class MatchingTarget(Target):
     """The labels that fit the video: one, but for Minecraft's `multilabel`."""
 
     labels: list[str]
 
 
-class MatchingMetadata(TypedFields):
+class MatchingMetadata(Metadata):
     """What analysis groups by.
 
     `environment`, `level` and `type` in the paper's words; `frames` is how many were asked for, `frame_count` how many
@@ -71,7 +71,7 @@ class MatchingMetadata(TypedFields):
     seconds: float | None
 
 
-class EntryEvidence(TypedFields):
+class EntryEvidence(Evidence):
     """The set's file, and the video's index in `<id>_data.json`."""
 
     file: str

@@ -181,7 +181,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return str(example.inputs["problem_set"])
 
     def choices(self, example: Example) -> Mapping[str, str]:
-        return MatchingInputs.read(example.inputs).choices
+        return MatchingInputs.of(example).choices
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """By the sample's own scores."""
@@ -189,7 +189,7 @@ class Matching(ReleaseTask[EvenSampling]):
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         """Describe the frames, or (unless `conversation=two`) describe, compare and score."""
-        asked = MatchingInputs.read(example.inputs)
+        asked = MatchingInputs.of(example)
         shown = asked.example_gpt if self.option("one_shot") else None
         values = {
             "frame_count": str(asked.frame_count),
@@ -210,7 +210,7 @@ class Matching(ReleaseTask[EvenSampling]):
 
         A model that scores the descriptions at once, as dual encoders do, has answered already.
         """
-        asked = MatchingInputs.read(example.inputs)
+        asked = MatchingInputs.of(example)
         is_done = self.option("conversation") != "two" or len(answers) > 1
         if is_done or read_scores(answers[0], asked.labels) is not None:
             return None
@@ -266,7 +266,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return self._all_to(example, _truth(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        return self._all_to(example, rng.choice(MatchingInputs.read(example.inputs).labels))
+        return self._all_to(example, rng.choice(MatchingInputs.of(example).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The label that fits most of the set's other videos; of several, the first.
@@ -276,10 +276,10 @@ class Matching(ReleaseTask[EvenSampling]):
         """
         of_set = [other for other in others if self.cluster(other) == self.cluster(example)]
         counts = Counter(label for other in of_set for label in _truth(other))
-        return self._all_to(example, max(MatchingInputs.read(example.inputs).labels, key=lambda label: counts[label]))
+        return self._all_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
 
     def _all_to(self, example: Example, chosen: str) -> str:
-        labels = MatchingInputs.read(example.inputs).labels
+        labels = MatchingInputs.of(example).labels
         return write_answer({label: self._highest if label == chosen else LOWEST for label in labels})
 
 
@@ -309,7 +309,7 @@ class All(Matching):
 
 
 def _truth(example: Example) -> list[str]:
-    return MatchingTarget.read(example.target).labels
+    return MatchingTarget.of(example).labels
 
 
 def _summaries(asked: MatchingInputs) -> str:

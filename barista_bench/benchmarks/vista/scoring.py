@@ -48,8 +48,8 @@ class AnsweredVideo(NamedTuple):
 
     @classmethod
     def of(cls, sample: Scored) -> AnsweredVideo:
-        inputs, labels = MatchingInputs.read(sample.example.inputs), MatchingTarget.read(sample.example.target).labels
-        metadata = MatchingMetadata.read(sample.example.metadata)
+        inputs, labels = MatchingInputs.of(sample.example), MatchingTarget.of(sample.example).labels
+        metadata = MatchingMetadata.of(sample.example)
         truth = tuple(inputs.labels.index(label) for label in labels)
         if sample.prediction is None:
             return cls(inputs, metadata, truth, None, None, 0.0)

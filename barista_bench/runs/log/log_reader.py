@@ -66,11 +66,13 @@ class LogLine(NamedTuple):
 class LogReader:
     """One consistent view of a run folder's logs. Use as a context manager.
 
-    The first pass over the files finds which lines count; records are read when asked for, so that no text is kept.
+    The first pass over the files finds which lines count.
 
     Args:
         folder: a run folder.
         identify: what a record is one of, of which one record counts. None leaves the record out.
+        keep: hold the records that count, for whoever wants all; else each is read again when asked for, and no text
+            stays in memory.
 
     Attributes:
         line_count: records on disk, superseded ones among them, without those left out.
@@ -78,8 +80,15 @@ class LogReader:
         winners: identity to the line of the record that counts, in the order of files and lines.
     """
 
-    def __init__(self, folder: str | Path, identify: Callable[[SampleRecord], Hashable | None] = record_digest) -> None:
-        self._folder, self._identify = folder, identify
+    def __init__(
+        self,
+        folder: str | Path,
+        identify: Callable[[SampleRecord], Hashable | None] = record_digest,
+        *,
+        keep: bool = False,
+    ) -> None:
+        self._folder, self._identify, self._keep = folder, identify, keep
+        self._kept: dict[Hashable, SampleRecord] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -108,6 +117,8 @@ class LogReader:
                 line, before = LogLine(number, offset, record.finished), winners.get(identity)
                 if before is None or not before.finished:
                     winners[identity] = line
+                    if self._keep:
+                        self._kept[identity] = record
                 elif record.finished:
                     second_answers.append((before, line))
         self.winners = dict(sorted(winners.items(), key=lambda winner: winner[1]))
@@ -136,6 +147,8 @@ class LogReader:
         return record
 
     def __iter__(self) -> Iterator[SampleRecord]:
+        if self._keep:
+            return (self._kept[identity] for identity in self.winners)
         return map(self.record, self.winners.values())
 
 
@@ -164,7 +177,7 @@ def run_records(folder: Path, described: RunDescription) -> LogReader:
             return None
         return record.example_id, record.run
 
-    return LogReader(folder, sample_of)
+    return LogReader(folder, sample_of, keep=True)
 
 
 def _fingerprints(folder: Path) -> Mapping[str, str | None]:

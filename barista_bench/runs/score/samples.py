@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +97,10 @@ def read_samples(
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.run))
-    samples = (read_sample(task, boxes, by_example[record.example_id], record) for record in records)
+    samples = []
+    for _, answers in groupby(records, lambda record: record.example_id):
+        parsed: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
+        samples += [read_sample(task, boxes, by_example[each.example_id], each, parsed) for each in answers]
     return ReadRun(folder, described, task, examples, tuple(samples))
 
 
@@ -128,16 +134,27 @@ def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
         return list(records)
 
 
-def read_sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
+def read_sample(
+    task: Task,
+    boxes: BoxFormat,
+    example: Example,
+    record: SampleRecord,
+    known: dict[str, Prediction | ParseError] | None = None,
+) -> ScoredSample:
     """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as released.
 
     One at which the task's parser raises is none of the model's doing: `Status.TASK_ERROR`, with what was raised.
+
+    Args:
+        known: answers to the example that were read before, by their text; this one joins them.
     """
-    parsed = None
+    parsed, known = None, {} if known is None else known
     if record.text is not None and record.status is not Status.REFUSED:
         try:
-            with guarded(task, "parse", example):
-                parsed = task.parse(record.text, example.inputs, boxes)
+            if record.text not in known:
+                with guarded(task, "parse", example):
+                    known[record.text] = task.parse(record.text, example.inputs, boxes)
+            parsed = known[record.text]
         except TaskError as error:
             return faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
     prediction = parsed if isinstance(parsed, Prediction) else None
@@ -147,7 +164,8 @@ def read_sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRe
         if record.status is Status.PARSE_ERROR and prediction is None:
             reason = record.error or reason
         status = Status.PARSE_ERROR if prediction is None else Status.OK
-        record = msgspec.structs.replace(record, status=status, error=reason)
+        if (status, reason) != (record.status, record.error):
+            record = msgspec.structs.replace(record, status=status, error=reason)
     return ScoredSample(example, record, prediction, counts_unanswered=task.counts_provider_errors)
 
 
@@ -171,20 +189,22 @@ def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredS
     return tuple(checked)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CountedSamples:
     """The samples of one repetition of a run that count, compared with the truth once."""
 
     samples: tuple[ScoredSample, ...]
     clustered: ClusteredRun
 
-    def among(self, samples: Iterable[ScoredSample]) -> CountedSamples:
-        """Those that are among `samples`, in their order here."""
-        names = {sample.name for sample in samples}
-        positions = [at for at, sample in enumerate(self.samples) if sample.name in names]
-        if len(positions) == len(self.samples):
-            return self
-        return CountedSamples(tuple(self.samples[at] for at in positions), self.clustered.among(positions))
+    def among(self, samples: Iterable[ScoredSample]) -> ClusteredRun:
+        """Those that are among `samples`, in their order here; none of other repetitions."""
+        places = {self._places.get(sample.name) for sample in samples}
+        positions = sorted(place for place in places if place is not None)
+        return self.clustered if len(positions) == len(self.samples) else self.clustered.among(positions)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, int], int]:
+        return {sample.name: place for place, sample in enumerate(self.samples)}
 
 
 Counted = Mapping[int, CountedSamples]
@@ -230,8 +250,12 @@ def group_figure(task: Task, counted: Counted, group: Iterable[ScoredSample], *,
     Returns:
         None where no sample of the group counts, or where one of its repetitions has no such figure.
     """
-    group, name = list(group), task.primary
-    parts = [part.clustered for samples in counted.values() if (part := samples.among(group)).samples]
+    name = task.primary
+    by_run: dict[int, list[ScoredSample]] = defaultdict(list)
+    for sample in group:
+        by_run[sample.record.run].append(sample)
+    among = (counted[run].among(by_run[run]) for run in counted if by_run[run])
+    parts = [part for part in among if part.clusters]
     values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None

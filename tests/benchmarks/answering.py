@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from barista_bench.core.boxes import BoxFormat
@@ -21,14 +19,6 @@ def answer_all(
         parsed = task.parse(answer(example), example.inputs, boxes)
         samples.append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
     return dict(task.aggregate(samples))
-
-
-def assert_on_file(name: str, rendered: str) -> None:
-    """Hold a rendered prompt against `snapshots/<name>.txt`; with UPDATE_SNAPSHOTS=1 it is written instead."""
-    file = Path(__file__).parent / "snapshots" / f"{name}.txt"
-    if os.environ.get("UPDATE_SNAPSHOTS") == "1":
-        file.write_text(rendered, encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == rendered, "set UPDATE_SNAPSHOTS=1 and raise the versions if meant"
 
 
 def interaction_entry(

@@ -80,12 +80,6 @@ def test_a_hostile_answer_takes_no_time(bit: str) -> None:
     assert time.process_time() - started < 5
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("text", ["answer:" * 200_000, "<CHOICE_ID_Z>" * 100_000, "answer: CHOICE_" * 90_000])
-def test_hostile_answers_cost_little(text: str) -> None:
-    assert isinstance(TASK.parse(text, FOUR, BOXES), ParseError)
-
-
 @given(st.text(max_size=100), st.sampled_from("ABCD"))
 def test_a_rationale_before_the_last_line_changes_nothing(rationale: str, choice: str) -> None:
     parsed = TASK.parse(f"{rationale}\nANSWER: {choice}", FOUR, BOXES)

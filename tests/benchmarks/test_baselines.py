@@ -108,14 +108,6 @@ def test_the_prior_depends_on_the_others_but_not_on_their_order(
 
 
 @every_task
-def test_chance_depends_on_the_seed_alone(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
-    seeds = (1, 1, 2, 3, 4)
-    first, again, *others = (task.random_answer(drawn[task.name][0], random.Random(seed), GRID) for seed in seeds)
-    assert first == again
-    assert set(others) != {first}
-
-
-@every_task
 def test_the_images_begin_with_the_frames(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
     example = drawn[task.name][0]
     frames = [np.full((72, 128, 3), shade, np.uint8) for shade in range(len(example.frames))]

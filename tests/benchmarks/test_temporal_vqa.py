@@ -25,7 +25,7 @@ from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
-from tests.benchmarks.answering import answer_all, assert_on_file
+from tests.benchmarks.answering import answer_all
 from tests.conftest import Compared
 from tests.graph_examples import graph_examples
 from tests.releases import CUP, LEFT, MACHINE, RIGHT, eventful, write_release
@@ -252,14 +252,6 @@ def test_the_prompt_shows_the_frames_and_then_the_question(examples: list[Exampl
     assert prompt.parts[-1].text == examples[0].inputs["question"]
     assert "6 frames" in prompt.system
     assert "{" not in prompt.as_text()
-    blind = replace(examples[0], target={}, evidence={}, metadata={}, label="")
-    assert TASK.prompt(blind, BoxFormat("yxyx", 1)) == prompt
-
-
-def test_rendered_prompts_are_kept(examples: list[Example]) -> None:
-    formats = (BoxFormat("xyxy", 1000), BoxFormat("yxyx", 1000))
-    text = "\n----\n".join(TASK.prompt(e, boxes).as_text() for boxes in formats for e in examples) + "\n"
-    assert_on_file("temporal_vqa", text)
 
 
 @pytest.mark.parametrize(

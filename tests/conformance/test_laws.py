@@ -79,7 +79,7 @@ BROKEN: dict[type[Task], str] = {
     WrongReference: "the truth scores the maximum",
     RaisingParser: "raised IndexError",
     ForgetfulParser: "the same each time",
-    UnreadableChance: "random_answer: 'any' in",
+    UnreadableChance: "'random_answer': broken .*'any' in",
     BrokenExplanation: "`explain`|raised AssertionError",
     OverlayBesideTheImages: "an overlay is on image 4 of 4",
     NarrowSchema: "the schema accepts the truth",

@@ -252,14 +252,6 @@ def test_the_judge_is_shown_the_choices_in_words(dev: list[Example]) -> None:
     assert shown.reference_reasoning.splitlines() == dev[0].target["reasoning"]
 
 
-def test_examples_go_through_datasets_without_loss(mini_examples: list[Example]) -> None:
-    from datasets import Dataset, Features
-
-    rows = [{name: getattr(e, name) for name in ("inputs", "target", "metadata", "evidence")} for e in mini_examples]
-    made = Dataset.from_list(rows, features=Features(TASK.features()))
-    assert [made[index] for index in range(len(rows))] == json.loads(json.dumps(rows))
-
-
 def test_equal_lexical_figures_for_numbered_and_unnumbered_steps(dev: list[Example]) -> None:
     assert TASK.score(dev[0], oracle(dev[0]).prediction)["lexical_f1"] == 1.0
     assert TASK.score(dev[0], None)["lexical_f1"] == 0.0

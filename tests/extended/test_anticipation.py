@@ -98,12 +98,9 @@ def test_anything_else_cannot_be_read(text: str) -> None:
     assert isinstance(TASK.parse(text, {}, BOXES), ParseError)
 
 
-def test_the_oracle_has_the_maximum_and_ranks_are_explained(tmp_path: Path) -> None:
+def test_ranks_are_explained(tmp_path: Path) -> None:
     root = video(tmp_path, activities=[(300, 330, "Open lid"), (600, 630, "Pour milk")])
     examples, _ = derived(TASK, root, ALL)
-    samples = [answered(TASK, example, TASK.reference_answer(example, BOXES)) for example in examples]
-    figures = TASK.aggregate(samples)
-    assert [figures[name] for name in ("top_1", "top_5", "coverage")] == [1, 1, 1]
     second = answered(TASK, examples[0], '["Close lid", "Open lid"]')
     assert TASK.score(examples[0], second.prediction) == {"top_1": 0.0, "top_5": 1.0}
     rows = TASK.explain(examples[0], second.prediction).rows

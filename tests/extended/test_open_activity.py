@@ -72,10 +72,8 @@ def test_the_last_labelled_line_is_the_answer_without_marks_and_within_a_bound(t
     )
 
 
-def test_the_oracle_has_the_maximum_and_failures_say_which_part_is_wrong(videos: Path) -> None:
+def test_failures_say_which_part_is_wrong(videos: Path) -> None:
     examples, _ = derived(TASK, videos, ALL)
-    figures = TASK.aggregate([answered(TASK, item, TASK.reference_answer(item, BOXES)) for item in examples])
-    assert (figures["accuracy"], figures["coverage"]) == (1, 1)
     example = next(item for item in examples if item.label == "Open lid")
     kinds = {
         answer: [failure.kind for failure in TASK.failures(example, answered(TASK, example, answer).prediction)]

@@ -102,14 +102,10 @@ def test_answers_are_read_out_of_prose_and_wrong_entries_are_dropped(example: Ex
         assert isinstance(TASK.parse(text, example.inputs, BOXES), ParseError)
 
 
-def test_the_truth_itself_scores_1_and_an_unreadable_answer_0(small_kitchen: Path) -> None:
+def test_an_unreadable_answer_scores_0(small_kitchen: Path) -> None:
     examples = list(graph_examples(TASK, SceneGraph(small_kitchen), TASK.sampling))
-    samples = [Scored(e, read(TASK.reference_answer(e, BOXES), e)) for e in examples if isinstance(e, Example)]
-    assert len(samples) >= 3
-    names = ("recall_at_50", "segment_iou")
-    assert [TASK.aggregate(samples)[name] for name in names] == [1, 1]
-    unread = [Scored(sample.example, None) for sample in samples]
-    assert [TASK.aggregate(unread)[name] for name in (*names, "coverage")] == [0, 0, 0]
+    unread = [Scored(example, None) for example in examples if isinstance(example, Example)]
+    assert [TASK.aggregate(unread)[name] for name in ("recall_at_50", "segment_iou", "coverage")] == [0, 0, 0]
 
 
 def test_draws_weigh_samples_as_often_as_they_take_them(example: Example) -> None:

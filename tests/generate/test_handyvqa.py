@@ -7,10 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from barista_bench.api import evaluate
 from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosObjects, open_release
 from barista_bench.benchmarks.handyvqa.release import QuestionClip, choose_frames
-from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import generate
@@ -265,15 +263,6 @@ def test_masks_of_the_release_are_those_of_the_graph(small_kitchen: Path, releas
             assert annotated.moment.frame is not None
             masks = [video.mask(instance) for instance in video.instances(annotated.moment.frame)]
             assert any((mask == decode_mask(annotated.mask)).all() for mask in masks)
-
-
-@pytest.mark.full
-def test_the_oracle_is_perfect(generated: Path, tmp_path: Path) -> None:
-    build(generated / "handyvqa", tmp_path / "built", benchmark="handyvqa", sampling={"frames": 4}, cache=False)
-    evaluation = evaluate(tmp_path / "built", "oracle", out=tmp_path / "runs", benchmark="handyvqa", task="all", runs=1)
-    assert len(evaluation.runs) == len(BENCHMARK.tasks)
-    for run in evaluation.runs:
-        assert run.results.figures[run.task.primary].mean == 1.0
 
 
 def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: Path, tmp_path: Path) -> None:

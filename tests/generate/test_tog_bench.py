@@ -6,11 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from barista_bench.benchmarks.tog_bench import TSTVG
 from barista_bench.benchmarks.tog_bench.annotations import AnnotationFile
-from barista_bench.benchmarks.tog_bench.release import open_release
-from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import SPARE, generate, offers_of
@@ -161,22 +157,6 @@ def test_boxes_and_intervals_are_those_of_the_graph(generated: Path, small_kitch
                 assert box.box == pytest.approx((x, y, x + width, y + height))
             frames = [round(second * video.video.fps) for interval in item.intervals for second in interval]
             assert all(0 <= frame <= video.frame_count for frame in frames)
-
-
-def test_the_oracle_is_perfect_on_what_is_generated(generated: Path) -> None:
-    release = open_release(generated / "tog_bench")
-    assert list(release.problems) == []
-    task = TSTVG(options={"matcher": "exact"})
-    examples = [example for example in task.examples(release, task.sampling) if isinstance(example, Example)]
-    assert len(examples) == len(release.tasks)
-    samples = []
-    for example in examples:
-        assert example.metadata["unseen_objects"] == 0
-        prediction = task.parse(task.reference_answer(example, BoxFormat()), example.inputs, BoxFormat())
-        assert isinstance(prediction, Prediction)
-        samples.append(Scored(example, prediction))
-    shares = {name: value for name, value in task.aggregate(samples).items() if isinstance(value, float)}
-    assert shares == pytest.approx(dict.fromkeys(shares, 1.0), abs=1e-9)
 
 
 def test_what_is_held_of_many_videos_does_not_grow_with_them(small_kitchen: Path) -> None:

@@ -134,14 +134,10 @@ def test_without_a_single_answer_the_figures_are_zero_and_say_so() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("task", CHOICE_TASKS, ids=lambda task: task.name)
-def test_the_oracle_is_right_and_chance_is_chance(task: type[Task]) -> None:
+def test_chance_is_chance(task: type[Task]) -> None:
     action, rng = task(), random.Random(1)
     truths = [sorted(rng.sample(range(5), 1 if task is not Objects else 1 + k % 3)) for k in range(4000)]
     examples = [question(task, CUPS, truth, f"q{k}") for k, truth in enumerate(truths)]
-    oracle = [answered(action, example, action.reference_answer(example, BOXES)) for example in examples[:50]]
-    figures = action.aggregate(oracle)
-    assert figures[action.primary] == 1.0
-    assert figures["coverage"] == figures["coverage_strict"] == 1.0
     chance = [answered(action, e, action.random_answer(e, random.Random(k), BOXES)) for k, e in enumerate(examples)]
     expected = 1 / 5 if task is not Objects else sum(map(len, truths)) / (5 * len(truths))
     assert action.aggregate(chance)[action.primary] == pytest.approx(expected, abs=0.02)

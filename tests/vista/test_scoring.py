@@ -307,15 +307,13 @@ def test_samples_drawn_one_by_one_are_a_set_of_those_drawn(counts: list[int]) ->
 # --- baselines -------------------------------------------------------------------------------------------------------
 
 
-def test_random_answers_are_near_chance_and_oracles_are_perfect() -> None:
+def test_random_answers_are_near_chance() -> None:
     rng = random.Random(2)
     asked = [
         example(f"alfred/level_3/permutation/{number}", f"v{at}", truth=[label])
         for number in range(300)
         for at, label in enumerate("abc")
     ]
-    oracle = answered(TASK, asked, [TASK.reference_answer(example, BOXES) for example in asked])
-    assert TASK.aggregate(oracle)["macro_f1"] == TASK.aggregate(oracle)["macro_f1_strict"] == 1.0
     chance = answered(TASK, asked, [TASK.random_answer(example, rng, BOXES) for example in asked])
     figures = TASK.aggregate(chance)
     assert 0.2 < figures["macro_f1"] < 0.36  # above the majority's 1/6, since three labels are answered

@@ -38,9 +38,22 @@ def test_codes_and_pixels_are_those_of_pycocotools(mask: np.ndarray, order: str)
 
 
 def test_numbers_written_longer_than_they_need_be_are_decoded() -> None:
-    padded = "1PPPPPPP0"  # 1, and 0 in eight characters
-    rle = Rle(counts=padded + "3", size=(2, 2))
-    assert decode_mask(rle).all(axis=None) == coco_mask.decode({"size": [2, 2], "counts": padded + "3"}).all()
+    mask = np.arange(256 * 256).reshape(256, 256).T >= 1000
+    counts = encode_mask(mask).counts
+    padded = counts[:2] + "PPPPPP" + counts[2:]  # 1,000 in nine characters instead of three
+    pixels = decode_mask(Rle(counts=padded, size=(256, 256)))
+    assert np.array_equal(pixels, mask)
+    assert np.array_equal(pixels, coco_mask.decode({"size": [256, 256], "counts": padded.encode()}))
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.01, 0.5, 1])
+def test_masks_of_any_number_of_runs_are_decoded_as_pycocotools_does(share: float) -> None:
+    mask = np.random.default_rng(0).random((240, 320)) < share
+    rle = encode_mask(mask)
+    pixels = decode_mask(rle)
+    assert pixels.flags.f_contiguous
+    assert np.array_equal(pixels, mask)
+    assert np.array_equal(pixels, coco_mask.decode({"size": [240, 320], "counts": rle.counts.encode()}))
 
 
 def test_full_hd_masks_are_encoded_and_decoded_in_half_the_time_of_pycocotools() -> None:

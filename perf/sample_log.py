@@ -121,7 +121,7 @@ def naive_latest(folder: Path) -> int:
 
 
 def read(folder: Path) -> int:
-    with LogReader(folder) as reader:
+    with LogReader(folder, keep=True) as reader:
         return sum(record.text is not None for record in reader)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from barista_bench.benchmarks.handyvqa.choice_tasks import ChoiceTask
+from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsTask
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate.scene import Scene
 from barista_bench.media.frame_choice import evenly_spaced
 
-SHOWN = ChoiceTask.sampling.frames or 16
+SHOWN = OptionsTask.sampling.frames or 16
 """Frames that the tasks show of a clip."""
 _CLOSE_S = 1e-6
 """Seconds by which the times of frames may be off, as in `media.frame_choice`."""

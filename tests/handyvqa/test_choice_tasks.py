@@ -171,9 +171,9 @@ def test_an_explanation_names_right_missed_and_wrong_options() -> None:
     (sample,) = run_of(OBJECTS, ["(A) thing 0\n(C) thing 2\n(K) what"], [[0, 1]])
     rows = [(row.verdict, row.text) for row in OBJECTS.explain(sample.example, sample.prediction).rows]
     assert rows == [
-        ("hit", "(A) thing 0"),
-        ("miss", "(B) thing 1"),
-        ("wrong", "(C) thing 2"),
+        ("hit", "A: thing 0"),
+        ("miss", "B: thing 1"),
+        ("wrong", "C: thing 2"),
     ]
     kinds = [failure.kind for failure in OBJECTS.failures(sample.example, sample.prediction)]
     assert kinds == ["missed", "wrong_option"]

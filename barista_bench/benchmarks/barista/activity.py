@@ -26,9 +26,7 @@ from barista_bench.benchmarks.barista.activity_choices import (
     ActivityInputs,
     ActivitySampling,
     ActivityTarget,
-    ChosenActivity,
     draw_choices,
-    read_choice,
     released_verb,
 )
 from barista_bench.benchmarks.barista.common import (
@@ -40,6 +38,7 @@ from barista_bench.benchmarks.barista.common import (
     remembered,
 )
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, ChosenLetter, read_letter
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
@@ -93,18 +92,14 @@ class ActivityEvidence(Evidence):
     relation_rows: list[Int64]
 
 
-class Activity(GraphTask[ActivitySampling]):
+class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     benchmark = "barista"
     name = "activity"
     upstream_name = "activity_mcq"
     version = 2
-    primary = "accuracy"
-    primary_note = "Share of questions answered with the right letter."
-    sample_score = "accuracy"
     sampling = ActivitySampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
-    answer_note = "the letter of a choice"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = ActivityInputs
@@ -202,17 +197,14 @@ class Activity(GraphTask[ActivitySampling]):
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `read_choice`; of a model that scores the choices, the best one.
+        """As `read_letter`.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
         """
         labels = [choice.choice_id for choice in _choices(inputs)]
-        scores = read_scores(text, labels)
-        if scores is not None:
-            return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
-        if not self.follows_paper:
-            return read_choice(text, labels)
+        if not self.follows_paper or read_scores(text, labels) is not None:
+            return read_letter(text, labels)
         text = text[-MAX_ANSWER:]
         known = {label.casefold(): label for label in labels}
         tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]
@@ -221,7 +213,7 @@ class Activity(GraphTask[ActivitySampling]):
         for token in chain((match[0] for match in first_words if match), tags):
             if token.casefold() in known:
                 return Prediction({"choice_id": known[token.casefold()]})
-        return ParseError("no line `ANSWER: <letter>` names one of the choices")
+        return NO_CHOICE
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
@@ -258,20 +250,11 @@ class Activity(GraphTask[ActivitySampling]):
     def right_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)
 
-    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        return (ChosenActivity.read(prediction.value).choice_id,)
-
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"ANSWER: {example.target['choice_id']}"
-
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        return f"ANSWER: {rng.choice(ActivityInputs.of(example).choices).choice_id}"
-
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The choice that is the truth most often in other videos; at a tie the first by its text."""
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
-        return f"ANSWER: {ranked[0].choice_id}"
+        return self.written([ranked[0].choice_id], example)
 
 
 @per_example
@@ -283,7 +266,7 @@ def _question(example: Example) -> ChoiceQuestion:
 
 
 def _chosen(prediction: Prediction | None) -> str | None:
-    return ChosenActivity.read(prediction.value).choice_id if prediction else None
+    return ChosenLetter.read(prediction.value).choice_id if prediction else None
 
 
 @remembered
@@ -295,7 +278,7 @@ def class_counts(examples: Sequence[Example]) -> Counter[str]:
 def _truth_and_chosen(example: Example, prediction: Prediction | None) -> tuple[ActivityChoice, ActivityChoice | None]:
     choices = {choice.choice_id: choice for choice in ActivityInputs.of(example).choices}
     truth = choices[ActivityTarget.of(example).choice_id]
-    return truth, choices.get(ChosenActivity.read(prediction.value).choice_id) if prediction else None
+    return truth, choices.get(ChosenLetter.read(prediction.value).choice_id) if prediction else None
 
 
 def named_activities(video: VideoGraph) -> list[Segment]:

@@ -1,18 +1,14 @@
-"""The lettered choices of an activity question: which are drawn, in which order, their names; how one is read."""
+"""The lettered choices of an activity question: which are drawn, in which order, and their names."""
 
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 
-from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.deriving import Count, Index, Sampling
 from barista_bench.core.example import Inputs, Target, TypedFields
-from barista_bench.core.task import ParseError, Prediction
 
 
 class ActivityChoice(TypedFields):
@@ -108,37 +104,6 @@ def _letters(number: int) -> str:
     return name
 
 
-_RELEASED_ANSWER = re.compile(r"\b(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
-
-
-_BEFORE_CHOICE = re.compile(
-    r"(?:answer\s*+:\s*+)?(?:<CHOICE_ID>\s*+)?<?(?:CHOICE_ID[_:\s]*+|CHOICE_)?\s*+", re.IGNORECASE
-)
-
-
-_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
-
-
-_RELEASED_TAG = re.compile(r"<CHOICE_ID[_:\s]++([A-Za-z0-9_-]++)\s*+>", re.IGNORECASE)
-
-
-def read_choice(text: str, choices: Container[str]) -> Prediction | ParseError:
-    """The last `answer:` right after which one of the choices stands, else the last tag `<CHOICE_ID_x>` with one."""
-    text = text[-MAX_ANSWER:]
-    tokens = (_token(text, match.end()) for match in reversed(list(_RELEASED_ANSWER.finditer(text))))
-    for token in chain(tokens, reversed(_RELEASED_TAG.findall(text))):
-        if token.upper() in choices:
-            return Prediction({"choice_id": token.upper()})
-    return ParseError("no line `ANSWER: <letter>` names one of the choices")
-
-
-def _token(text: str, position: int) -> str:
-    """The word that stands at a position, but for what the prompt's own placeholder may leave before it."""
-    before = _BEFORE_CHOICE.match(text, position)
-    token = _TOKEN.match(text, before.end() if before else position)
-    return token[0] if token else ""
-
-
 class ActivityInputs(Inputs):
     choices: list[ActivityChoice]
 
@@ -146,9 +111,3 @@ class ActivityInputs(Inputs):
 class ActivityTarget(Target):
     choice_id: str
     class_id: str
-
-
-class ChosenActivity(TypedFields):
-    """A prediction."""
-
-    choice_id: str

@@ -15,8 +15,6 @@ Answers of the public test split are hidden: it can be run and submitted (`submi
 
 from __future__ import annotations
 
-import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -35,12 +33,12 @@ from barista_bench.benchmarks.egocot.items import (
     CotMetadata,
     CotTarget,
     ItemEvidence,
-    LetteredChoice,
     clock,
 )
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, LetteredChoice
 from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Count, Rate, Release, ReleaseTask, Sampling
@@ -98,14 +96,11 @@ class CotSampling(Sampling):
     max_frames: Count | None = None
 
 
-class Cot(ReleaseTask[CotSampling]):
+class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     benchmark = "egocot"
     name = "cot"
     upstream_name = "egocot"
     version = 1
-    primary = "accuracy"
-    primary_note = "Share of questions answered with the right letter."
-    sample_score = "accuracy"
     sampling = CotSampling()
     prompt_package = "barista_bench.benchmarks.egocot"
     row_note = "frames of a video, a question, its lettered choices, and the right one with its reasons"
@@ -178,7 +173,7 @@ class Cot(ReleaseTask[CotSampling]):
         """Letter and rationale by the rules of `answers.py`; no rationale is no failure."""
         answer = read_answer(text, CotInputs.read(inputs).texts)
         if answer is None:
-            return ParseError("no line `ANSWER: <letter>` names one of the choices")
+            return NO_CHOICE
         return Prediction(answer.write())
 
     def statistics(self, samples: Sequence[Scored]) -> ClaimStatistics:
@@ -281,17 +276,9 @@ class Cot(ReleaseTask[CotSampling]):
         steps = [f"{n}. {step}" for n, step in enumerate(CotTarget.of(example).reasoning, start=1)]
         return "\n".join((*steps, f"ANSWER: {known_answer(example)}"))
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        """A letter, without a reason: there is none."""
-        return f"ANSWER: {rng.choice(list(self.choices(example)))}"
-
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-        """The letter that is right most often in other videos, in questions of its subtask first; else the first."""
-        counts: Counter[str | None] = Counter()
-        for other in others:
-            # Any number of other subtasks weighs less than one question of the same.
-            counts[CotTarget.of(other).answer] += len(others) + 1 if other.label == example.label else 1
-        return f"ANSWER: {max(self.choices(example), key=lambda label: counts[label])}"
+    def prior_weight(self, example: Example, other: Example, count: int) -> int:
+        """Any number of other subtasks weighs less than one question of the same."""
+        return count + 1 if other.label == example.label else 1
 
 
 def example_of(

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from barista_bench.benchmarks.kinds.choice import LetteredChoice
 from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, PixelBox, Target, TypedFields
 
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -146,13 +147,6 @@ class ItemEvidence(Evidence):
     focused_boxes: list[TimedBox] = msgspec.field(default_factory=list)
     relations: list[TimedRelation] = msgspec.field(default_factory=list)
     graph: list[GraphFact] = msgspec.field(default_factory=list)
-
-
-class LetteredChoice(TypedFields):
-    """`choice_id` is the letter."""
-
-    choice_id: str
-    text: str
 
 
 class CotInputs(Inputs):

@@ -16,32 +16,27 @@ Models that score the options (`core.choice_scores`) choose those with the highe
 
 from __future__ import annotations
 
-import random
 import re
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
+from barista_bench.benchmarks.kinds.choice import ChoiceTask
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
-from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
     Example,
-    Explanation,
     Fields,
     ParseError,
     Prediction,
     Scored,
-    Verdict,
 )
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
 
@@ -114,37 +109,36 @@ def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:
     return "\n".join(f"({label}) {texts[label]}" for label in labels)
 
 
-class ChoiceInputs(Inputs):
+class OptionsInputs(Inputs):
     """`options` in the order asked, A first."""
 
     question: str
     options: list[str]
 
 
-class ChoiceTarget(Target):
+class RightOptions(Target):
     """Indices of the right options, from 0; none where the record names none."""
 
     correct: list[int]
 
 
-class ChoiceTask(HandyvqaTask):
+class OptionsTask(ChoiceTask, HandyvqaTask):
     """A category of multiple-choice questions."""
 
     version = 2
-    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "wrong_option"}
-    inputs_type = ChoiceInputs
-    target_type = ChoiceTarget
+    inputs_type = OptionsInputs
+    target_type = RightOptions
 
     def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[TypedFields, TypedFields]:
         return self.choice_columns(question)
 
     @staticmethod
-    def choice_columns(question: HandyvqaQuestion) -> tuple[ChoiceInputs, ChoiceTarget]:
+    def choice_columns(question: HandyvqaQuestion) -> tuple[OptionsInputs, RightOptions]:
         """`inputs` and `target`, which do not depend on the clip."""
-        return ChoiceInputs(question.question, list(question.options)), ChoiceTarget(list(question.correct))
+        return OptionsInputs(question.question, list(question.options)), RightOptions(list(question.correct))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked, count = ChoiceInputs.of(example), len(example.frames)
+        asked, count = OptionsInputs.of(example), len(example.frames)
         lines = write_letters(letters(len(asked.options)), asked.options)
         system, user = self.prompts.fill(frame_count=str(count), question=asked.question, options=lines)
         return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
@@ -161,28 +155,13 @@ class ChoiceTask(HandyvqaTask):
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """Both readings, and the scores of models that score."""
-        return parse_letters(text, ChoiceInputs.read(inputs).options)
+        return parse_letters(text, OptionsInputs.read(inputs).options)
 
     def facets(self, example: Example) -> Fields:
         return {"options": len(options_of(example))}
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return write_letters(correct_labels(example), options_of(example))
-
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-        """The label that is right most often in other videos; at a tie the first."""
-        options = options_of(example)
-        counts = Counter(label for other in others for label in correct_labels(other))
-        return write_letters([max(letters(len(options)), key=lambda label: counts[label])], options)
-
-    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Right, missed and wrong options."""
-        texts, correct, named = self.choices(example), correct_labels(example), self.counted(prediction)
-        return explanation(
-            (f"({label}) {texts[label]}" for label in correct if label in named),
-            (f"({label}) {texts[label]}" for label in correct if label not in named),
-            (f"({label}) {texts[label]}" for label in named if label not in correct),
-        )
+    def written(self, labels: Sequence[str], example: Example) -> str:
+        return write_letters(labels, options_of(example))
 
     @staticmethod
     def counted(prediction: Prediction | None) -> list[str]:
@@ -190,11 +169,9 @@ class ChoiceTask(HandyvqaTask):
         return LetterReading.of(prediction).released
 
 
-class SingleAnswer(ChoiceTask):
+class SingleAnswer(OptionsTask):
     """A category whose questions have one right option."""
 
-    primary = "accuracy"
-    primary_note = "Share of questions answered with the right letter."
     sample_score = "accuracy_counted"
     answer_note = "the letter of an option, and its text"
 
@@ -206,10 +183,6 @@ class SingleAnswer(ChoiceTask):
         """Accuracy by all readings, the shares of answers that they can read, and accuracy by number of options."""
         names = {name: name for name in ("accuracy_counted", "accuracy_strict")}
         return SumStatistics(list(map(_answer_row, samples)), _figures, sample_scores=names, tables=_by_option_count)
-
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        options = options_of(example)
-        return write_letters([rng.choice(letters(len(options)))], options)
 
 
 class Action(SingleAnswer):
@@ -249,13 +222,13 @@ class Parts(SingleAnswer):
 
 def options_of(example: Example) -> list[str]:
     """The texts of a question's options, A first."""
-    return ChoiceInputs.of(example).options
+    return OptionsInputs.of(example).options
 
 
 def correct_labels(example: Example) -> list[str]:
     """The labels of the right options, in order; a wrong record has none."""
     labels = letters(len(options_of(example)))
-    return [labels[index] for index in ChoiceTarget.of(example).correct]
+    return [labels[index] for index in RightOptions.of(example).correct]
 
 
 def _answer_row(sample: Scored) -> Row:

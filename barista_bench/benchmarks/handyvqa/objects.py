@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import (
-    ChoiceTask,
     LetterReading,
+    OptionsTask,
     correct_labels,
     letters,
     options_of,
@@ -34,7 +34,7 @@ CELLS = 4_000_000
 _SET_SCORES = ("f1", "exact_match", "f1_strict", "exact_match_strict")
 
 
-class Objects(ChoiceTask):
+class Objects(OptionsTask):
     """Which objects the hands use."""
 
     name = upstream_name = "objects"

@@ -27,7 +27,7 @@ from PIL import Image
 
 from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State, letters
+from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, OptionsTask, Parts, Process, State, letters
 from barista_bench.benchmarks.handyvqa.masks import FrameMask, write_masks
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.record_files import (
@@ -53,7 +53,7 @@ MAX_OUTPUT = 2**20
 MAX_PNG_BYTES = 64 * 2**20
 _FRAME = re.compile(r"[0-9]{1,12}")
 
-CHOICE_TASKS: tuple[type[ChoiceTask], ...] = (Action, Process, Location, State, Parts, Objects)
+CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
 MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
 
 Scores = Annotated[list[float], Meta(max_length=MAX_OPTIONS)]
@@ -103,7 +103,9 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
         DataError: no record can be used. One that cannot be used costs itself, and is named in `problems`.
     """
 
-    def answered(task: type[ChoiceTask], record: RecordInFile[AnsweredRecord], question: HandyvqaQuestion) -> _Answered:
+    def answered(
+        task: type[OptionsTask], record: RecordInFile[AnsweredRecord], question: HandyvqaQuestion
+    ) -> _Answered:
         clip = question.clip or QuestionClip.unnamed(question.item_id)
         example = task.example(question, clip, (0,), *task.choice_columns(question), is_shown=False)
         return example, _choice_answer(record)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.handyvqa.choice_tasks import ChoiceInputs, ChoiceTarget
+from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsInputs, RightOptions
 from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.core.paper_tables import PaperTable, TableCell
@@ -37,8 +37,8 @@ def set_tables(examples: Examples) -> list[PaperTable]:
 def _questions(examples: Examples) -> PaperTable:
     rows: list[tuple[TableCell, ...]] = []
     for name in MCQ_CATEGORIES:
-        asked = [ChoiceInputs.of(example).options for example in examples.get(name, ())]
-        right = [len(ChoiceTarget.of(example).correct) for example in examples.get(name, ())]
+        asked = [OptionsInputs.of(example).options for example in examples.get(name, ())]
+        right = [len(RightOptions.of(example).correct) for example in examples.get(name, ())]
         words = [len(option.split()) for options in asked for option in options]
         if asked:
             rows.append((name, len(asked), fmean(map(len, asked)), fmean(right), fmean(words)))

@@ -1,0 +1,174 @@
+"""Tasks whose answer is one or several of lettered choices.
+
+A task adds how its examples are made, and its prompt: `prompts/<name>.yaml`, which may count `{image}`, and fill in
+`{question}`, `{choices}`, a line each, and `{letters}`. One whose release has other columns, or other rules of
+reading or scoring, overrides `choices`, `right_choices`, `answered_choices`, `parse` or `statistics`; the rest is made of these.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import ClassVar
+
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
+from barista_bench.core.failures import FailureKind
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.statistics import SampleStatistics, mean_statistics
+from barista_bench.core.task import (
+    AnswerFailure,
+    Example,
+    Explanation,
+    Fields,
+    ParseError,
+    Prediction,
+    Scored,
+    Task,
+    Verdict,
+    evidence_objects,
+)
+
+NO_CHOICE = ParseError("no line `ANSWER: <letter>` names one of the choices")
+_MARKER = re.compile(r"\b(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
+_BEFORE = re.compile(r"(?:answer\s*+:\s*+)?(?:<CHOICE_ID>\s*+)?<?(?:CHOICE_ID[_:\s]*+|CHOICE_)?\s*+", re.IGNORECASE)
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_TAG = re.compile(r"<CHOICE_ID[_:\s]++([A-Za-z0-9_-]++)\s*+>", re.IGNORECASE)
+
+
+class LetteredChoice(TypedFields):
+    """`choice_id` is the letter."""
+
+    choice_id: str
+    text: str
+
+
+class ChoiceInputs(Inputs):
+    question: str
+    choices: list[LetteredChoice]
+
+
+class RightChoice(Target):
+    choice_id: str
+
+
+class ChosenLetter(TypedFields):
+    """A prediction."""
+
+    choice_id: str
+
+
+class ChoiceTask(Task):
+    """Questions with choices: by default one of them is right, and accuracy is the score."""
+
+    primary: ClassVar[str] = "accuracy"
+    primary_note: ClassVar[str] = "Share of questions answered with the right letter."
+    sample_score: ClassVar[str] = "accuracy"
+    answer_note: ClassVar[str] = "the letter of a choice"
+    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "wrong_option"}
+    inputs_type: ClassVar[type[Inputs]] = ChoiceInputs
+    target_type: ClassVar[type[Target]] = RightChoice
+
+    def choices(self, example: Example) -> Mapping[str, str]:
+        return {choice.choice_id: choice.text for choice in ChoiceInputs.of(example).choices}
+
+    def right_choices(self, example: Example) -> Sequence[str]:
+        return (RightChoice.of(example).choice_id,)
+
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        return (ChosenLetter.read(prediction.value).choice_id,)
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        choices, count = self.choices(example), len(example.frames)
+        return self.prompts.prompt(
+            count,
+            frame_count=str(count),
+            question=ChoiceInputs.of(example).question,
+            choices="\n".join(f"{label}. {text}" for label, text in choices.items()),
+            letters=", ".join(choices),
+        )
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """As `read_letter`; of a model that scores the choices, the best one."""
+        return read_letter(text, [choice.choice_id for choice in ChoiceInputs.read(inputs).choices])
+
+    def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
+        """Accuracy over all samples, an answer that cannot be read being wrong, and coverage."""
+        right = [
+            s.prediction is not None and self.answered_choices(s.prediction) == self.right_choices(s.example)
+            for s in samples
+        ]
+        return mean_statistics([{"accuracy": float(hit)} for hit in right], [s.prediction is not None for s in samples])
+
+    def written(self, labels: Sequence[str], example: Example) -> str:
+        """An answer that names these, as the prompt asks for it."""
+        return "ANSWER: " + ", ".join(labels)
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return self.written(self.right_choices(example), example)
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        return self.written([rng.choice(list(self.choices(example)))], example)
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The letter that is right most often in other videos, weighed by `prior_weight`; at a tie the first."""
+        counts: Counter[str] = Counter()
+        for other in others:
+            for label in self.right_choices(other):
+                counts[label] += self.prior_weight(example, other, len(others))
+        return self.written([max(self.choices(example), key=lambda label: counts[label])], example)
+
+    def prior_weight(self, example: Example, other: Example, count: int) -> int:
+        """What one of `count` examples of other videos weighs in the prior of an example; here all the same."""
+        return 1
+
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
+        """Right choices that are not named, and wrong ones; of questions with one right choice the latter alone."""
+        right, named = self.right_choices(example), self.answered_choices(prediction)
+        objects = evidence_objects(example)
+        wrong = [AnswerFailure("wrong_option", objects) for label in named if label not in right]
+        missed = [AnswerFailure("missed", objects) for label in right if label not in named]
+        return wrong or missed if len(right) == 1 else [*missed, *wrong]
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """Right, missed and wrong choices."""
+        texts, right = self.choices(example), self.right_choices(example)
+        named = self.answered_choices(prediction) if prediction else ()
+        return explanation(
+            (f"{label}: {texts[label]}" for label in right if label in named),
+            (f"{label}: {texts[label]}" for label in right if label not in named),
+            (f"{label}: {texts[label]}" for label in named if label not in right),
+        )
+
+
+def read_letter(text: str, labels: Sequence[str]) -> Prediction | ParseError:
+    """A `ChosenLetter`: the best-scored label, or else as `read_choice`."""
+    scores = read_scores(text, labels)
+    if scores is not None:
+        return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
+    return read_choice(text, labels)
+
+
+def read_choice(text: str, labels: Container[str]) -> Prediction | ParseError:
+    """The last `answer:` right after which one of the labels stands, else the last tag `<CHOICE_ID_x>` with one.
+
+    This is the rule of BARISTA's release (docs/upstream/barista.md).
+    """
+    text = text[-MAX_ANSWER:]
+    tokens = (_token(text, match.end()) for match in reversed(list(_MARKER.finditer(text))))
+    for token in chain(tokens, reversed(_TAG.findall(text))):
+        if token.upper() in labels:
+            return Prediction({"choice_id": token.upper()})
+    return NO_CHOICE
+
+
+def _token(text: str, position: int) -> str:
+    """The word that stands at a position, but for what the prompt's own placeholder may leave before it."""
+    before = _BEFORE.match(text, position)
+    token = _TOKEN.match(text, before.end() if before else position)
+    return token[0] if token else ""

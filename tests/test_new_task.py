@@ -14,33 +14,39 @@ from barista_bench.core.example import Target
 from barista_bench.errors import ConfigError
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "new_task.md").read_text(encoding="utf-8")
-TASK, PROGRAM, LAWS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-(PROMPT,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+CHOICE, PROGRAM, LAWS, OTHER = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PROMPTS = re.findall(r"`prompts/(\w+)\.yaml`:\n\n```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_a_new_task_takes_less_than_100_lines() -> None:
-    assert len(TASK.splitlines()) < 100
+def test_a_task_of_a_kind_takes_45_lines_and_another_70() -> None:
+    assert len(CHOICE.splitlines()) <= 45
+    assert len(OTHER.splitlines()) <= 70
 
 
-def test_the_task_of_the_page_is_built_run_and_scored(
-    small_kitchen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("task", ["held_object", "held_objects"])
+def test_the_tasks_of_the_page_keep_the_laws_and_are_built_run_and_scored(
+    task: str, small_kitchen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "my_tasks"
     (package / "prompts").mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "prompts" / "held_objects.yaml").write_text(PROMPT, encoding="utf-8")
+    for name, prompt in PROMPTS:
+        (package / "prompts" / f"{name}.yaml").write_text(prompt, encoding="utf-8")
     (tmp_path / "kitchen").symlink_to(small_kitchen)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(BENCHMARKS, "barista", BENCHMARKS["barista"])  # as it was, afterwards
-    names: dict[str, object] = {"__name__": "my_tasks.held_objects"}
-    exec(TASK + PROGRAM + LAWS, names)
+    names: dict[str, object] = {"__name__": f"my_tasks.{task}"}
+    program = CHOICE + PROGRAM + LAWS
+    if task == "held_objects":
+        program = OTHER + (PROGRAM + LAWS).replace("held_object", task).replace("HeldObject", "HeldObjects")
+    exec(program, names)
     result = names["result"]
     assert isinstance(result, Evaluation)
     (run,) = result.runs
     assert run.results.figures["accuracy"].mean == 1.0
     assert run.results.coverage.scored == run.results.coverage.expected > 5
-    assert len({example.label for example in run.examples.examples}) > 1
+    assert len({str(example.target) for example in run.examples.examples}) > 1
     assert (tmp_path / "versions.json").is_file()
 
 

@@ -389,6 +389,32 @@ class Task(Question, Scoring, Display):
         return False
 
     @classmethod
+    def new_example(
+        cls,
+        example_id: str,
+        video_id: str,
+        frames: Iterable[int],
+        *,
+        label: str,
+        inputs: Inputs,
+        target: Target,
+        metadata: Metadata | Fields,
+        evidence: Evidence | Fields,
+    ) -> Example:
+        """An example of this task about some frames of one video, by their indices; its columns as JSON values."""
+        return Example(
+            example_id=example_id,
+            benchmark=cls.benchmark,
+            task=cls.name,
+            label=label,
+            frames=tuple(FrameRef(video_id, frame) for frame in frames),
+            inputs=inputs.write(),
+            target=target.write(),
+            metadata=metadata.write() if isinstance(metadata, Metadata) else metadata,
+            evidence=evidence.write() if isinstance(evidence, Evidence) else evidence,
+        )
+
+    @classmethod
     def freezes_by_protocol(cls) -> bool:
         """Whether the two protocols freeze different examples or images; where not, they share the frozen sets."""
         return any(rule.changes in ("examples", "images") for rule in cls.protocol_rules)

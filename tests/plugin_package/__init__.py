@@ -13,7 +13,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics, mean_statistics
-from barista_bench.core.task import Example, Explanation, Fields, FrameRef, ParseError, Prediction, Scored
+from barista_bench.core.task import Example, Explanation, Fields, ParseError, Prediction, Scored
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask.catalog import ModelKind
 from barista_bench.scene_graph import VideoGraph
@@ -47,16 +47,15 @@ class Open(GraphTask[FrameSampling]):
     ) -> Iterator[Example]:
         for frame in (candidate.frame for candidate in candidates):
             touched = sorted({contact.object.id for contact in video.hand_contacts(frame)})
-            yield Example(
-                example_id=f"open:{video.video_id}:{frame}",
-                benchmark=self.benchmark,
-                task=self.name,
+            yield self.new_example(
+                f"open:{video.video_id}:{frame}",
+                video.video_id,
+                [frame],
                 label="yes" if touched else "no",
-                frames=(FrameRef(video.video_id, frame),),
-                inputs={"frame": frame},
-                target={"touch": "yes" if touched else "no"},
+                inputs=Asked(frame),
+                target=Touch("yes" if touched else "no"),
                 metadata=frame_metadata(video, frame),
-                evidence={"object_ids": touched},
+                evidence=Touching(touched),
             )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_the_question_says_nothing_of_the_truth(write: Write, rooms: Path) -> No
     assert "faucet" not in text
     assert "implicit" in text, "of the fields, not of the task"
     assert TASK.prompt(sink, BoxFormat()) == TASK.prompt(
-        Example(**{**{f: getattr(sink, f) for f in sink.__slots__}, "target": {}, "metadata": {}, "evidence": {}}),
+        replace(sink, target={}, metadata={}, evidence={}),
         BoxFormat(),
     )
 

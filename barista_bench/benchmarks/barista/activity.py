@@ -157,15 +157,13 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         (truth,) = (choice for choice in choices if choice.class_id == class_id)
         verb = released_verb(names[class_id])
         contacts = video.hand_contacts((frames.start, frames.stop))
-        return Example(
-            example_id=f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}"
-            f":class_{class_id}:idx_{index}",
-            benchmark=self.benchmark,
-            task=self.name,
+        return self.new_example(
+            f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}:class_{class_id}:idx_{index}",
+            video.video_id,
+            shown,
             label=names[class_id],
-            frames=tuple(FrameRef(video.video_id, frame) for frame in shown),
-            inputs=ActivityInputs(choices).write(),
-            target=ActivityTarget(truth.choice_id, class_id).write(),
+            inputs=ActivityInputs(choices),
+            target=ActivityTarget(truth.choice_id, class_id),
             metadata={
                 **frame_metadata(video, shown[0]),
                 "segment_start": segment.start,

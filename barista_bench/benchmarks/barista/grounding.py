@@ -79,7 +79,6 @@ from barista_bench.core.task import (
     Example,
     Explanation,
     Fields,
-    FrameRef,
     Overlay,
     ParseError,
     Prediction,
@@ -383,18 +382,17 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
     frame, category = candidate.frame, candidate.group
     positions = [item.position for item in truth]
     fitting = [relation for item in truth for relation in item.keys if key is not None and relation.fits(key)]
-    return Example(
-        example_id=f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
-        benchmark=Grounding.benchmark,
-        task=Grounding.name,
+    return Grounding.new_example(
+        f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
+        video.video_id,
+        [frame],
         label=category,
-        frames=(FrameRef(video.video_id, frame),),
-        inputs=GroundingInputs(phrase.text, category, video.video.width, video.video.height).write(),
+        inputs=GroundingInputs(phrase.text, category, video.video.width, video.video.height),
         target=GroundingTarget(
             boxes=[index.pixels(position) for position in positions],
             ground_truth_boxes=[index.grid(position) for position in positions],
             bbox_scale=scale,
-        ).write(),
+        ),
         metadata={
             **index.metadata(frame),
             "category": category,
@@ -409,7 +407,7 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
             instance_rows=[index.row(position) for position in positions],
             relation_rows=sorted({relation.row for relation in fitting}),
             attribute_rows=sorted({row for item in truth for row in item.colors.values()}),
-        ).write(),
+        ),
     )
 
 

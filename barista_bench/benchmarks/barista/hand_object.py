@@ -72,7 +72,6 @@ from barista_bench.core.task import (
     Example,
     Explanation,
     Fields,
-    FrameRef,
     Overlay,
     OverlayKind,
     ParseError,
@@ -308,14 +307,13 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
         for action in actions
     ]
     hand_types = sorted({action.hand_type for action in actions})
-    return Example(
-        example_id=f"{HandObject.upstream_name}:{video.video_id}:{frame}",
-        benchmark=HandObject.benchmark,
-        task=HandObject.name,
+    return HandObject.new_example(
+        f"{HandObject.upstream_name}:{video.video_id}:{frame}",
+        video.video_id,
+        [frame],
         label=" + ".join(hand_types),
-        frames=(FrameRef(video.video_id, frame),),
-        inputs=FrameSize(video.video.width, video.video.height).write(),
-        target=InteractionTarget(interactions, "xyxy", scale).write(),
+        inputs=FrameSize(video.video.width, video.video.height),
+        target=InteractionTarget(interactions, "xyxy", scale),
         metadata={
             **index.metadata(frame),
             "interactions": len(actions),
@@ -328,7 +326,7 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
             hand_ids=[video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
             instance_rows=sorted(map(index.row, box.values())),
             relation_rows=sorted({row for action in actions for row in action.rows}),
-        ).write(),
+        ),
     )
 
 

@@ -58,7 +58,6 @@ from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import (
     Example,
     Fields,
-    FrameRef,
     Judged,
     Overlay,
     ParseError,
@@ -335,13 +334,12 @@ def _example(
     properties = facts.properties[index]
     others = dict.fromkeys(facts.objects[other].id for entry in stated for other in entry.others)
     x0, y0, x1, y1 = box
-    return Example(
-        example_id=f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
-        benchmark=Referring.benchmark,
-        task=Referring.name,
+    return Referring.new_example(
+        f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
+        video.video_id,
+        [frame],
         label=target.category,
-        frames=(FrameRef(video.video_id, frame),),
-        inputs=ReferringInputs(width, height, list(box), list(video.stated_box(candidate.item))).write(),
+        inputs=ReferringInputs(width, height, list(box), list(video.stated_box(candidate.item))),
         target=ReferringTarget(
             category=target.category,
             reference=structured_reference(facts, index, every_context=every_context),
@@ -358,12 +356,12 @@ def _example(
                 )
                 for link in facts.links[index]
             ],
-        ).write(),
+        ),
         metadata={**frame_metadata(video, frame), "box_share": (x1 - x0) * (y1 - y0) / (width * height)},
         evidence=ReferringEvidence(
             object_ids=[target.id, *others],
             instance_rows=[instance.row],
             attribute_rows=[entry.row for entry in properties],
             relation_rows=sorted({row for entry in stated for row in entry.rows}),
-        ).write(),
+        ),
     )

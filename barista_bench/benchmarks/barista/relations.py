@@ -57,7 +57,6 @@ from barista_bench.core.task import (
     Example,
     Explanation,
     Fields,
-    FrameRef,
     Overlay,
     ParseError,
     Prediction,
@@ -313,20 +312,19 @@ def _example(
         source, target = (video.objects[int(end[position])].id for end in (table.source, table.target))
         relations.append(MarkedRelation(marks[source], marks[target], kind, value))
     size = (video.video.width, video.video.height)
-    return Example(
-        example_id=f"{Relations.upstream_name}:{video.video_id}:{frame}",
-        benchmark=Relations.benchmark,
-        task=Relations.name,
+    return Relations.new_example(
+        f"{Relations.upstream_name}:{video.video_id}:{frame}",
+        video.video_id,
+        [frame],
         label=f"{len(relations)} relations",
-        frames=(FrameRef(video.video_id, frame),),
-        inputs=RelationInputs(*size, marked_objects(video, instances), vocabulary, sampling.look).write(),
-        target=RelationSet(relations).write(),
+        inputs=RelationInputs(*size, marked_objects(video, instances), vocabulary, sampling.look),
+        target=RelationSet(relations),
         metadata=frame_metadata(video, frame),
         evidence=RelationEvidence(
             object_ids=[instance.object.id for instance in instances],
             relation_rows=sorted({int(table.row[position]) for position in positions}),
             instance_rows=[instance.row for instance in instances],
-        ).write(),
+        ),
     )
 
 

@@ -301,14 +301,13 @@ def _example(
         rows[_ROWS[category]] = sorted({row for change in changes for row in change.rows})
     named = ("clip", metadata["clip_index"]), ("frames", f"{frames[0]}_{frames[-1]}"), ("qa", metadata["qa_index"])
     parts = [TemporalVQA.upstream_name, video.video_id, *(f"{name}_{value}" for name, value in named)]
-    return Example(
-        example_id=":".join([*parts, category] if category else parts),
-        benchmark=TemporalVQA.benchmark,
-        task=TemporalVQA.name,
+    return TemporalVQA.new_example(
+        ":".join([*parts, category] if category else parts),
+        video.video_id,
+        frames,
         label=category,
-        frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
-        inputs=TemporalInputs(pair["question"], len(frames)).write(),
-        target=TemporalTarget(pair["answer"], category).write(),
+        inputs=TemporalInputs(pair["question"], len(frames)),
+        target=TemporalTarget(pair["answer"], category),
         metadata={**frame_metadata(video, frames[0]), **metadata},
         evidence={
             "object_ids": list(dict.fromkeys(item for change in changes for item in change.object_ids)),

@@ -287,16 +287,13 @@ def example_of(
     """The example of an item. Without `facts` its media are not at hand: sizes and times are 0, frames only named."""
     entry = release.manifest.get(item.media_id)
     times = [round(float(facts.seconds[frame]), 3) for frame in shown] if facts else [0.0 for _ in shown]
-    return Example(
-        example_id=f"egocot:{item.qid}",
-        benchmark=Cot.benchmark,
-        task=Cot.name,
+    return Cot.new_example(
+        f"egocot:{item.qid}",
+        item.media_id,
+        shown,
         label=item.subtask.code,
-        frames=tuple(FrameRef(item.media_id, frame) for frame in shown),
-        inputs=CotInputs(
-            item.question, [LetteredChoice(label, text) for label, text in item.choices.items()], times
-        ).write(),
-        target=CotTarget(item.answer, list(item.reasoning)).write(),
+        inputs=CotInputs(item.question, [LetteredChoice(label, text) for label, text in item.choices.items()], times),
+        target=CotTarget(item.answer, list(item.reasoning)),
         metadata=CotMetadata(
             split=item.split,
             group=item.subtask.group,
@@ -307,8 +304,8 @@ def example_of(
             height=facts.height if facts else 0,
             fps=facts.fps if facts else 0.0,
             seconds=facts.duration if facts else 0.0,
-        ).write(),
-        evidence=item.evidence.write(),
+        ),
+        evidence=item.evidence,
     )
 
 

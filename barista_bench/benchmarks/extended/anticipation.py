@@ -120,15 +120,14 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
             shown = _before(video, segment.start, horizon, sampling) or range(0)
             frames = [shown[at] for at in evenly_spaced(len(shown), sampling.frames)]
             truth = self.truth(str(segment.class_id), vocabulary)
-            yield Example(
-                example_id=f"{self.name}:{video.video_id}:segment_{segment.start}_{segment.end}"
+            yield self.new_example(
+                f"{self.name}:{video.video_id}:segment_{segment.start}_{segment.end}"
                 f":class_{truth.class_id}:idx_{candidate.item}:in_{horizon}_s",
-                benchmark=self.benchmark,
-                task=self.name,
+                video.video_id,
+                frames,
                 label=truth.activity,
-                frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
-                inputs=AnticipationInputs(horizon, round(len(shown) / _fps(video), 3), len(frames)).write(),
-                target=truth.write(),
+                inputs=AnticipationInputs(horizon, round(len(shown) / _fps(video), 3), len(frames)),
+                target=truth,
                 metadata={
                     **frame_metadata(video, frames[0]),
                     "horizon": horizon,
@@ -136,7 +135,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
                     "segment_start": segment.start,
                     "segment_end": segment.end,
                 },
-                evidence=AnticipationEvidence(segment.row).write(),
+                evidence=AnticipationEvidence(segment.row),
             )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clips
 from barista_bench.benchmarks.barista.common import FrameArrays, FrameMetadata, frame_metadata
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import TypedFields
+from barista_bench.core.example import Evidence, Inputs, Target
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
@@ -19,9 +19,9 @@ ClipSamplingT = TypeVar("ClipSamplingT", bound=ClipSampling)
 
 class ClipColumns(NamedTuple):
     label: str
-    inputs: TypedFields
-    target: TypedFields
-    evidence: TypedFields
+    inputs: Inputs
+    target: Target
+    evidence: Evidence
 
 
 class ClipTask(GraphTask[ClipSamplingT]):
@@ -53,14 +53,13 @@ class ClipTask(GraphTask[ClipSamplingT]):
         for candidate in candidates:
             keyframes = by_first[candidate.frame]
             columns = self.columns(index, keyframes, vocabulary, sampling)
-            yield Example(
-                example_id=f"{self.name}:{video.video_id}:{keyframes[0]}_{keyframes[-1]}",
-                benchmark=self.benchmark,
-                task=self.name,
+            yield self.new_example(
+                f"{self.name}:{video.video_id}:{keyframes[0]}_{keyframes[-1]}",
+                video.video_id,
+                keyframes,
                 label=columns.label,
-                frames=tuple(FrameRef(video.video_id, frame) for frame in keyframes),
-                inputs=columns.inputs.write(),
-                target=columns.target.write(),
+                inputs=columns.inputs,
+                target=columns.target,
                 metadata=frame_metadata(video, keyframes[0]),
-                evidence=columns.evidence.write(),
+                evidence=columns.evidence,
             )

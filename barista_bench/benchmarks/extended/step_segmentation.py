@@ -151,16 +151,15 @@ class StepSegmentation(GraphTask[StepSampling]):
                 TimedStep(_name(step.name), max(step.start - clip.start, 0), min(step.end - clip.start, len(clip)))
                 for step in steps
             ]
-            yield Example(
-                example_id=f"{self.name}:{video.video_id}:frames_{clip.start}_{clip.stop}",
-                benchmark=self.benchmark,
-                task=self.name,
+            yield self.new_example(
+                f"{self.name}:{video.video_id}:frames_{clip.start}_{clip.stop}",
+                video.video_id,
+                (clip[at] for at in shown),
                 label=f"{len(segments)} steps",
-                frames=tuple(FrameRef(video.video_id, clip[at]) for at in shown),
-                inputs=StepInputs(names, [round(at / fps, 3) for at in shown], len(clip), fps).write(),
-                target=TimedSteps(segments).write(),
+                inputs=StepInputs(names, [round(at / fps, 3) for at in shown], len(clip), fps),
+                target=TimedSteps(segments),
                 metadata={**frame_metadata(video, clip.start), "clip_start": clip.start, "clip_end": clip.stop},
-                evidence=StepEvidence([step.row for step in steps]).write(),
+                evidence=StepEvidence([step.row for step in steps]),
             )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:

@@ -17,7 +17,7 @@ from barista_bench.benchmarks.handyvqa.release import (
     choose_frames,
 )
 from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask
-from barista_bench.core.example import Evidence, Int64, Metadata, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, Target
 from barista_bench.core.options import Option
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import ConfigError, DataError
@@ -96,20 +96,19 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         question: HandyvqaQuestion,
         clip: QuestionClip,
         indices: Sequence[int],
-        inputs: TypedFields,
-        target: TypedFields,
+        inputs: Inputs,
+        target: Target,
         *,
         is_shown: bool = True,
     ) -> Example:
         """The example of a question; `is_shown` says whether its frames are those that a model was shown."""
-        return Example(
-            example_id=question.item_id,
-            benchmark=cls.benchmark,
-            task=cls.name,
+        return cls.new_example(
+            question.item_id,
+            clip.video,
+            indices,
             label="; ".join(question.options[index] for index in question.correct),
-            frames=tuple(FrameRef(clip.video, index) for index in indices),
-            inputs=inputs.write(),
-            target=target.write(),
+            inputs=inputs,
+            target=target,
             metadata=QuestionMetadata(
                 split=question.split,
                 category=cls.name,
@@ -117,12 +116,12 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
                 n_correct=len(question.correct),
                 n_frames=len(indices) if is_shown else None,
                 centre_seconds=clip.centre_s,
-            ).write(),
-            evidence=RecordEvidence(question.file, question.row).write(),
+            ),
+            evidence=RecordEvidence(question.file, question.row),
         )
 
     @abstractmethod
-    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[TypedFields, TypedFields]:
+    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
         """`inputs` and `target` of a question whose clip is there. Raises DataError where the two do not fit."""
 
     def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:

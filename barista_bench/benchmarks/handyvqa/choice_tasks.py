@@ -129,7 +129,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     inputs_type = OptionsInputs
     target_type = RightOptions
 
-    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[TypedFields, TypedFields]:
+    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
         return self.choice_columns(question)
 
     @staticmethod

@@ -38,7 +38,7 @@ from barista_bench.benchmarks.handyvqa.masks import (
 )
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Inputs, Target, TypedFields
+from barista_bench.core.example import Inputs, Target
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
@@ -118,7 +118,7 @@ class SegmentationTask(HandyvqaTask):
         ),
     }
 
-    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[TypedFields, TypedFields]:
+    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
         """The annotated frames and their masks. Raises DataError where masks and frames differ in size."""
         height, width = question.annotated[0].mask.size
         facts = frames.facts

@@ -2,7 +2,8 @@
 
 A task adds how its examples are made, and its prompt: `prompts/<name>.yaml`, which may count `{image}`, and fill in
 `{question}`, `{choices}`, a line each, and `{letters}`. One whose release has other columns, or other rules of
-reading or scoring, overrides `choices`, `right_choices`, `answered_choices`, `parse` or `statistics`; the rest is made of these.
+reading or scoring, overrides `choices`, `right_choices`, `answered_choices`, `parse` or `statistics`; the rest is made
+of these.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
+from string import ascii_uppercase
 from typing import ClassVar
 
 from barista_bench.benchmarks.explanations import explanation
@@ -55,6 +57,18 @@ class ChoiceInputs(Inputs):
 
 class RightChoice(Target):
     choice_id: str
+
+
+def shuffled_choices(right: str, distractors: Iterable[str], seed: int) -> tuple[list[LetteredChoice], RightChoice]:
+    """The choices of a question in the order asked, A first, and which of them is right.
+
+    >>> shuffled_choices("cup", ["jug", "lid"], seed=1)[1]
+    RightChoice(choice_id='B')
+    """
+    texts = [right, *distractors]
+    random.Random(seed).shuffle(texts)  # noqa: S311
+    choices = [LetteredChoice(letter, text) for letter, text in zip(ascii_uppercase, texts, strict=False)]
+    return choices, RightChoice(choices[texts.index(right)].choice_id)
 
 
 class ChosenLetter(TypedFields):

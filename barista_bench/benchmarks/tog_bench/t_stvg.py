@@ -284,20 +284,19 @@ def _example(
     wide, high = facts.width / record.width, facts.height / record.height
     objects = [_required_object(item, task.kind, wide, high) for item in task.objects]
     seen = [any(snapped(box.time, times) in times for box in item.boxes) for item in task.objects]
-    return Example(
-        example_id=f"{TSTVG.name}:{task.id}",
-        benchmark=TSTVG.benchmark,
-        task=TSTVG.name,
+    return TSTVG.new_example(
+        f"{TSTVG.name}:{task.id}",
+        task.video,
+        frames,
         label=task.kind,
-        frames=tuple(FrameRef(task.video, frame) for frame in frames),
         inputs=InstructionInputs(
             instruction=task.instruction.strip(),
             times=times,
             frame_width=facts.width,
             frame_height=facts.height,
             duration=round(facts.duration, 3),
-        ).write(),
-        target=RequiredObjects(objects).write(),
+        ),
+        target=RequiredObjects(objects),
         metadata=InstructionMetadata(
             split="test",
             kind=task.kind,
@@ -309,14 +308,14 @@ def _example(
             duration_bin=duration_bin(facts.duration),
             rate=sampling.rate,
             max_frames=sampling.max_frames,
-        ).write(),
+        ),
         evidence=InstructionEvidence(
             object_ids=[item.id or f"{task.id}#{number}" for number, item in enumerate(task.objects)],
             file=filed.file,
             row=filed.row,
             annotated_width=record.width,
             annotated_height=record.height,
-        ).write(),
+        ),
     )
 
 

@@ -141,12 +141,11 @@ class Matching(ReleaseTask[EvenSampling]):
 
     def _example(self, asked: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling) -> Example:
         frames = evenly_spaced(facts.frame_count, sampling.frames)
-        return Example(
-            example_id=f"{self.name}:{asked.set_id}:{video.video_id}",
-            benchmark=self.benchmark,
-            task=self.name,
+        return self.new_example(
+            f"{self.name}:{asked.set_id}:{video.video_id}",
+            video.video_id,
+            frames,
             label="; ".join(asked.descriptions[label] for label in video.labels),
-            frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
             inputs=MatchingInputs(
                 problem_set=asked.set_id,
                 labels=list(asked.descriptions),
@@ -154,8 +153,8 @@ class Matching(ReleaseTask[EvenSampling]):
                 prompt_gpt=asked.prompt,
                 example_gpt=asked.example,
                 frame_count=len(frames),
-            ).write(),
-            target=MatchingTarget(list(video.labels)).write(),
+            ),
+            target=MatchingTarget(list(video.labels)),
             metadata=MatchingMetadata(
                 split="test",
                 environment=asked.environment,
@@ -172,8 +171,8 @@ class Matching(ReleaseTask[EvenSampling]):
                 frame_count=facts.frame_count,
                 fps=facts.fps,
                 seconds=facts.seconds,
-            ).write(),
-            evidence=EntryEvidence(f"tasks/{asked.set_id}.yaml", video.entry).write(),
+            ),
+            evidence=EntryEvidence(f"tasks/{asked.set_id}.yaml", video.entry),
         )
 
     def cluster(self, example: Example) -> str:

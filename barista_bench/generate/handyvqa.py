@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import msgspec
 
-from barista_bench.benchmarks.handyvqa.masks import union
 from barista_bench.benchmarks.handyvqa.record_files import (
     CATEGORIES,
     MCQ_CATEGORIES,
@@ -24,6 +23,7 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     TargetRecord,
 )
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
+from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.balance import draw_balanced

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.box_answers import box_failures, box_fields, box_size
+from barista_bench.benchmarks.kinds.box_answers import box_failures, box_fields, box_size
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure

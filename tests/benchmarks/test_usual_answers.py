@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista import TASKS
-from barista_bench.benchmarks.barista.box_answers import usual_boxes
 from barista_bench.benchmarks.barista.common import remembered
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
@@ -25,6 +24,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     RelationInputs,
     likely_relations,
 )
+from barista_bench.benchmarks.kinds.box_answers import usual_boxes
 from barista_bench.benchmarks.lexical import content_words, most_typical
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa import RvosObjects
-from barista_bench.benchmarks.handyvqa.masks import answered_masks
 from barista_bench.benchmarks.handyvqa.segmentation import frame_scores
+from barista_bench.benchmarks.kinds.masks import answered_masks
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, Task
 from barista_bench.errors import DataError

@@ -16,9 +16,8 @@ Where the sources differ or are silent:
 from __future__ import annotations
 
 import json
-import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -27,19 +26,6 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks import rules_of
-from barista_bench.benchmarks.barista.box_answers import (
-    CENTRE,
-    annotated,
-    box_failures,
-    box_fields,
-    box_size,
-    grid_pixels,
-    on_usual_grid,
-    pixels_grid,
-    random_grid_box,
-    usual_boxes,
-    write_grid,
-)
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     Bools,
@@ -52,14 +38,7 @@ from barista_bench.benchmarks.barista.common import (
     remembered,
     thinned,
 )
-from barista_bench.benchmarks.barista.grounding_answers import (
-    AnsweredBoxes,
-    BoxStatistics,
-    explain_boxes,
-    grounding_schema,
-    read_by_paper,
-    read_released,
-)
+from barista_bench.benchmarks.barista.grounding_answers import read_released
 from barista_bench.benchmarks.barista.phrases import (
     Described,
     Phrase,
@@ -70,23 +49,28 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
-from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, box_names, describe_format
+from barista_bench.benchmarks.kinds.box_answers import (
+    CENTRE,
+    annotated,
+    box_fields,
+    grid_pixels,
+    on_usual_grid,
+    pixels_grid,
+    usual_boxes,
+    write_grid,
+)
+from barista_bench.benchmarks.kinds.boxes import BoxTask, answered_boxes, read_boxes
+from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import (
-    AnswerFailure,
     Example,
-    Explanation,
     Fields,
-    Overlay,
     ParseError,
     Prediction,
-    Scored,
-    evidence_objects,
 )
 from barista_bench.errors import ConfigError
-from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import PhraseRules
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -155,20 +139,16 @@ class GroundingSampling(FrameSampling):
     box_scale: Count = GRID
 
 
-class Grounding(GraphTask[GroundingSampling]):
+class Grounding(BoxTask, GraphTask[GroundingSampling]):
     benchmark = "barista"
     name = "grounding"
     upstream_name = "grounding"
     version = 2
-    primary = "map"
-    primary_note = "Mean average precision of the boxes, over classes and IoU thresholds from 0.5 to 0.95."
-    sample_score = "mean_best_iou"
     sampling = GroundingSampling(
         limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
-    answer_note = "JSON: boxes"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = GroundingInputs
@@ -229,48 +209,17 @@ class Grounding(GraphTask[GroundingSampling]):
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """By the paper's protocol with confidences, as far as the answer has them."""
-        return (read_by_paper if self.follows_paper else read_released)(text, inputs, boxes)
-
-    def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
-        """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
-        categories = [GroundingInputs.of(sample.example).category for sample in samples]
-        return BoxStatistics(
-            [
-                AnsweredBoxes.read(sample.prediction.value).as_image(category) if sample.prediction else None
-                for sample, category in zip(samples, categories, strict=True)
-            ],
-            [
-                {"boxes": self._truth(sample.example), "labels": category}
-                for sample, category in zip(samples, categories, strict=True)
-            ],
-        )
+        return (read_boxes if self.follows_paper else read_released)(text, inputs, boxes)
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
-        boxes = _boxes(prediction)
+        boxes = answered_boxes(prediction)
         grid = [pixels_grid(box, example.inputs) for box in boxes]
         return GroundingTarget(boxes=boxes, ground_truth_boxes=grid) if boxes else None
-
-    def facets(self, example: Example) -> Fields:
-        return {"object_size": sorted({box_size(box) for box in self._truth(example)})}
-
-    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
-        truth, answered = self._truth(example), _boxes(prediction)
-        pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in truth])
-        return box_failures(truth, answered, pairs, evidence_objects(example))
-
-    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
-        return explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         target = GroundingTarget.of(example)
         grid, scale = target.ground_truth_boxes, target.bbox_scale
         return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes, scale) for box in grid]})
-
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        """One box anywhere: most phrases mean one object."""
-        return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, boxes)]})
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """Where objects of the phrase's category usually are, and as many as usual; else where objects of any are.
@@ -281,18 +230,13 @@ class Grounding(GraphTask[GroundingSampling]):
         usual = by_category.get(str(example.inputs["category"]), by_category.get("", [list(CENTRE)]))
         return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes) for box in usual]})
 
-    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return json.dumps({"bboxes": [write_grid(CENTRE, example.inputs, boxes)]})
+    def subject(self, example: Example) -> str:
+        return str(example.inputs["phrase"])
 
-    def answer_schema(self, example: Example) -> Fields:
-        return grounding_schema(example.inputs)
+    def category(self, example: Example) -> str:
+        return str(example.inputs["category"])
 
-    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        phrase = str(example.inputs["phrase"])
-        truth = [Overlay(0, as_xyxy(box), "truth", phrase) for box in self._truth(example)]
-        return (*truth, *(Overlay(0, as_xyxy(box), "predicted") for box in _boxes(prediction)))
-
-    def _truth(self, example: Example) -> Boxes:
+    def true_boxes(self, example: Example) -> Boxes:
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
         target = GroundingTarget.of(example)
         if self.follows_paper:
@@ -409,7 +353,3 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
             attribute_rows=sorted({row for item in truth for row in item.colors.values()}),
         ),
     )
-
-
-def _boxes(prediction: Prediction | None) -> Boxes:
-    return AnsweredBoxes.read(prediction.value).boxes if prediction else []

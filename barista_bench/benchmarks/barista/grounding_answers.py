@@ -1,192 +1,17 @@
-"""Answers to phrase grounding: read by either protocol, with confidences of detectors, explained, and scored."""
+"""How BARISTA's released code reads an answer to phrase grounding."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
-import numpy as np
-
-from barista_bench.benchmarks.barista.box_answers import (
-    box_schema,
-    in_words,
-    read_pixels,
-    released_number,
-    released_pixels,
-)
 from barista_bench.benchmarks.barista.common import released_body, within_bounds
-from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.parsing import object_schema, unfenced
-from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.core.boxes import BoxFormat, four_numbers
-from barista_bench.core.example import PixelBox, TypedFields
-from barista_bench.core.statistics import Figures, Floats, SampleStatistics
-from barista_bench.core.task import Explanation, Fields, Json, ParseError, Prediction
-from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
-from barista_bench.metrics.mean_ap.inputs import RawImage
-from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, figures, tables
-from barista_bench.metrics.mean_ap.spread import spread_of
-
-_INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
-_NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
-FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
-
-
-_NO_BOXES = ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
-
-
-def read_by_paper(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-    """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
-
-    Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
-    integers unless the model writes fractions. A list `scores` beside it counts if it has a number from 0 to 1 for
-    every entry. An object that breaks off is read as far as its boxes are complete: its text would give half a number
-    as a whole one.
-    """
-    body = unfenced(text)
-    answer, begun = _answer_object(body), 0
-    if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
-        answer, begun = {**cut[1], "bboxes": cut[0].entries}, cut[0].begun
-        if not cut[0].entries:
-            return _NO_BOXES
-    listed = _listed(answer)
-    if listed is None:
-        pattern = FRACTIONS if boxes.scale == 1 else _INTEGERS
-        answer, listed = {}, [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
-    if not listed and not answer:
-        return _NO_BOXES
-    read = [_box_numbers(entry) for entry in listed]
-    kept = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
-    dropped = len(listed) - len(kept) + begun
-    value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in kept]}
-    if "scores" in answer:
-        scores = _confidences(answer["scores"], len(listed))
-        if scores is None:
-            dropped += 1
-        else:
-            value["scores"] = [score for score, numbers in zip(scores, read, strict=True) if numbers is not None]
-    return Prediction(value, dropped)
-
-
-def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:
-    """Boxes in pixels, paired at an IoU above 0.5."""
-    ious = [[box_iou(b, box) for b in answered] for box in truth]
-    pairs = dict(greedy_pairs(ious))
-    hits = [
-        f"{phrase} at {in_words(truth[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
-        for i, j in sorted(pairs.items())
-    ]
-    misses = [
-        f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}"
-        for i, box in enumerate(truth)
-        if i not in pairs
-    ]
-    wrong = [
-        f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}"
-        for j, box in enumerate(answered)
-        if j not in pairs.values()
-    ]
-    return explanation(hits, misses, wrong)
-
-
-def _answer_object(body: str) -> Mapping[str, object]:
-    """The body as a JSON object; empty where it is none."""
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
-
-
-def _listed(answer: Mapping[str, object]) -> list[object] | None:
-    listed = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
-    return listed if isinstance(listed, list) else None
-
-
-def _box_numbers(entry: object) -> list[float] | None:
-    return four_numbers(entry[:4]) if isinstance(entry, list) else None
-
-
-def _rounded(numbers: list[float], boxes: BoxFormat) -> list[float]:
-    return numbers if boxes.scale == 1 else [float(round(number)) for number in numbers]
-
-
-def _confidences(scores: object, count: int) -> list[float] | None:
-    """One number in 0..1 for each of `count` entries, or None."""
-    if not isinstance(scores, list) or len(scores) != count:
-        return None
-    usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
-    return [float(s) for s in scores] if usable else None
-
-
-SPREAD_ORDERS = 20
-"""Random orders that the spread of the mean average precision is taken over; its bounds hold for all."""
-
-
-class AnsweredBoxes(TypedFields):
-    """A prediction: [x0, y0, x1, y1] in pixels, and where given a confidence of each box, 0 to 1."""
-
-    boxes: list[PixelBox]
-    scores: list[float] | None = None
-
-    def as_image(self, category: str) -> RawImage:
-        scores = {"scores": self.scores} if self.boxes and self.scores is not None else {}
-        return {"boxes": self.boxes, "labels": category, **scores}
-
-
-class BoxStatistics(SampleStatistics):
-    """COCO's mean average precision, which is no function of sums over samples, and figures beside it.
-
-    All confidences are 1, as released, unless every sample that has boxes has `scores` for them, as only the paper's
-    protocol reads them: those of a detector rank its boxes over all images, while a mixture would rank answers by
-    whether they have any.
-
-    Args:
-        answers: (S,) the answered boxes of each sample, each sample one image; None where there is no readable answer.
-        references: (S,) the true boxes.
-    """
-
-    def __init__(self, answers: Sequence[RawImage | None], references: Sequence[RawImage]) -> None:
-        self._answers, self._references = answers, references
-
-    @property
-    def size(self) -> int:
-        return len(self._references)
-
-    @cached_property
-    def evaluated(self) -> Evaluated:
-        """All boxes, matched in torchmetrics' single precision."""
-        ranked = all("scores" in answer for answer in self._answers if answer and answer["boxes"])
-        plain = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
-        return evaluate_images(self._answers if ranked else plain, self._references, rounding="float32")
-
-    def figures(self, weights: Floats) -> Figures:
-        is_plain = weights.shape[0] == 1 and bool((weights == 1).all())
-        return figures(self.evaluated, None if is_plain else weights)
-
-    def scores(self) -> dict[str, Floats]:
-        """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
-        best = [
-            [max(box_iou(box, true) for true in truth["boxes"]) for box in answer["boxes"]] if answer else []
-            for answer, truth in zip(self._answers, self._references, strict=True)
-        ]
-        return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best])}
-
-    def among(self, samples: Sequence[int]) -> BoxStatistics:
-        return BoxStatistics([self._answers[at] for at in samples], [self._references[at] for at in samples])
-
-    def tables(self) -> dict[str, Any]:
-        spread = spread_of(self.evaluated, orders=SPREAD_ORDERS)
-        return {**tables(self.evaluated), "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
-
-
-def grounding_schema(inputs: Fields) -> Fields:
-    """An object with the list `bboxes`."""
-    return object_schema({"bboxes": {"type": "array", "items": box_schema(inputs)}})
-
+from barista_bench.benchmarks.kinds.box_answers import released_number, released_pixels
+from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, listed_boxes
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.task import Fields, Json, ParseError, Prediction
 
 # A match can begin only where a run of digits does: looking for it inside of long runs would take quadratic time.
 _FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
@@ -200,18 +25,18 @@ def read_released(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | P
         answer = json.loads(body)
     except ValueError:
         answer = None
-    listed = _listed(answer) if isinstance(answer, dict) else None
-    written = None if listed is None else _listed_boxes(listed, boxes)
+    listed = listed_boxes(answer) if isinstance(answer, dict) else None
+    written = None if listed is None else _written_boxes(listed, boxes)
     dropped = len(listed) - len(written) if listed is not None and written is not None else 0
     if written is None:
         written = _runs_of_four(body, boxes)
         if not written:
-            return _NO_BOXES
+            return NO_BOXES
     pixels = [released_pixels(box, inputs, boxes) for box in written]
     return Prediction({"boxes": cast("Json", pixels), "written": cast("Json", written)}, dropped)
 
 
-def _listed_boxes(listed: Sequence[object], boxes: BoxFormat) -> list[list[float]] | None:
+def _written_boxes(listed: Sequence[object], boxes: BoxFormat) -> list[list[float]] | None:
     """The entries that are lists of four numbers or more, by their first four; None where one of those is no number."""
     entries = [entry for entry in listed if isinstance(entry, list) and len(entry) >= 4]
     try:

@@ -26,16 +26,6 @@ import numpy as np
 from msgspec import Meta
 
 from barista_bench.benchmarks import rules_of
-from barista_bench.benchmarks.barista.box_answers import (
-    FrameSize,
-    box_failures,
-    box_fields,
-    box_size,
-    in_words,
-    pixels_grid,
-    random_grid_box,
-    write_grid,
-)
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
@@ -62,6 +52,16 @@ from barista_bench.benchmarks.barista.interactions import (
     usual_interactions,
 )
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.kinds.box_answers import (
+    FrameSize,
+    box_failures,
+    box_fields,
+    box_size,
+    in_words,
+    pixels_grid,
+    random_grid_box,
+    write_grid,
+)
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64

@@ -13,7 +13,14 @@ from typing import cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.box_answers import (
+from barista_bench.benchmarks.barista.common import (
+    Bools,
+    released_array,
+    released_body,
+    remembered,
+    within_bounds,
+)
+from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE,
     annotated,
     box_schema,
@@ -23,13 +30,6 @@ from barista_bench.benchmarks.barista.box_answers import (
     released_number,
     released_pixels,
     usual_boxes,
-)
-from barista_bench.benchmarks.barista.common import (
-    Bools,
-    released_array,
-    released_body,
-    remembered,
-    within_bounds,
 )
 from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array

@@ -28,7 +28,6 @@ from msgspec import Meta
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks import rules_of
-from barista_bench.benchmarks.barista.box_answers import box_fields, box_size
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
@@ -48,6 +47,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     statements,
     structured_reference,
 )
+from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy

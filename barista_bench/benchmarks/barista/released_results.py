@@ -13,13 +13,13 @@ from operator import add
 from typing import cast
 
 from barista_bench.benchmarks.barista.activity import Activity
-from barista_bench.benchmarks.barista.box_answers import frame_size, read_pixels, truth_scale
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import BoxedInteractions, mapped
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.benchmarks.kinds.box_answers import frame_size, read_pixels, truth_scale
 from barista_bench.core.boxes import BoxFormat, as_xyxy, write_box
 from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
 from barista_bench.metrics.interaction_f1.scoring import frame_sums, pool

@@ -24,7 +24,8 @@ from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
 from barista_bench.benchmarks.barista.common import FrameArrays, remembered
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
-from barista_bench.benchmarks.handyvqa.masks import (
+from barista_bench.benchmarks.kinds.masks import (
+    FOUND_ABOVE,
     MAX_MASKS,
     NO_MASKS,
     MaskFields,
@@ -39,7 +40,6 @@ from barista_bench.benchmarks.handyvqa.masks import (
     sound_mask,
     union,
 )
-from barista_bench.benchmarks.handyvqa.segmentation import FOUND_ABOVE
 from barista_bench.benchmarks.parsing import integer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Count, Vocabulary

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from PIL import Image
 
-from barista_bench.benchmarks.handyvqa.masks import thinned_size
 from barista_bench.benchmarks.handyvqa.release import (
     ClipFrames,
     HandyvqaQuestion,
@@ -16,6 +15,7 @@ from barista_bench.benchmarks.handyvqa.release import (
     QuestionClip,
     choose_frames,
 )
+from barista_bench.benchmarks.kinds.masks import thinned_size
 from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask
 from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, Target
 from barista_bench.core.options import Option

@@ -28,7 +28,6 @@ from PIL import Image
 from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, OptionsTask, Parts, Process, State, letters
-from barista_bench.benchmarks.handyvqa.masks import FrameMask, write_masks
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.record_files import (
     MAX_ANNOTATED,
@@ -42,6 +41,7 @@ from barista_bench.benchmarks.handyvqa.record_files import (
 )
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, QuestionClip, checked_questions
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
+from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined

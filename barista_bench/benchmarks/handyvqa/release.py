@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from barista_bench.benchmarks.handyvqa.masks import damage, union
 from barista_bench.benchmarks.handyvqa.record_files import (
     CATEGORIES,
     RVOS_CATEGORIES,
@@ -20,6 +19,7 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     RecordInFile,
     read_records,
 )
+from barista_bench.benchmarks.kinds.masks import damage, union
 from barista_bench.errors import DataError, RecordError
 from barista_bench.files.reading import confined, name_problem
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame

@@ -20,7 +20,9 @@ from PIL import Image
 
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, HandyvqaTask
-from barista_bench.benchmarks.handyvqa.masks import (
+from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
+from barista_bench.benchmarks.kinds.masks import (
+    FOUND_ABOVE,
     FrameMask,
     MaskFields,
     MaskScore,
@@ -36,7 +38,6 @@ from barista_bench.benchmarks.handyvqa.masks import (
     thinned_size,
     write_masks,
 )
-from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target
 from barista_bench.core.failures import FailureKind
@@ -60,8 +61,6 @@ from barista_bench.scene_graph.release import PixelCount
 
 MAX_CLIP = 2**16
 """Frames of a clip."""
-FOUND_ABOVE = 0.5
-"""A frame whose J is higher counts as found, in explanations; DAVIS' recall has the same bound."""
 PRIOR_EXAMPLES = 200
 """Examples that the prior is made from, evenly drawn: it is asked anew for every example."""
 _CENTRE = (0.25, 0.25, 0.75, 0.75)

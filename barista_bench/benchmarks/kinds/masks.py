@@ -32,6 +32,8 @@ MAX_PIXELS = 2**28
 """Of a mask: the largest frame that a release may have."""
 MAX_COUNTS = 2**20
 """Characters of one mask in an answer: outlines of 1080p take some thousands."""
+FOUND_ABOVE = 0.5
+"""A frame whose J is higher counts as found, in explanations; DAVIS' recall has the same bound."""
 
 
 class MaskScore(NamedTuple):

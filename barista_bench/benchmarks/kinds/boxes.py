@@ -1,0 +1,286 @@
+"""Tasks that are answered by boxes on one image: reading, scores, failures, explanations and pictures of all of them.
+
+An answer is a JSON object `{"bboxes": [[...], ...]}` in the model's box format, perhaps with `scores`, or four numbers
+in a row. Scored by COCO's mean average precision: each example is an image, its `category` the label.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.kinds.box_answers import (
+    CENTRE,
+    FrameSize,
+    box_failures,
+    box_schema,
+    box_size,
+    in_words,
+    random_grid_box,
+    read_pixels,
+    write_grid,
+)
+from barista_bench.benchmarks.parsing import object_schema, unfenced
+from barista_bench.benchmarks.truncated import cut_object
+from barista_bench.core.boxes import BoxFormat, as_xyxy, four_numbers, write_box
+from barista_bench.core.example import Inputs, PixelBox, TypedFields
+from barista_bench.core.statistics import Figures, Floats, SampleStatistics
+from barista_bench.core.task import (
+    AnswerFailure,
+    Example,
+    Explanation,
+    Fields,
+    Overlay,
+    ParseError,
+    Prediction,
+    Scored,
+    Task,
+    evidence_objects,
+)
+from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
+from barista_bench.metrics.mean_ap.inputs import RawImage
+from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, figures, tables
+from barista_bench.metrics.mean_ap.spread import spread_of
+
+_INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
+_NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
+FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
+
+
+NO_BOXES = ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
+
+
+def read_boxes(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
+
+    Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
+    integers unless the model writes fractions. A list `scores` beside it counts if it has a number from 0 to 1 for
+    every entry. An object that breaks off is read as far as its boxes are complete: its text would give half a number
+    as a whole one.
+    """
+    body = unfenced(text)
+    answer, begun = _answer_object(body), 0
+    if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
+        answer, begun = {**cut[1], "bboxes": cut[0].entries}, cut[0].begun
+        if not cut[0].entries:
+            return NO_BOXES
+    listed = listed_boxes(answer)
+    if listed is None:
+        pattern = FRACTIONS if boxes.scale == 1 else _INTEGERS
+        answer, listed = {}, [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
+    if not listed and not answer:
+        return NO_BOXES
+    read = [_box_numbers(entry) for entry in listed]
+    kept = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
+    dropped = len(listed) - len(kept) + begun
+    value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in kept]}
+    if "scores" in answer:
+        scores = _confidences(answer["scores"], len(listed))
+        if scores is None:
+            dropped += 1
+        else:
+            value["scores"] = [score for score, numbers in zip(scores, read, strict=True) if numbers is not None]
+    return Prediction(value, dropped)
+
+
+def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:
+    """Boxes in pixels, paired at an IoU above 0.5."""
+    ious = [[box_iou(b, box) for b in answered] for box in truth]
+    pairs = dict(greedy_pairs(ious))
+    hits = [
+        f"{phrase} at {in_words(truth[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
+        for i, j in sorted(pairs.items())
+    ]
+    misses = [
+        f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}"
+        for i, box in enumerate(truth)
+        if i not in pairs
+    ]
+    wrong = [
+        f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}"
+        for j, box in enumerate(answered)
+        if j not in pairs.values()
+    ]
+    return explanation(hits, misses, wrong)
+
+
+def _answer_object(body: str) -> Mapping[str, object]:
+    """The body as a JSON object; empty where it is none."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:
+    listed = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
+    return listed if isinstance(listed, list) else None
+
+
+def _box_numbers(entry: object) -> list[float] | None:
+    return four_numbers(entry[:4]) if isinstance(entry, list) else None
+
+
+def _rounded(numbers: list[float], boxes: BoxFormat) -> list[float]:
+    return numbers if boxes.scale == 1 else [float(round(number)) for number in numbers]
+
+
+def _confidences(scores: object, count: int) -> list[float] | None:
+    """One number in 0..1 for each of `count` entries, or None."""
+    if not isinstance(scores, list) or len(scores) != count:
+        return None
+    usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
+    return [float(s) for s in scores] if usable else None
+
+
+SPREAD_ORDERS = 20
+"""Random orders that the spread of the mean average precision is taken over; its bounds hold for all."""
+
+
+class AnsweredBoxes(TypedFields):
+    """A prediction: [x0, y0, x1, y1] in pixels, and where given a confidence of each box, 0 to 1."""
+
+    boxes: list[PixelBox]
+    scores: list[float] | None = None
+
+    def as_image(self, category: str) -> RawImage:
+        scores = {"scores": self.scores} if self.boxes and self.scores is not None else {}
+        return {"boxes": self.boxes, "labels": category, **scores}
+
+
+class BoxStatistics(SampleStatistics):
+    """COCO's mean average precision, which is no function of sums over samples, and figures beside it.
+
+    All confidences are 1, as released, unless every sample that has boxes has `scores` for them, as only the paper's
+    protocol reads them: those of a detector rank its boxes over all images, while a mixture would rank answers by
+    whether they have any.
+
+    Args:
+        answers: (S,) the answered boxes of each sample, each sample one image; None where there is no readable answer.
+        references: (S,) the true boxes.
+    """
+
+    def __init__(self, answers: Sequence[RawImage | None], references: Sequence[RawImage]) -> None:
+        self._answers, self._references = answers, references
+
+    @property
+    def size(self) -> int:
+        return len(self._references)
+
+    @cached_property
+    def evaluated(self) -> Evaluated:
+        """All boxes, matched in torchmetrics' single precision."""
+        ranked = all("scores" in answer for answer in self._answers if answer and answer["boxes"])
+        plain = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
+        return evaluate_images(self._answers if ranked else plain, self._references, rounding="float32")
+
+    def figures(self, weights: Floats) -> Figures:
+        is_plain = weights.shape[0] == 1 and bool((weights == 1).all())
+        return figures(self.evaluated, None if is_plain else weights)
+
+    def scores(self) -> dict[str, Floats]:
+        """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
+        best = [
+            [max(box_iou(box, true) for true in truth["boxes"]) for box in answer["boxes"]] if answer else []
+            for answer, truth in zip(self._answers, self._references, strict=True)
+        ]
+        return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best])}
+
+    def among(self, samples: Sequence[int]) -> BoxStatistics:
+        return BoxStatistics([self._answers[at] for at in samples], [self._references[at] for at in samples])
+
+    def tables(self) -> dict[str, Any]:
+        spread = spread_of(self.evaluated, orders=SPREAD_ORDERS)
+        return {**tables(self.evaluated), "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
+
+
+def boxes_schema(inputs: Fields) -> Fields:
+    """An object with the list `bboxes`."""
+    return object_schema({"bboxes": {"type": "array", "items": box_schema(inputs)}})
+
+
+class BoxTask(Task):
+    """A task that asks for all boxes of something on one frame; `inputs` hold the frame's size (`FrameSize`)."""
+
+    primary: ClassVar[str] = "map"
+    primary_note: ClassVar[str] = (
+        "Mean average precision of the boxes, over classes and IoU thresholds from 0.5 to 0.95."
+    )
+    sample_score: ClassVar[str] = "mean_best_iou"
+    answer_note: ClassVar[str] = "JSON: boxes"
+    inputs_type: ClassVar[type[Inputs]] = FrameSize
+
+    @abstractmethod
+    def subject(self, example: Example) -> str:
+        """What the boxes are of, in words."""
+
+    @abstractmethod
+    def category(self, example: Example) -> str:
+        """The label by which mean average precision is averaged."""
+
+    @abstractmethod
+    def true_boxes(self, example: Example) -> list[PixelBox]:
+        """[x0, y0, x1, y1] in pixels."""
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        return read_boxes(text, inputs, boxes)
+
+    def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
+        """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
+        categories = [self.category(sample.example) for sample in samples]
+        return BoxStatistics(
+            [
+                AnsweredBoxes.read(sample.prediction.value).as_image(category) if sample.prediction else None
+                for sample, category in zip(samples, categories, strict=True)
+            ],
+            [
+                {"boxes": self.true_boxes(sample.example), "labels": category}
+                for sample, category in zip(samples, categories, strict=True)
+            ],
+        )
+
+    def facets(self, example: Example) -> Fields:
+        return {"object_size": sorted({box_size(box) for box in self.true_boxes(example)})}
+
+    def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
+        """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
+        truth, answered = self.true_boxes(example), answered_boxes(prediction)
+        pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in truth])
+        return box_failures(truth, answered, pairs, evidence_objects(example))
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
+        return explain_boxes(self.subject(example), self.true_boxes(example), answered_boxes(prediction))
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        truth = [Overlay(0, as_xyxy(box), "truth", self.subject(example)) for box in self.true_boxes(example)]
+        return (*truth, *(Overlay(0, as_xyxy(box), "predicted") for box in answered_boxes(prediction)))
+
+    def answer_schema(self, example: Example) -> Fields:
+        return boxes_schema(example.inputs)
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        width, height = FrameSize.read(example.inputs).frame_width, FrameSize.read(example.inputs).frame_height
+        written = [write_box(as_xyxy(box), boxes, width, height) for box in self.true_boxes(example)]
+        return json.dumps({"bboxes": written})
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """One box anywhere: most questions are about one object."""
+        return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, boxes)]})
+
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return json.dumps({"bboxes": [write_grid(CENTRE, example.inputs, boxes)]})
+
+
+def answered_boxes(prediction: Prediction | None) -> list[PixelBox]:
+    """[x0, y0, x1, y1] in pixels; none without a readable answer."""
+    return AnsweredBoxes.read(prediction.value).boxes if prediction else []

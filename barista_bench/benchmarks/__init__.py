@@ -74,6 +74,39 @@ class ReleasedRubric:
     wording: str
 
 
+@dataclass(frozen=True, slots=True)
+class FrozenFormat:
+    """How a benchmark's own release freezes examples, a line each.
+
+    Args:
+        read: a line as an example.
+        write: an example as a line; the second argument is a sentence that the release freezes with some tasks.
+        parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for something
+            in the sampling.
+        identity: what makes two examples the same question, where that is less than all they hold; None for all.
+    """
+
+    read: Callable[[type[Task], FrozenLine, ReleaseRoot], Example]
+    write: Callable[[Example, str | None], Fields]
+    parameters: Callable[[str, Sampling], Fields]
+    identity: Callable[[Example], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedCode:
+    """Texts that a clone of a benchmark's released code holds.
+
+    Args:
+        prompts: from (the clone, a task's name): the release's own wording of the task.
+        rubric: the same for judges; both raise ConfigError where the clone does not hold it.
+        wording: what the texts are called in results, if the clone is the release itself.
+    """
+
+    prompts: Callable[[Path, str], PromptTexts]
+    rubric: Callable[[Path, str], ReleasedRubric]
+    wording: str
+
+
 def on_demand(name: str) -> Callable[..., Any]:
     """The function `package.module:function`, whose module is imported when it is called: most commands need few."""
     module, _, function = name.partition(":")
@@ -124,15 +157,8 @@ class Benchmark:
         leaderboards: the splits that have a leaderboard of their own on the Hub.
         open_release: reads annotations (first path) with media below the second, which is the first where it is None.
             None for benchmarks that are derived from a scene graph.
-        import_example: reads the frozen lines of the benchmark's own release, where it has such.
-        released_record: writes them; the second argument is a sentence that the release freezes with some tasks.
-        released_parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for
-            something in the sampling.
-        identity: what makes two examples the same question, where that is less than all they hold; may return None for
-            all they hold.
-        released_prompts: from (a clone of the released code, a task's name): the release's own wording of the task.
-        released_wording: what these texts are called in results, if the clone is the release itself.
-        released_rubric: the same for judges; both raise ConfigError where the clone does not hold it.
+        frozen_format: how the benchmark's own release freezes examples; None where it freezes none.
+        released_code: texts that a clone of the released code holds; None where there is none to read.
         vocabulary: object categories with a description each, for judges.
         formats: by name, what reads the recorded outputs of other harnesses.
         paper_tables: the counterparts of the paper's tables and figures.
@@ -156,13 +182,8 @@ class Benchmark:
     splits: tuple[str, ...] = ("test",)
     leaderboards: tuple[str, ...] = ("all",)
     open_release: Callable[[Path, Path | None], Release] | None = None
-    import_example: Callable[[type[Task], FrozenLine, ReleaseRoot], Example] | None = None
-    released_record: Callable[[Example, str | None], Fields] | None = None
-    released_parameters: Callable[[str, Sampling], Fields] | None = None
-    identity: Callable[[Example], Json] | None = None
-    released_prompts: Callable[[Path, str], PromptTexts] | None = None
-    released_wording: str = ""
-    released_rubric: Callable[[Path, str], ReleasedRubric] | None = None
+    frozen_format: FrozenFormat | None = None
+    released_code: ReleasedCode | None = None
     vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
@@ -254,12 +275,12 @@ def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
     clone = released_clone(setting)
     if clone is None:
         return load_prompts(setting, task)
-    reader = get_benchmark(benchmark).released_prompts
-    if reader is None:
+    code = get_benchmark(benchmark).released_code
+    if code is None:
         raise ConfigError(
             f"no wording can be read from a release of {benchmark}. Remedy: leave --prompts out, or give a file"
         )
-    return reader(clone, task)
+    return code.prompts(clone, task)
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:

@@ -67,16 +67,16 @@ def released_line(example: Example, question: str | None = None) -> str:
     Raises:
         ConfigError: the benchmark's release freezes no examples.
     """
-    released = get_benchmark(example.benchmark).released_record
+    released = get_benchmark(example.benchmark).frozen_format
     if released is None:
         raise ConfigError(f"{example.benchmark}: {_NOT_RELEASED}")
-    return json.dumps(released(example, question), sort_keys=True, allow_nan=False)
+    return json.dumps(released.write(example, question), sort_keys=True, allow_nan=False)
 
 
 def content_hash(examples: Iterable[Example]) -> str:
     """SHA-256 over what is asked and what is true: the identity of a set, in whatever order, splits or layout it is.
 
-    A benchmark whose release freezes examples says itself what that is (`Benchmark.identity`); of the others it is all
+    A benchmark whose release freezes examples says what that is (`FrozenFormat.identity`); of the others it is all
     of the frozen line.
     """
     return _digest(sorted(_identity(example) for example in examples))
@@ -88,8 +88,8 @@ def lines_digest(examples: Iterable[Example]) -> str:
 
 
 def _identity(example: Example) -> str:
-    identity = get_benchmark(example.benchmark).identity
-    fields = None if identity is None else identity(example)
+    released = get_benchmark(example.benchmark).frozen_format
+    fields = None if released is None else released.identity(example)
     return frozen_line(example) if fields is None else json.dumps(fields, sort_keys=True, allow_nan=False)
 
 
@@ -147,12 +147,12 @@ def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], 
     Raises:
         ConfigError: the benchmark's release freezes no examples, or has no parameter for something in the sampling.
     """
-    parameters = get_benchmark(task.benchmark).released_parameters
-    if parameters is None:
+    released = get_benchmark(task.benchmark).frozen_format
+    if released is None:
         raise ConfigError(f"{task.benchmark}: {_NOT_RELEASED}")
     config = {
         "task": task.upstream_name,
-        "task_params": dict(parameters(task.name, sampling)),
+        "task_params": dict(released.parameters(task.name, sampling)),
         "shuffle_seed": sampling.seed,
         "limit": sampling.limit,
     }
@@ -269,9 +269,9 @@ def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Ex
     line = frozen_line_of(record, nested=described.open_release is not None)
     task, data = task_class(benchmark, line.task_name), line.task_data
     if "inputs" not in data or "target" not in data:
-        if described.import_example is None:
+        if described.frozen_format is None:
             raise DataError("task_data has no inputs and target. Remedy: freeze again")
-        return described.import_example(task, line, release)
+        return described.frozen_format.read(task, line, release)
     refuse_other_version(record.get("task_version"), task)
     fields = {"inputs": dict(data["inputs"]), "target": dict(data["target"]), "metadata": line.metadata}
     for part, names in _fields(task):

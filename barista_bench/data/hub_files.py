@@ -30,7 +30,7 @@ def write_hub_files(folder: Path, built: Built) -> None:
         f"{task.name}: {_shown(task.primary)} over {task.row_note}"
         for task in (get_task(known.name, config.name) for config in tasks)
     )
-    wordings = [OURS, *filter(None, [known.released_wording])]
+    wordings = [OURS, *([known.released_code.wording] if known.released_code else [])]
     boards, hashes = [], {}
     for config in tasks:
         for split, name in _splits(built, config):

@@ -128,10 +128,10 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
 
 
 def _released(task: Task, clone: Path) -> Rubric:
-    reader = get_benchmark(task.benchmark).released_rubric
-    if reader is None:
+    code = get_benchmark(task.benchmark).released_code
+    if code is None:
         raise ConfigError(f"no rubric can be read from a release of {task.benchmark}. Remedy: leave --rubric out")
-    released = reader(clone, task.name)
+    released = code.rubric(clone, task.name)
     sha256 = hashlib.sha256(json.dumps(released.content, sort_keys=True).encode()).hexdigest()
     content = _checked(released.content, str(clone))
     return Rubric(**content.model_dump(), sha256=sha256, wording=released.wording)

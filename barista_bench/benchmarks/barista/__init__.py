@@ -1,6 +1,6 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
-from barista_bench.benchmarks import Benchmark, TasksOnDemand, on_demand
+from barista_bench.benchmarks import Benchmark, FrozenFormat, ReleasedCode, TasksOnDemand, on_demand
 from barista_bench.benchmarks.barista.common import WORDING
 from barista_bench.scene_graph.release import VIDEO_FILE
 
@@ -31,13 +31,17 @@ BENCHMARK = Benchmark(
     video_file=lambda video_id: f"{video_id}/{VIDEO_FILE}",
     splits=("train", "test"),
     leaderboards=("all", "test"),
-    import_example=on_demand("barista_bench.benchmarks.barista.frozen_line_reader:import_example"),
-    released_record=on_demand("barista_bench.benchmarks.barista.released_sets:released_record"),
-    released_parameters=on_demand("barista_bench.benchmarks.barista.released_sets:released_parameters"),
-    identity=on_demand("barista_bench.benchmarks.barista.released_sets:identity"),
-    released_prompts=on_demand("barista_bench.benchmarks.barista.released_wording:released_prompts"),
-    released_wording=WORDING,
-    released_rubric=on_demand("barista_bench.benchmarks.barista.released_wording:released_rubric"),
+    frozen_format=FrozenFormat(
+        read=on_demand("barista_bench.benchmarks.barista.frozen_line_reader:import_example"),
+        write=on_demand("barista_bench.benchmarks.barista.released_sets:released_record"),
+        parameters=on_demand("barista_bench.benchmarks.barista.released_sets:released_parameters"),
+        identity=on_demand("barista_bench.benchmarks.barista.released_sets:identity"),
+    ),
+    released_code=ReleasedCode(
+        prompts=on_demand("barista_bench.benchmarks.barista.released_wording:released_prompts"),
+        rubric=on_demand("barista_bench.benchmarks.barista.released_wording:released_rubric"),
+        wording=WORDING,
+    ),
     vocabulary=on_demand("barista_bench.benchmarks.barista.common:domain_vocabulary"),
 )
 

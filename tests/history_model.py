@@ -32,6 +32,8 @@ class Run:
     Attributes:
         answers: the finished ones that stand undamaged in the logs.
         steps: first answers, likewise, of the two that a sample takes.
+        lasts: second answers that stand in the log of steps beside their first: the next start takes up those whose
+            sample was lost.
         repeats: of the last start.
         case: the scoring option of the last start.
         figures: accuracy, by the value of the scoring option, as last scored.
@@ -43,6 +45,7 @@ class Run:
     folder: str
     answers: dict[Sample, str] = field(default_factory=dict)
     steps: dict[Sample, str] = field(default_factory=dict)
+    lasts: dict[Sample, str] = field(default_factory=dict)
     repeats: int = 0
     case: bool = True
     figures: dict[bool, float] = field(default_factory=dict)
@@ -86,6 +89,8 @@ class Answering:
         answers = [[self._answer(request, OF_SEED[seed], given) for seed in request.seeds] for request in requests]
         for known, sample, text in given:  # whoever dies above has given nothing
             known[sample] = text
+            if known is self.known.answers:
+                self.known.lasts[sample] = text
         return answers
 
     def _answer(

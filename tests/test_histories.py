@@ -149,6 +149,9 @@ class History(RuleBasedStateMachine):
             return  # a run of the other set: another history
         known.repeats, known.case = repeats, case
         known.data = (os.path.relpath(self.root / "data/words", self.folder(known)), str(self.root / "data/words"))
+        for sample, text in known.lasts.items():
+            if sample[1] < repeats:
+                known.answers.setdefault(sample, text)
         try:
             self._run(known, model, repeats, case)
         except KeyboardInterrupt:
@@ -199,7 +202,12 @@ class History(RuleBasedStateMachine):
         start = 0
         for line in LINE_STARTS.split(whole):
             if start + len(line) > where and (start <= where or byte is None):
-                self._forget(known.steps if path.name.startswith("steps") else known.answers, line)
+                if path.name.startswith("steps"):
+                    self._forget(known.lasts, line)
+                    self._forget(known.steps, line)
+                    known.lasts = {sample: text for sample, text in known.lasts.items() if sample in known.steps}
+                else:
+                    self._forget(known.answers, line)
             start += len(line)
 
     @staticmethod

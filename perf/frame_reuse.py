@@ -25,7 +25,7 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
-from barista_bench.media.frames import decode_count
+from barista_bench.media.lazy_frames import decode_count
 from barista_bench.media.video import close_readers
 from barista_bench.mini import write_kitchen
 from barista_bench.runs.ask.prefetch import decode_ahead

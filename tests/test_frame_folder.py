@@ -11,7 +11,7 @@ from PIL import Image
 from barista_bench.data.rows import file_sha256
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, VideoError
-from barista_bench.media.frames import LazyFrames
+from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import BACKENDS, FrameIndexError, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import frame_files
 from barista_bench.media.video.index import stamp_of

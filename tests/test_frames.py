@@ -10,13 +10,8 @@ import pytest
 from datasets import Dataset, Features, IterableDataset, List, Value
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.media.frames import (
-    LazyFrames,
-    VideoFrames,
-    decode_count,
-    link_frames,
-    plain_feature,
-)
+from barista_bench.media.frames import VideoFrames, link_frames, plain_feature
+from barista_bench.media.lazy_frames import LazyFrames, decode_count
 from barista_bench.media.video import FrameIndexError
 from tests.video_samples import Samples, painted, painted_index
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,12 +22,13 @@ from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guarded
 from barista_bench.core.task import Example, Task
+from barista_bench.data.arrow_values import Texts, json_values
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
-from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
+from barista_bench.data.frozen import content_hash, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
 from barista_bench.data.rows import (
+    EXAMPLE_COLUMNS,
     file_sha256,
-    finite_numbers,
     from_row,
     hash_columns,
     hash_of_each,
@@ -36,11 +37,13 @@ from barista_bench.data.rows import (
 )
 from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.media.frames import LazyFrames
+from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video.readers import video_facts
 
 MAX_SECOND = 1e8
 """Seconds of a video that a row may claim: three years."""
+ROWS_AT_ONCE = 1000
+"""That are made examples of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +271,8 @@ class BuiltExamples(ExampleSet):
         self._rows, self._where = open_rows(data, config, split, limit), f"{data}/{config}"
         self._root = _data_root(data, root) if self._rows.is_linked else None
         super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)
+        self._rows.columns = self._rows.columns.drop_columns(["inputs", "target", "metadata", "evidence"])
+        pa.default_memory_pool().release_unused()
 
     def __getitem__(self, index: int) -> LoadedExample:
         row, example = self._rows[index], self.examples[index]
@@ -307,27 +312,52 @@ def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> I
     Raises:
         DataError: a row is broken, or of another benchmark or task.
     """
-    is_finite = finite_numbers(columns)
-    for number in range(columns.num_rows):
-        name = None
+    task = task_class(*wanted)
+    for number, row in enumerate(_json_rows(data, columns)):
         try:
-            row = columns.slice(number, 1).to_pylist()[0]
-            name = row.get("example_id")
             example = from_row(row)
-            if not is_finite:  # the row with such a number is named
-                frozen_line(example)
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException) as error:
-            raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
+        except ValueError as error:
+            raise _broken_row(data, number, row.get("example_id"), error) from error
         if (example.benchmark, example.task) != wanted:
             raise DataError(
                 f"{data}: row {number} ({example.example_id!r}) is of {example.benchmark}/{example.task}, not of "
                 f"{'/'.join(wanted)}. Remedy: name the benchmark and the task that this dataset is of"
             )
         try:
-            refuse_other_version(row.get("task_version"), task_class(*wanted))
+            refuse_other_version(row.get("task_version"), task)
         except DataError as error:
             raise DataError(f"{data}: {error}") from error
         yield example
+
+
+def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
+    """What of each row an example is made of. Raises DataError where a row holds what JSON does not."""
+    known = columns.select([name for name in columns.column_names if name in EXAMPLE_COLUMNS])
+    texts: Texts = {}
+    done = 0
+    for batch in known.to_batches(max_chunksize=ROWS_AT_ONCE):
+        try:
+            yield from json_values(batch.to_struct_array(), texts)
+        except (TypeError, ValueError, OverflowError, pa.ArrowException):
+            for number in range(batch.num_rows):  # which of them it is
+                try:
+                    json_values(batch.slice(number, 1).to_struct_array(), texts)
+                except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+                    raise _broken_row(data, done + number, _name_in(batch, number), error) from error
+            raise
+        done += batch.num_rows
+
+
+def _name_in(batch: pa.RecordBatch, number: int) -> object:
+    """The id of a broken row, as far as it can be read."""
+    try:
+        return batch.column("example_id")[number].as_py()
+    except (KeyError, ValueError):
+        return None
+
+
+def _broken_row(data: str | Path, number: int, name: object, error: Exception) -> DataError:
+    return DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again")
 
 
 def _link(frames: object, example: Example, root: str) -> LazyFrames:

@@ -172,6 +172,10 @@ class BuiltRow(msgspec.Struct):
     evidence: dict[str, Any]
 
 
+EXAMPLE_COLUMNS = {*BuiltRow.__struct_fields__, "task_version"}
+"""All of a row that is looked at where examples are opened."""
+
+
 def from_row(row: Mapping[str, Any]) -> Example:
     """The example that a row was made from. Raises ValueError where a column is missing or of another type."""
     built = msgspec.convert(row, BuiltRow)
@@ -224,11 +228,11 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
         loaded = _loaded(data, config, split)
         light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
         drawn = _drawn_order(light, where)[:limit]
-        return BuiltRows(light.take(drawn), lambda: loaded.select(drawn))
+        return BuiltRows(light.take(drawn), lambda: loaded.select(drawn.to_pylist()))
     files = _files(Path(data), config, split)
     columns = _read(files, where)
     drawn = _drawn_order(columns, where)[:limit]
-    return BuiltRows(columns.take(drawn), lambda: _pictures(files, where).select(drawn))
+    return BuiltRows(columns.take(drawn), lambda: _pictures(files, where).select(drawn.to_pylist()))
 
 
 def local_configs(folder: Path) -> tuple[str, ...]:
@@ -278,23 +282,6 @@ def hash_of_each(pairs: Iterable[tuple[object, object]], where: str) -> dict[str
     return hashes
 
 
-def finite_numbers(columns: pa.Table) -> bool:
-    """Whether all numbers, in whatever depth, are finite: JSON, and so a frozen line, holds no others."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
-    def is_finite(column: pa.ChunkedArray) -> bool:
-        if types.is_struct(column.type):
-            return all(map(is_finite, column.flatten()))
-        if any(is_kind(column.type) for is_kind in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
-            return is_finite(pc.list_flatten(column))
-        if not types.is_floating(column.type):
-            return True
-        return pc.all(pc.is_finite(column), min_count=0).as_py() is not False
-
-    return all(map(is_finite, columns.columns))
-
-
 def _shards(folder: Path) -> list[tuple[str, Path]]:
     """Split and file, in the order of their names.
 
@@ -337,7 +324,7 @@ def _read(files: Sequence[Path], where: str) -> pa.Table:
                 size += _size(file, names)
                 if size > MAX_COLUMNS:
                     raise DataError(f"{where}: over {MAX_COLUMNS} bytes without pictures. Remedy: build fewer examples")
-                tables.append(file.read(names))
+                tables.append(file.read(names, use_threads=False))
         except (OSError, ValueError, pa.ArrowException) as error:
             raise DataError(f"{path}: cannot be read ({error}). Remedy: build the dataset again") from error
     try:
@@ -357,16 +344,17 @@ def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
     )
 
 
-def _drawn_order(columns: pa.Table, where: str) -> NDArray[np.int64]:
+def _drawn_order(columns: pa.Table, where: str) -> pa.UInt64Array:
     """The rows by their position in the drawn order."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if "position" not in columns.column_names:
         raise DataError(f"{where}: has no column position. Remedy: build it again")
     positions = columns["position"]
     if not pa.types.is_integer(positions.type) or positions.null_count:
         raise DataError(f"{where}: position is {positions.type}, or missing in a row. Remedy: build it again")
-    return np.argsort(positions.to_numpy(), kind="stable")
+    return pc.array_sort_indices(positions.combine_chunks())  # equal ones stay as they are
 
 
 def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:

@@ -22,7 +22,7 @@ from PIL import Image
 
 from barista_bench.core.task import FrameRef
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.media.frames import LazyFrames
+from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import close_readers
 from barista_bench.media.video.index import Stamp, VideoIndex, stamp_of, video_index
 

@@ -10,151 +10,20 @@ type `VideoFrames` cannot be loaded where this package is not imported.
 """
 
 import os
-import threading
 import warnings
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 import pyarrow as pa
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List, Value, formatting
 from datasets.features.features import register_feature
 from datasets.table import array_cast
-from numpy.typing import DTypeLike, NDArray
 
-from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confined
-from barista_bench.media.video import read_frames
-from barista_bench.media.video.readers import Images
-
-if TYPE_CHECKING:
-    from PIL.Image import Image as PilImage
+from barista_bench.errors import DataError
+from barista_bench.media.lazy_frames import LazyFrames
 
 AnyDataset = TypeVar("AnyDataset", Dataset, DatasetDict, IterableDataset, IterableDatasetDict)
-
-_decoded = 0
-_count_lock = threading.Lock()
-os.register_at_fork(after_in_child=lambda: _renew_lock())
-
-
-class LazyFrames:
-    """Frames of one video, in order, decoded at each request and not kept: hold on to `array()` to use it twice.
-
-    A sequence of images and, for `datasets`, also a mapping of its two fields, so that `map` writes it back as plain
-    `video` and `indices` without decoding. Immutable; equal where video, indices and root are equal.
-    """
-
-    __slots__ = ("backend", "indices", "root", "video")
-
-    def __init__(self, video: str, indices: Sequence[int], *, root: str | None = None, backend: str = "auto") -> None:
-        """`video`: path, relative to `root` where one is given. `indices`: frame numbers from 0. Opens nothing."""
-        self.video = video
-        self.indices = tuple(int(index) for index in indices)
-        self.root = root
-        self.backend = backend
-
-    @property
-    def path(self) -> str:
-        """Path of the video. Raises VideoError where it leads outside the root."""
-        return resolve_video(self.video, self.root)
-
-    def array(self) -> Images:
-        """Decode all: uint8 RGB, shape (n, H, W, 3), x right, y down. Raises VideoError."""
-        return self._decode(self.indices)
-
-    def to_pil(self) -> "list[PilImage]":
-        """Decode all into RGB Pillow images. Raises VideoError."""
-        from PIL import Image
-
-        return [Image.fromarray(image) for image in self.array()]
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("frames are decoded into new memory; copy=False cannot be met")
-        return self.array().astype(dtype or np.uint8, copy=False)
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def __iter__(self) -> Iterator[Images]:
-        return iter(self.array())
-
-    @overload
-    def __getitem__(self, key: int) -> Images: ...
-    @overload
-    def __getitem__(self, key: slice) -> "LazyFrames": ...
-    @overload
-    def __getitem__(self, key: str) -> str | list[int]: ...
-    def __getitem__(self, key: int | slice | str) -> "Images | LazyFrames | str | list[int]":
-        """An int decodes that one image (H, W, 3); a slice stays lazy; "video" and "indices" are the fields."""
-        if isinstance(key, str):
-            return self._fields()[key]
-        if isinstance(key, slice):
-            return LazyFrames(self.video, self.indices[key], root=self.root, backend=self.backend)
-        image: Images = self._decode((self.indices[key],))[0]
-        return image
-
-    def keys(self) -> tuple[str, str]:
-        """Names of the fields, as a mapping has them."""
-        return ("video", "indices")
-
-    def items(self) -> ItemsView[str, str | list[int]]:
-        """The two fields, as a mapping has them."""
-        return self._fields().items()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LazyFrames) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        shown = ", ".join(map(str, self.indices[:4])) + (", ..." if len(self) > 4 else "")
-        return f"LazyFrames({self.video!r}, [{shown}], {len(self)} frames)"
-
-    def _fields(self) -> dict[str, str | list[int]]:
-        return {"video": self.video, "indices": list(self.indices)}
-
-    def _key(self) -> tuple[str, tuple[int, ...], str | None]:
-        return self.video, self.indices, self.root
-
-    def _decode(self, indices: tuple[int, ...]) -> Images:
-        global _decoded
-        images = read_frames(self.path, indices, backend=self.backend)
-        with _count_lock:
-            _decoded += len(indices)
-        return images
-
-
-Mapping.register(LazyFrames)
-
-
-def resolve_video(video: str, root: str | None) -> str:
-    """Absolute path of a video named in data.
-
-    With a root, a relative path that stays inside it once links are followed (see `paths.confined`); without one,
-    an absolute path. Raises VideoError.
-    """
-    if root is None:
-        if not os.path.isabs(video):
-            raise VideoError(f"{video!r}: a relative path without a root. Remedy: give the videos' folder: root=...")
-        return video
-    try:
-        return str(confined(Path(root), video))
-    except DataError as error:
-        raise VideoError(f"video {video!r}: {error}") from error
-
-
-def decode_count() -> int:
-    """How many frames `LazyFrames` has decoded in this process."""
-    return _decoded
-
-
-def _renew_lock() -> None:
-    global _count_lock
-    _count_lock = threading.Lock()
 
 
 @dataclass

@@ -23,7 +23,8 @@ from barista_bench.data.origin import config_names_of
 from barista_bench.data.register import register, unregister
 from barista_bench.data.rows import from_row
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.media.frames import decode_count, link_frames
+from barista_bench.media.frames import link_frames
+from barista_bench.media.lazy_frames import decode_count
 from barista_bench.media.video import read_frames
 from tests.releases import document, write_release
 

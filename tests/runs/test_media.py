@@ -21,7 +21,7 @@ from barista_bench.core.task import FrameRef
 from barista_bench.data import shared_frames as media
 from barista_bench.data.shared_frames import FrameStore, StageClock, decode_image, size_of_images
 from barista_bench.errors import ConfigError, DataError, VideoError
-from barista_bench.media.frames import LazyFrames, decode_count
+from barista_bench.media.lazy_frames import LazyFrames, decode_count
 from barista_bench.media.video import close_readers
 from barista_bench.runs.ask.prefetch import decode_ahead
 from tests.video_samples import HEIGHT, WIDTH, X264, decode_in_order, render

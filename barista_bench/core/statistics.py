@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,6 +37,10 @@ Figures: TypeAlias = dict[str, Floats]
 """(D,) a figure of each draw; NaN where a draw has none."""
 
 
+WIDTH = 8
+"""Columns from which on a product of matrices adds up as that of a wide table does."""
+
+
 class SampleStatistics(ABC):
     """What the figures of the samples of one run are made of, worked out once; S samples in their order."""
 
@@ -46,6 +51,15 @@ class SampleStatistics(ABC):
         Args:
             weights: (D, S) how often each draw takes each sample, whole numbers of 0 and more.
         """
+
+    def drawn(self, weights: Floats, clusters: NDArray[np.int64]) -> Figures:
+        """As `figures`, where samples are drawn with what they belong to.
+
+        Args:
+            weights: (D, V) how often each draw takes each of V clusters.
+            clusters: (S,) the one that each sample belongs to.
+        """
+        return self.figures(weights[:, clusters])
 
     @abstractmethod
     def scores(self) -> dict[str, Floats]:
@@ -93,12 +107,12 @@ class SumStatistics(SampleStatistics):
         sample_scores: Mapping[str, str] | None = None,
         tables: Callable[[Row], dict[str, Any]] | None = None,
     ) -> None:
-        self._names = {name: at for at, name in enumerate(dict.fromkeys(["n", *(key for row in rows for key in row)]))}
+        self._names: dict[Hashable, int] = {"n": 0}
+        places = [self._names.setdefault(name, len(self._names)) for row in rows for name in row]
+        lines = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
         self._table = np.zeros((len(rows), len(self._names)))
         self._table[:, 0] = 1.0
-        for at, row in enumerate(rows):
-            for name, value in row.items():
-                self._table[at, self._names[name]] = value
+        self._table[lines, places] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
         self._finalise, self._sample_scores, self._tables = figures, sample_scores, tables
 
     def among(self, samples: Sequence[int]) -> SumStatistics:
@@ -113,7 +127,24 @@ class SumStatistics(SampleStatistics):
     def figures(self, weights: Floats) -> Figures:
         # Not a matrix product for the plain sum: its order of summing, and with it the last digit, is the machine's.
         plain = weights.shape[0] == 1 and bool((weights == 1).all())
-        sums = self._total()[None] if plain else weights.astype(np.float64) @ self._table
+        return self._defined(self._total()[None] if plain else weights.astype(np.float64, copy=False) @ self._table)
+
+    def drawn(self, weights: Floats, clusters: NDArray[np.int64]) -> Figures:
+        """Whole numbers, whose sums are exact in any order, are added up by cluster first."""
+        whole = (self._table == np.rint(self._table)).all(axis=0)
+        sums = np.empty((len(weights), len(whole)))
+        by_cluster = np.zeros((weights.shape[1], int(whole.sum())))
+        np.add.at(by_cluster, clusters, self._table[:, whole])
+        sums[:, whole] = weights @ by_cluster
+        if not whole.all():
+            # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
+            others = np.zeros((len(self._table), max(WIDTH, int((~whole).sum()))))
+            others[:, : int((~whole).sum())] = self._table[:, ~whole]
+            sums[:, ~whole] = (weights[:, clusters] @ others)[:, : int((~whole).sum())]
+        return self._defined(sums)
+
+    def _defined(self, sums: Floats) -> Figures:
+        """The figures of these sums, NaN where there is no sample."""
         figures = self._finalised(sums)
         empty = sums[:, 0] == 0
         return {name: np.where(empty, np.nan, values) for name, values in figures.items()} if empty.any() else figures
@@ -225,7 +256,7 @@ def figures_of(runs: Sequence[ClusteredRun], clusters: Sequence[str], weights: F
     by_run = []
     for run in runs:
         columns = np.array([column[cluster] for cluster in run.clusters], dtype=np.int64)
-        by_run.append(run.statistics.figures(weights[:, columns]))
+        by_run.append(run.statistics.drawn(weights, columns))
     shared = [name for name in by_run[0] if all(name in figures for figures in by_run)]
     return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -108,15 +109,29 @@ def example_sums(
     prediction: Counter[RelationTuple] | None, reference: Counter[RelationTuple], *, groups_of: GroupsOf = "all"
 ) -> dict[Hashable, float]:
     """What one example adds: its own counts, and those of its relation types and of its "type/value" labels."""
-    answered = prediction or Counter()
-    sums: Counter[Hashable] = Counter({"n": 1, "failed": int(prediction is None)})
-    for part, relations in (("tp", answered & reference), ("n_predicted", answered), ("n_reference", reference)):
-        sums[part] = relations.total()
+    answered: Mapping[RelationTuple, int] = {} if prediction is None else prediction
+    found = {item: min(count, reference[item]) for item, count in answered.items() if item in reference}
+    sums: dict[Hashable, float] = {"n": 1, "failed": int(prediction is None)}
+    for part, relations in (("tp", found), ("n_predicted", answered), ("n_reference", reference)):
+        sums[part] = sum(relations.values())
         for relation, count in relations.items() if prediction is not None or groups_of == "all" else ():
-            sums["relation_type", relation.relation_type, part] += count
-            sums["value", _label(relation), part] += count
-    f1 = _shares(*(np.array([float(sums[name])]) for name in ("tp", "n_predicted", "n_reference")))[2]
-    return {**sums, "f1": 0.0 if prediction is None else float(f1[0])}
+            for name in _group_names(relation.relation_type, relation.value, part):
+                sums[name] = sums.get(name, 0) + count
+    sums["f1"] = 0.0 if prediction is None else _f1(sums["tp"], sums["n_predicted"], sums["n_reference"])
+    return sums
+
+
+@lru_cache(4096)
+def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, Hashable]:
+    """What `example_sums` calls the counts of the groups that a relation is in."""
+    return ("relation_type", relation_type, part), ("value", f"{relation_type}/{value}", part)
+
+
+def _f1(tp: float, predicted: float, reference: float) -> float:
+    """As `_shares` has it, of one example."""
+    precision = tp / predicted if predicted else float(not reference)
+    recall = tp / reference if reference else float(not predicted)
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:

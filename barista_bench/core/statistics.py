@@ -113,6 +113,8 @@ class SumStatistics(SampleStatistics):
         self._table = np.zeros((len(rows), len(self._names)))
         self._table[:, 0] = 1.0
         self._table[lines, places] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
+        if np.array_equal(small := self._table.astype(np.int8), self._table):  # as nearly all are: counts of one sample
+            self._table = small
         self._finalise, self._sample_scores, self._tables = figures, sample_scores, tables
 
     def among(self, samples: Sequence[int]) -> SumStatistics:
@@ -131,10 +133,12 @@ class SumStatistics(SampleStatistics):
 
     def drawn(self, weights: Floats, clusters: NDArray[np.int64]) -> Figures:
         """Whole numbers, whose sums are exact in any order, are added up by cluster first."""
-        whole = (self._table == np.rint(self._table)).all(axis=0)
+        whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
         sums = np.empty((len(weights), len(whole)))
+        order = np.argsort(clusters, kind="stable")
+        present, starts = np.unique(clusters[order], return_index=True)
         by_cluster = np.zeros((weights.shape[1], int(whole.sum())))
-        np.add.at(by_cluster, clusters, self._table[:, whole])
+        by_cluster[present] = np.add.reduceat(self._table[order][:, whole], starts, axis=0, dtype=np.float64)
         sums[:, whole] = weights @ by_cluster
         if not whole.all():
             # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
@@ -150,7 +154,7 @@ class SumStatistics(SampleStatistics):
         return {name: np.where(empty, np.nan, values) for name, values in figures.items()} if empty.any() else figures
 
     def scores(self) -> dict[str, Floats]:
-        alone = self._finalised(self._table)
+        alone = self._finalised(self._table.astype(np.float64))
         names = {name: name for name in alone} if self._sample_scores is None else self._sample_scores
         return {names[name]: alone[name] for name in names}
 
@@ -160,6 +164,8 @@ class SumStatistics(SampleStatistics):
         return self._tables(dict(zip(self._names, self._total().tolist(), strict=True)))
 
     def _total(self) -> Floats:
+        if self._table.dtype == np.int8:
+            return self._table.sum(axis=0, dtype=np.float64)
         return np.add.accumulate(self._table, axis=0)[-1] if len(self._table) else np.zeros(len(self._names))
 
     def _finalised(self, sums: Floats) -> Figures:

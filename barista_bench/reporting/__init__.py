@@ -11,12 +11,12 @@ from pathlib import Path
 from barista_bench.core.guarding import faults_at_the_end
 from barista_bench.files.writing import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
-from barista_bench.reporting import export, pages
+from barista_bench.reporting import export
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.markdown import render_markdown
+from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
-from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.view import Report, build_report, report_samples
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -70,7 +70,7 @@ def write_report(
     shown = _fitting(report, samples, max_bytes)
     bare = len(_bytes(render_html(report, shown, Album())))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
-    page = render_html(report, shown, album(shown, sources, max_bytes - bare), studio=studio)
+    page = render_html(report, shown, album(shown.samples, sources, max_bytes - bare), studio=studio)
     with replacing_folder(Path(out), REPORT) as folder:
         (folder / PAGE).write_bytes(_bytes(page))
         (folder / TEXT).write_bytes(_bytes(render_markdown(report, PAGE)))
@@ -79,11 +79,11 @@ def write_report(
     return Path(out) / PAGE, Path(out) / TEXT
 
 
-def _fitting(report: Report, wanted: int, max_bytes: int) -> tuple[Sample, ...]:
+def _fitting(report: Report, wanted: int, max_bytes: int) -> Details:
     """As many samples, and answers as long, as leave half of the page to pictures and tables."""
     for share, max_text in _SIZES:
-        fitting = report_samples(report, round(wanted * share), max_text)
-        if sum(len(text) for _, text in pages.chunks(fitting, Album())) < max_bytes // 2:
+        fitting = Details(report_samples(report, round(wanted * share), max_text))
+        if sum(len(text) for _, text in fitting.bare) < max_bytes // 2:
             break
     return fitting
 

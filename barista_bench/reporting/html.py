@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
 from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,16 +17,16 @@ from markupsafe import Markup
 
 from barista_bench.files import text_out
 from barista_bench.reporting import pages
+from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album
-from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.view import Report
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const |function |async function )", re.MULTILINE)
 
 
-def render_html(report: Report, samples: Sequence[Sample], album: Album, *, studio: bool = False) -> str:
-    """The page; the album has the pictures of `samples` by their places. `studio`: that is what serves it."""
+def render_html(report: Report, details: Details, album: Album, *, studio: bool = False) -> str:
+    """The page; the album has the pictures of the samples by their places. `studio`: that is what serves it."""
     style = own_template("report.css")
     script = joined_script("main.js")
     return (
@@ -40,8 +39,8 @@ def render_html(report: Report, samples: Sequence[Sample], album: Album, *, stud
             style=Markup(style),  # noqa: S704  (our own file)
             script=Markup(script),  # noqa: S704  (our own files)
             policy=content_policy(style, script),
-            index=htmlsafe_json_dumps(pages.page_index(report, samples, album)),
-            blocks=pages.blocks(report, samples, album),
+            index=htmlsafe_json_dumps(pages.page_index(report, details.samples, album)),
+            blocks=pages.blocks(report, details, album),
             pictures=(base64.b64encode(file).decode() for file in album.files),
         )
     )

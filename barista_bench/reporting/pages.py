@@ -13,16 +13,16 @@ import json
 import math
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, Final
 
 from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.core.task import FrameRef, Status
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.leaderboard import Leaderboard
-from barista_bench.reporting.pictures import Album
+from barista_bench.reporting.pictures import Album, SamplePictures
 from barista_bench.reporting.samples import ModelAnswers, Sample
 from barista_bench.reporting.tables import Table, words
 from barista_bench.reporting.view import Report, Section
@@ -144,26 +144,43 @@ def _task_entry(report: Report, section: Section, first: int, count: int) -> Tas
     )
 
 
-def blocks(report: Report, samples: Sequence[Sample], album: Album) -> Iterator[tuple[str, str]]:
+def blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str, str]]:
     """Every block by its id in the page."""
     for number, section in enumerate(report.sections):
-        yield f"task-{number}", _deflated(plain(_task_block(number, section, samples, album)))
-    yield "across", _deflated(plain(AcrossBlock(report.across, report.graphs, report.left_out)))
+        yield f"task-{number}", _deflated(_json(plain(_task_block(number, section, details.samples, album))))
+    yield "across", _deflated(_json(plain(AcrossBlock(report.across, report.graphs, report.left_out))))
     for number, part in enumerate(report.papers):
-        yield f"paper-{number}", _deflated(plain(part))
-    yield from chunks(samples, album)
+        yield f"paper-{number}", _deflated(_json(plain(part)))
+    yield from details.chunks(album)
 
 
-def chunks(samples: Sequence[Sample], album: Album) -> Iterator[tuple[str, str]]:
-    """The details of the samples, `CHUNK` a piece, by the piece's id in the page."""
-    by_frame: dict[FrameRef, list[int]] = defaultdict(list)
-    for number, sample in enumerate(samples):
-        for frame in dict.fromkeys(sample.frames):
-            by_frame[frame].append(number)
-    for start in range(0, len(samples), CHUNK):
-        numbers = range(start, min(start + CHUNK, len(samples)))
-        details = [_details(samples, number, album, by_frame) for number in numbers]
-        yield f"chunk-{start // CHUNK}", _deflated(details)
+class Details:
+    """The details of samples as JSON. All but the pictures is written once, whatever page is tried."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self.samples = samples
+        by_frame: dict[FrameRef, list[int]] = defaultdict(list)
+        for number, sample in enumerate(samples):
+            for frame in dict.fromkeys(sample.frames):
+                by_frame[frame].append(number)
+        self._around = [_around_pictures(samples, number, by_frame) for number in range(len(samples))]
+
+    @cached_property
+    def bare(self) -> tuple[tuple[str, str], ...]:
+        """The `chunks` of a page without pictures."""
+        return tuple(self._chunks(Album()))
+
+    def chunks(self, album: Album) -> Iterable[tuple[str, str]]:
+        """The details, those of `CHUNK` samples a piece, by the piece's id in the page."""
+        return self._chunks(album) if album.samples else self.bare
+
+    def _chunks(self, album: Album) -> Iterator[tuple[str, str]]:
+        for start in range(0, len(self.samples), CHUNK):
+            details = (
+                f"{{{before},{_shown(album.of_sample(number))},{after}}}"
+                for number, (before, after) in enumerate(self._around[start : start + CHUNK], start)
+            )
+            yield f"chunk-{start // CHUNK}", _deflated(f"[{','.join(details)}]")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
@@ -196,9 +213,11 @@ def _defaults(kind: type) -> list[tuple[str, object]]:
     return [(field.name, field.default) for field in fields(kind)]
 
 
-def _deflated(value: object) -> str:
-    """JSON in ASCII, so that lone surrogates of a broken tokenizer stay what they are."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+"""In ASCII, so that lone surrogates of a broken tokenizer stay what they are."""
+
+
+def _deflated(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
@@ -246,20 +265,26 @@ def _natural(value: str) -> tuple[bool, float, str]:
     return (False, float(value), value) if digits.isascii() and digits.isdigit() else (True, 0.0, value)
 
 
-def _details(
-    samples: Sequence[Sample], number: int, album: Album, by_frame: Mapping[FrameRef, Sequence[int]]
-) -> Fields:
-    sample, shown = samples[number], album.of_sample(number)
+def _around_pictures(
+    samples: Sequence[Sample], number: int, by_frame: Mapping[FrameRef, Sequence[int]]
+) -> tuple[str, str]:
+    """The details of a sample before and after its pictures, as JSON without the braces."""
+    sample = samples[number]
     related = sorted({other for frame in sample.frames for other in by_frame[frame]} - {number})[:MAX_RELATED]
-    return {
+    before = {
         "captions": sample.captions,
         "boxes": sample.boxes,
         "prompt": sample.prompt,
         "truth": sample.truth,
         "metadata": sample.metadata,
         "evidence": sample.evidence,
-        "pictures": plain(shown.pictures),
-        "problem": shown.problem,
+    }
+    after = {
         "models": [plain(model.answers) for model in sample.models],
         "related": [[samples[other].section, samples[other].example_id, samples[other].label] for other in related],
     }
+    return _json(before)[1:-1], _json(after)[1:-1]
+
+
+def _shown(shown: SamplePictures) -> str:
+    return _json({"pictures": plain(shown.pictures), "problem": shown.problem})[1:-1]

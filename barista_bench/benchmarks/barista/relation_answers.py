@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -293,4 +294,4 @@ def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 def _as_text(value: object) -> str:
     """As `str` writes it; halves of a character, which no file can hold, are spelled out."""
-    return str(value).encode("utf-8", "backslashreplace").decode()
+    return sys.intern(str(value).encode("utf-8", "backslashreplace").decode())  # many answers have the same few

@@ -106,7 +106,7 @@ class LogReader:
     def _index(self, opened: Sequence[tuple[Path, BinaryIO]]) -> None:
         self.line_count = self.left_out = 0
         winners: dict[Hashable, LogLine] = {}
-        second_answers = []
+        second_answers, texts = [], dict[str, str]()
         for number, (path, file) in enumerate(opened):
             for offset, record in records_of(path, file):
                 identity = self._identify(record)
@@ -118,7 +118,7 @@ class LogReader:
                 if before is None or not before.finished:
                     winners[identity] = line
                     if self._keep:
-                        self._kept[identity] = record
+                        self._kept[identity] = _sharing(record, texts)
                 elif record.finished:
                     second_answers.append((before, line))
         self.winners = dict(sorted(winners.items(), key=lambda winner: winner[1]))
@@ -150,6 +150,14 @@ class LogReader:
         if self._keep:
             return (self._kept[identity] for identity in self.winners)
         return map(self.record, self.winners.values())
+
+
+def _sharing(record: SampleRecord, texts: dict[str, str]) -> SampleRecord:
+    """The record, whose repeated texts are those of the records before it."""
+    example_id, fingerprint, prompt, media = (
+        texts.setdefault(text, text) for text in (record.example_id, record.fingerprint, record.prompt, record.media)
+    )
+    return msgspec.structs.replace(record, example_id=example_id, fingerprint=fingerprint, prompt=prompt, media=media)
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:

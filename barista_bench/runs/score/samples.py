@@ -222,11 +222,9 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
         with guarded(task, "statistics", f"{len(group)} samples of run {run}"):
             clustered = ClusteredRun.of(task, [sample.as_scored for sample in group])
             columns = clustered.statistics.scores()
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        scored = (
-            replace(sample, scores=dict(zip(columns, row, strict=True)))
-            for sample, row in zip(group, rows, strict=True)
-        )
+        rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
+        scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few are different
+        scored = (replace(sample, scores=scores[row]) for sample, row in zip(group, rows, strict=True))
         counted[run] = CountedSamples(tuple(scored), clustered)
     return counted
 

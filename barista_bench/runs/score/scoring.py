@@ -316,6 +316,7 @@ class _SessionLine(msgspec.Struct):
 
 
 def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
+    encode = json.JSONEncoder(sort_keys=True).encode
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
         for sample in samples:
             line = {
@@ -325,7 +326,7 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
                 "status": sample.record.status,
                 "scores": sample.scores if sample.counts else None,
             }
-            file.write(json.dumps(line, sort_keys=True) + "\n")
+            file.write(encode(line) + "\n")
 
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:

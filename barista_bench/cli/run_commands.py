@@ -31,7 +31,7 @@ from barista_bench.cli.app import (
 )
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.statistics import DRAWS
-from barista_bench.errors import ConfigError, TaskError
+from barista_bench.errors import ConfigError
 from barista_bench.files import text_out
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
@@ -126,6 +126,7 @@ def score(
     log_to: Annotated[
         Tracker | None, typer.Option(help="Experiment tracker that gets settings, figures and coverage too.")
     ] = None,
+    num_proc: Annotated[int, typer.Option(help="Processes; each scores whole runs.", min=1)] = 1,
     json: Json = False,
 ) -> None:
     """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
@@ -134,10 +135,9 @@ def score(
     --predictions, answers that another harness recorded become run folders first.
     """
     from barista_bench.api import run_folders
-    from barista_bench.judging.scoring import score_judged
-    from barista_bench.runs.run_folder import judge_folders
+    from barista_bench.core.worker_processes import map_in_processes
+    from barista_bench.judging.scoring import ScoreJob, score_with_judges
     from barista_bench.runs.score.scoring import options_of_each
-    from barista_bench.runs.score.scoring import score as score_run
 
     results = []
     with explained():
@@ -154,18 +154,19 @@ def score(
         if not folders:
             raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
         folders = run_folders(folders)
-        for folder, chosen in zip(folders, options_of_each(folders, options), strict=True):
-            try:
-                scored = score_run(folder, data=data, root=root, options=chosen)
-            except TaskError as error:  # it costs no other its score
-                note_fault(str(error))
+        jobs = [
+            ScoreJob(folder, data, root, chosen)
+            for folder, chosen in zip(folders, options_of_each(folders, options), strict=True)
+        ]
+        for job, (scored, faults) in zip(jobs, map_in_processes(score_with_judges, jobs, num_proc), strict=True):
+            for fault in faults:
+                note_fault(fault)
+            if scored is None:
                 continue
-            print_result(summary_line(scored.results))
-            results.append({"folder": str(folder), **scored.results.model_dump(mode="json")})
-            for judge in [] if chosen else judge_folders(folder):
-                score_judged(scored, judge)
+            print_result(summary_line(scored))
+            results.append({"folder": str(job.folder), **scored.model_dump(mode="json")})
             if log_to is not None:
-                log_results(log_to, scored.results, folder)
+                log_results(log_to, scored, job.folder)
         if json:
             print_json(results)
 

@@ -81,6 +81,17 @@ def note_fault(message: str) -> None:
 
 
 @contextmanager
+def noted_faults() -> Iterator[Collection[str]]:
+    """The failures of tasks within, for whoever says what becomes of them."""
+    faults: dict[str, None] = {}
+    token = _DEFERRED.set(faults)
+    try:
+        yield faults
+    finally:
+        _DEFERRED.reset(token)
+
+
+@contextmanager
 def faults_at_the_end() -> Iterator[None]:
     """Everything within is done before failures of tasks are raised, all of them as one. Inner ones join the outermost.
 
@@ -90,16 +101,13 @@ def faults_at_the_end() -> Iterator[None]:
     if _DEFERRED.get() is not None:
         yield
         return
-    faults: dict[str, None] = {}
-    token = _DEFERRED.set(faults)
-    try:
-        yield
-    except BaseException:
-        if faults:
-            log.error("%s", _in_one(faults))
-        raise
-    finally:
-        _DEFERRED.reset(token)
+    with noted_faults() as faults:
+        try:
+            yield
+        except BaseException:
+            if faults:
+                log.error("%s", _in_one(faults))
+            raise
     if faults:
         raise TaskError(_in_one(faults))
 

@@ -13,8 +13,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from barista_bench.core.guarding import note_fault, noted_faults
 from barista_bench.core.task import Status
+from barista_bench.errors import TaskError
 from barista_bench.judging.answers import REASONING, AnsweredRun, RunAnswers
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge, verdict_keys
 from barista_bench.judging.judged_run import (
@@ -37,9 +40,37 @@ from barista_bench.models import TokenLogprob
 from barista_bench.runs.ask.replies import Unusable
 from barista_bench.runs.log.sample_log import SampleRecord, counting_records
 from barista_bench.runs.run_folder import judge_folders
-from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.results import Results
+from barista_bench.runs.score.scoring import ScoredRun, score
 
 _NO_REASONING = SampleVerdict(REASONING, 0, 0.0, str(Status.OK), BY_RULE, "no reasoning was given")
+
+
+class ScoreJob(NamedTuple):
+    """A run folder to score: the arguments of `score`."""
+
+    folder: Path
+    data: str | None
+    root: Path | None
+    options: Mapping[str, object] | None
+
+
+def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
+    """Score a run folder, and its judges unless it is by other options: the work of one of several processes.
+
+    Returns:
+        The results, None where the task cannot score them; and the failures of tasks.
+    """
+    results = None
+    with noted_faults() as faults:
+        try:
+            scored = score(job.folder, data=job.data, root=job.root, options=job.options)
+            results = scored.results
+            for judge in [] if job.options else judge_folders(job.folder):
+                score_judged(scored, judge)
+        except TaskError as error:  # it costs no other run its score
+            note_fault(str(error))
+    return results, tuple(faults)
 
 
 def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:

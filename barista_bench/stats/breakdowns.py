@@ -217,9 +217,9 @@ def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
     counts: Counter[str] = Counter()
     samples: Counter[str] = Counter()
     for sample in scored:
-        kinds = Counter(failure.kind for failure in answer_failures(run.task, sample))
+        kinds = [failure.kind for failure in answer_failures(run.task, sample)]
         counts.update(kinds)
-        samples.update(kinds.keys())
+        samples.update(set(kinds))
     return tuple(
         FailureRow(
             task=run.task.name,

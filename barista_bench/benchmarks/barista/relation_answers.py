@@ -186,22 +186,25 @@ def relation_failures(
     truth: Counter[RelationTuple], answered: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
     """What is wrong with relations, each with the marks that it is about; `hands` are mistaken for each other."""
-    missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
+    missed, wrong = sorted((truth - answered).elements()), sorted((answered - truth).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind in NEAR_MISSES:
-        alike: dict[tuple[object, ...], list[RelationTuple]] = defaultdict(list)
-        for item in sorted(wrong):
-            alike[_SHARED[kind](item)].append(item)
-        for true in sorted(missed):
-            candidates = alike.get(_SHARED[kind](true), [])
+        shared = _SHARED[kind]
+        alike: dict[tuple[object, ...], list[RelationTuple]] = {}
+        for item in wrong if missed else ():
+            alike.setdefault(shared(item), []).append(item)
+        for true in list(missed):
+            candidates = alike.get(shared(true))
+            if not candidates:
+                continue
             answer = next((item for item in candidates if _is_near_miss(kind, true, item, hands)), None)
             if answer is not None:
                 missed.remove(true)
                 wrong.remove(answer)
                 candidates.remove(answer)
                 failures.append((kind, tuple(dict.fromkeys((*true[:2], *answer[:2])))))
-    failures += [("missed", item[:2]) for item in sorted(missed)]
-    failures += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in sorted(wrong)]
+    failures += [("missed", item[:2]) for item in missed]
+    failures += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in wrong]
     return failures
 
 

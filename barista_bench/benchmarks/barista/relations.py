@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 from typing import Annotated
 
@@ -186,8 +187,7 @@ class Relations(GraphTask[RelationsSampling]):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Of the relations that the multiset matching leaves over on either side."""
-        ids = {item.mark: item.object_id for item in _objects(example) if item.object_id}
-        hands = {item.mark for item in _objects(example) if item.category.lower() in HANDS}
+        ids, hands = _marks(example)
         kinds = relation_failures(self._true(example), self._answered(prediction), hands)
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
@@ -265,13 +265,30 @@ def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTu
 def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
     """What is matched. The metric ignores case and outer white space, the paper any (A.3.2)."""
 
-    def normal(text: str) -> str:
-        return normalise(" ".join(text.split()) if follows_paper else text)
-
+    normal = _normal_by_paper if follows_paper else _normal
     return Counter(
-        RelationTuple(item.source_id, item.target_id, normal(item.relation_type), normal(item.value))
-        for item in relations.relations
+        [
+            RelationTuple(item.source_id, item.target_id, normal(item.relation_type), normal(item.value))
+            for item in relations.relations
+        ]
     )
+
+
+_normal = lru_cache(4096)(normalise)
+"""Answers have the same few words."""
+
+
+@lru_cache(4096)
+def _normal_by_paper(text: str) -> str:
+    return normalise(" ".join(text.split()))
+
+
+@per_example
+def _marks(example: Example) -> tuple[dict[int, str], set[int]]:
+    """The object of each mark that has one, and the marks that are hands."""
+    objects = _objects(example)
+    ids = {item.mark: item.object_id for item in objects if item.object_id}
+    return ids, {item.mark for item in objects if item.category.lower() in HANDS}
 
 
 def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray[np.bool_]:

@@ -95,7 +95,7 @@ def measured(arguments: Sequence[object]) -> tuple[float, float, float]:
 
 def time_readers(folder: Path) -> None:
     begun = time.process_time()
-    with LogReader(folder, keep=True) as reader:
+    with LogReader(folder, keep=True) as reader:  # as `score` and `report` read it
         records = sum(1 for _ in reader)
     ours = time.process_time() - begun
     begun = time.process_time()

@@ -113,7 +113,9 @@ class SumStatistics(SampleStatistics):
         self._table = np.zeros((len(rows), len(self._names)))
         self._table[:, 0] = 1.0
         self._table[lines, places] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
-        if np.array_equal(small := self._table.astype(np.int8), self._table):  # as nearly all are: counts of one sample
+        with np.errstate(invalid="ignore"):  # of what is no number
+            small = self._table.astype(np.int8)
+        if np.array_equal(small, self._table):  # counts of single samples, an eighth of the memory
             self._table = small
         self._finalise, self._sample_scores, self._tables = figures, sample_scores, tables
 

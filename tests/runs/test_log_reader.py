@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -152,3 +153,12 @@ def test_a_log_overwritten_while_it_is_read_is_an_error_not_a_wrong_record(tmp_p
         path.write_bytes(b"y" * (size - 1) + b"\n")
         with pytest.raises(DataError, match="changed in place"):
             reader.record(list(reader.winners.values())[2])
+
+
+def test_records_that_are_kept_share_what_all_repetitions_say(tmp_path: Path) -> None:
+    texts = {"example_id": "an example", "fingerprint": "a fingerprint", "prompt": "a prompt", "media": "some media"}
+    write(tmp_path / "samples.jsonl", *(msgspec.structs.replace(record(key), **texts) for key in "ab"))
+    with LogReader(tmp_path, keep=True) as reader:
+        first, second = reader
+    for name in texts:
+        assert getattr(first, name) is getattr(second, name)

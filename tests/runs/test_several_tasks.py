@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from barista_bench.cli import app
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
@@ -142,3 +144,24 @@ def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
         run(three_tasks, old, task="referring", **settings)
     with pytest.raises(ConfigError, match=r"is the run folder of one task. Remedy: name that task"):
         run(three_tasks, old, task=("relations", "referring"), **settings)
+
+
+def test_the_number_of_processes_that_score_changes_no_byte(three_tasks: Path, tmp_path: Path) -> None:
+    run(three_tasks, tmp_path, task=TASKS, model="chance", runs=2)
+    files = [tmp_path / task / name for task in TASKS for name in ("results.json", "scores.jsonl")]
+    written = []
+    for number in ("1", "2"):
+        done = CliRunner().invoke(app, ["score", str(tmp_path), "--num-proc", number])
+        assert done.exit_code == 0, done.output
+        written.append((done.stdout, [file.read_bytes() for file in files]))
+        for file in files:
+            file.unlink()
+    assert written[0] == written[1]
+
+
+def test_a_run_that_cannot_be_scored_ends_the_command_in_one_line(three_tasks: Path, tmp_path: Path) -> None:
+    run(three_tasks, tmp_path, task=TASKS, model="chance")
+    (tmp_path / TASKS[0] / "run.json").write_text("{}")
+    done = CliRunner().invoke(app, ["score", *(str(tmp_path / task) for task in TASKS), "--num-proc", "2"])
+    assert done.exit_code == 1
+    assert "run.json" in done.output and "Traceback" not in done.output

@@ -14,6 +14,7 @@ from barista_bench.benchmarks import BENCHMARKS, task_class
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.cli import app
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.guarding import note_fault, noted_faults
 from barista_bench.core.task import Example, Status, Task
 from barista_bench.data.folder import build
 from barista_bench.errors import TaskError
@@ -436,3 +437,11 @@ def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
     )
     assert (record.earlier, record.text) == (("It is seen.",), answers[name])
     assert score(tmp_path / "virtual_home").results.coverage.complete
+
+
+def test_noted_faults_are_those_within() -> None:
+    with noted_faults() as outer:
+        with noted_faults() as inner:
+            note_fault("within")
+        note_fault("without")
+    assert (list(inner), list(outer)) == (["within"], ["without"])

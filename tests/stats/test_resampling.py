@@ -53,3 +53,14 @@ def test_unreadable_answers_alone_have_figures_of_zero_or_none(scored: Runs, tas
     reference = run.task.aggregate(samples)
     for name, value in drawn.items():
         assert_allclose(value, [reference.get(name, np.nan)], atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_samples_drawn_with_their_clusters_are_those_drawn_one_by_one(scored: Runs, task: str) -> None:
+    run = scored["fair", task]
+    samples = samples_of(run)
+    rng = np.random.default_rng(6)
+    clusters, weights = rng.integers(0, 5, len(samples)), rng.integers(0, 3, (12, 5)).astype(float)
+    statistics = run.task.statistics(samples)
+    for name, values in statistics.figures(weights[:, clusters]).items():
+        assert_allclose(statistics.drawn(weights, clusters)[name], values, atol=1e-12, err_msg=name)

@@ -106,20 +106,21 @@ class LogReader:
     def _index(self, opened: Sequence[tuple[Path, BinaryIO]]) -> None:
         self.line_count = self.left_out = 0
         winners: dict[Hashable, LogLine] = {}
-        second_answers, texts = [], dict[str, str]()
+        second_answers, texts, identify = [], dict[str, str](), self._identify
         for number, (path, file) in enumerate(opened):
             for offset, record in records_of(path, file):
-                identity = self._identify(record)
+                identity = identify(record)
                 if identity is None:
                     self.left_out += record.finished
                     continue
                 self.line_count += 1
-                line, before = LogLine(number, offset, record.finished), winners.get(identity)
+                before, is_finished = winners.get(identity), record.finished
+                line = LogLine(number, offset, is_finished)
                 if before is None or not before.finished:
                     winners[identity] = line
                     if self._keep:
                         self._kept[identity] = _sharing(record, texts)
-                elif record.finished:
+                elif is_finished:
                     second_answers.append((before, line))
         self.winners = dict(sorted(winners.items(), key=lambda winner: winner[1]))
         # Copies of one line are what a merge leaves that was cut short; two answers to one question are a mistake.
@@ -154,10 +155,14 @@ class LogReader:
 
 def _sharing(record: SampleRecord, texts: dict[str, str]) -> SampleRecord:
     """The record, whose repeated texts are those of the records before it."""
-    example_id, fingerprint, prompt, media = (
-        texts.setdefault(text, text) for text in (record.example_id, record.fingerprint, record.prompt, record.media)
+    shared = texts.setdefault
+    return msgspec.structs.replace(
+        record,
+        example_id=shared(record.example_id, record.example_id),
+        fingerprint=shared(record.fingerprint, record.fingerprint),
+        prompt=shared(record.prompt, record.prompt),
+        media=shared(record.media, record.media),
     )
-    return msgspec.structs.replace(record, example_id=example_id, fingerprint=fingerprint, prompt=prompt, media=media)
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:

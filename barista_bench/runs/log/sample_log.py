@@ -172,9 +172,12 @@ def decode_record(line: bytes) -> SampleRecord | None:
     record = _decoded(line) if is_whole(line) else None
     if record is None:
         return None
-    counts = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens}
+    tokens_in, tokens_out = record.input_tokens, record.output_tokens
+    if (tokens_in is None or 0 <= tokens_in <= _MAX_TOKENS) and (tokens_out is None or 0 <= tokens_out <= _MAX_TOKENS):
+        return record
+    counts = {"input_tokens": tokens_in, "output_tokens": tokens_out}
     absurd = {name: None for name, count in counts.items() if count is not None and not 0 <= count <= _MAX_TOKENS}
-    return msgspec.structs.replace(record, **absurd) if absurd else record
+    return msgspec.structs.replace(record, **absurd)
 
 
 def claimed_sample(line: bytes) -> str:

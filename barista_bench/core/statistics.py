@@ -39,6 +39,7 @@ Figures: TypeAlias = dict[str, Floats]
 
 WIDTH = 8
 """Columns from which on a product of matrices adds up as that of a wide table does."""
+DRAWS_AT_ONCE = 256
 
 
 class SampleStatistics(ABC):
@@ -110,7 +111,7 @@ class SumStatistics(SampleStatistics):
         self._names: dict[Hashable, int] = {"n": 0}
         places = [self._names.setdefault(name, len(self._names)) for row in rows for name in row]
         lines = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-        self._table = np.zeros((len(rows), len(self._names)))
+        self._table: NDArray[Any] = np.zeros((len(rows), len(self._names)))
         self._table[:, 0] = 1.0
         self._table[lines, places] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
         with np.errstate(invalid="ignore"):  # of what is no number
@@ -144,9 +145,12 @@ class SumStatistics(SampleStatistics):
         sums[:, whole] = weights @ by_cluster
         if not whole.all():
             # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
-            others = np.zeros((len(self._table), max(WIDTH, int((~whole).sum()))))
-            others[:, : int((~whole).sum())] = self._table[:, ~whole]
-            sums[:, ~whole] = (weights[:, clusters] @ others)[:, : int((~whole).sum())]
+            count = int((~whole).sum())
+            others = np.zeros((len(self._table), max(WIDTH, count)))
+            others[:, :count] = self._table[:, ~whole]
+            for start in range(0, len(weights), DRAWS_AT_ONCE):
+                part = weights[start : start + DRAWS_AT_ONCE]
+                sums[start : start + DRAWS_AT_ONCE, ~whole] = (part[:, clusters] @ others)[:, :count]
         return self._defined(sums)
 
     def _defined(self, sums: Floats) -> Figures:

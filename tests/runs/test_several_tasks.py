@@ -164,4 +164,5 @@ def test_a_run_that_cannot_be_scored_ends_the_command_in_one_line(three_tasks: P
     (tmp_path / TASKS[0] / "run.json").write_text("{}")
     done = CliRunner().invoke(app, ["score", *(str(tmp_path / task) for task in TASKS), "--num-proc", "2"])
     assert done.exit_code == 1
-    assert "run.json" in done.output and "Traceback" not in done.output
+    assert "run.json" in done.output
+    assert "Traceback" not in done.output

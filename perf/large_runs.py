@@ -1,6 +1,6 @@
 """CPU time and memory of `score` and `report`, and of reading a log, on runs of very many samples.
 
-    python perf/large_runs.py [--examples 10000] [--repetitions 10] [--tasks relations,activity] [--num-proc 1]
+    python perf/large_runs.py [--examples 10000] [--repetitions 10] [--tasks relations,activity]
 
 A frozen set of each task is made of a mini kitchen's rows, repeated under video ids of their own, 50 examples a video
 and one small picture an image (the largest of the five benchmarks has 11,000 questions); `chance` answers all of it.
@@ -110,7 +110,6 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=10_000)
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--tasks", default="relations,activity")
-    parser.add_argument("--num-proc", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="keep what is made here, for the next time")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
@@ -124,9 +123,8 @@ def main() -> None:
         for task in arguments.tasks.split(","):
             run, page = make_run(root, task, count, repetitions), root / f"report_{task}"
             time_readers(run)
-            processes = ["--num-proc", arguments.num_proc] if arguments.num_proc > 1 else []
             shutil.rmtree(page, ignore_errors=True)
-            for command in (["score", run, *processes], ["report", run, "--out", page, *processes]):
+            for command in (["score", run], ["report", run, "--out", page]):
                 cpu, wall, memory = measured(command)
                 what = f"{task}, {count} x {repetitions} samples, {command[0]}"
                 print(f"{what}: {cpu:.1f} CPU s, {wall:.1f} s, {memory:.0f} MiB", flush=True)

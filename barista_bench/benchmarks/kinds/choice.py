@@ -63,7 +63,7 @@ def shuffled_choices(right: str, distractors: Iterable[str], seed: int) -> tuple
     """The choices of a question in the order asked, A first, and which of them is right.
 
     >>> shuffled_choices("cup", ["jug", "lid"], seed=1)[1]
-    RightChoice(choice_id='B')
+    RightChoice(choice_id='C')
     """
     texts = [right, *distractors]
     random.Random(seed).shuffle(texts)  # noqa: S311

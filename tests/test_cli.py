@@ -87,7 +87,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
     "annotate export": ([export_graphs], {"project", "target_format"}),
-    "score": ([score, import_recorded], {"folders", "option", "log_to", "json"}),
+    "score": ([score, import_recorded], {"folders", "option", "log_to", "json", "num_proc"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], {"show"}),
     "compact": ([compact], set()),

@@ -113,8 +113,8 @@ class VideoReward:
 
     def _answer(self, example: Example, images: tuple[Image.Image, ...]) -> str:
         """The answer to the last question that the task asks."""
-        boxes, answers = self._model.box_format, tuple[str, ...]()
-        prompt: Prompt | None = self._task.prompt(example, boxes)
+        box_format, answers = self._model.box_format, tuple[str, ...]()
+        prompt: Prompt | None = self._task.prompt(example, box_format)
         while prompt is not None:
             shown, choices = images if prompt.image_count else (), self._task.choices(example)
             request = Request(example.example_id, prompt, shown, inputs=example.inputs, choices=choices)
@@ -122,5 +122,5 @@ class VideoReward:
             if isinstance(answer, Failure):
                 raise ModelError(f"{self._model.identity.name}: {answer.error}. Remedy: ask again")
             answers = (*answers, answer.text)
-            prompt = self._task.follow_up(example, answers, boxes)
+            prompt = self._task.follow_up(example, answers, box_format)
         return answers[-1]

@@ -133,8 +133,8 @@ def answer_effects(pack: Path, task: str, upstream: str, examples: dict[str, Exa
     release, paper = (get_task("barista", task, protocol=protocol) for protocol in ("release", "paper"))
     total, parsed, scored, alike = 0, 0, 0, 0
     for row in answers(pack, upstream):
-        example, boxes = examples[row["example_id"]], BoxFormat(row.get("order") or "xyxy", 1000)
-        mine, theirs = (kind.parse(row["raw_text"], example.inputs, boxes) for kind in (release, paper))
+        example, box_format = examples[row["example_id"]], BoxFormat(row.get("order") or "xyxy", 1000)
+        mine, theirs = (kind.parse(row["raw_text"], example.inputs, box_format) for kind in (release, paper))
         total += 1
         if meaning(mine) != meaning(theirs):
             parsed += 1

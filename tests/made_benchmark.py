@@ -113,11 +113,11 @@ class Words(ReleaseTask):
                 evidence={"row": row},
             )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         system, user = self.prompts.fill()
         return Prompt(system, (*(ImagePart(index) for index in range(len(example.frames))), TextPart(user)))
 
-    def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
+    def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
         done = len(answers) >= int(self.option("steps") or 1)
         if done or read_scores(answers[-1], list(self.choices(example))) is not None:
             return None
@@ -130,7 +130,7 @@ class Words(ReleaseTask):
         assert isinstance(words, list)
         return {str(word): f"this is {word}" for word in words}
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         words = inputs["words"]
         assert isinstance(words, list)
         scores = read_scores(text, [str(word) for word in words])
@@ -153,10 +153,10 @@ class Words(ReleaseTask):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         return Explanation(())
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return f"It is {example.target['answer']}"
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return rng.choice(list(self.choices(example)))
 
 

@@ -28,17 +28,17 @@ inside = st.tuples(st.floats(0, WIDTH), st.floats(0, HEIGHT), st.floats(0, WIDTH
 
 @pytest.mark.parametrize("boxes", FORMATS)
 @given(box=inside)
-def test_a_written_box_is_read_back_within_the_rounding_of_its_format(boxes: BoxFormat, box: tuple) -> None:
-    read = read_box(write_box(box, boxes, WIDTH, HEIGHT), boxes, WIDTH, HEIGHT)
-    step = {1000: WIDTH / 2000, 1: WIDTH / 20000, None: 0.5}[boxes.scale]
+def test_a_written_box_is_read_back_within_the_rounding_of_its_format(box_format: BoxFormat, box: tuple) -> None:
+    read = read_box(write_box(box, box_format, WIDTH, HEIGHT), box_format, WIDTH, HEIGHT)
+    step = {1000: WIDTH / 2000, 1: WIDTH / 20000, None: 0.5}[box_format.scale]
     assert all(abs(a - b) <= step + 1e-6 for a, b in zip(box, read, strict=True))
 
 
 @pytest.mark.parametrize("boxes", FORMATS)
 @given(box=st.tuples(*[st.floats(-5000, 5000)] * 4))
-def test_a_box_written_exactly_is_read_back_as_it_is(boxes: BoxFormat, box: tuple) -> None:
-    written = write_box(box, boxes, WIDTH, HEIGHT, exact=True)
-    assert read_box(written, boxes, WIDTH, HEIGHT) == pytest.approx(box, abs=1e-9)
+def test_a_box_written_exactly_is_read_back_as_it_is(box_format: BoxFormat, box: tuple) -> None:
+    written = write_box(box, box_format, WIDTH, HEIGHT, exact=True)
+    assert read_box(written, box_format, WIDTH, HEIGHT) == pytest.approx(box, abs=1e-9)
 
 
 @pytest.mark.parametrize("use", [write_box, partial(write_box, exact=True), read_box])
@@ -63,11 +63,11 @@ def test_the_order_is_the_declared_one() -> None:
 
 
 @pytest.mark.parametrize("boxes", FORMATS)
-def test_every_format_is_described_in_its_order(boxes: BoxFormat) -> None:
-    text = describe_format(boxes)
+def test_every_format_is_described_in_its_order(box_format: BoxFormat) -> None:
+    text = describe_format(box_format)
     assert (
         text.index("x_min") < text.index("y_min")
-        if boxes.order == "xyxy"
+        if box_format.order == "xyxy"
         else text.index("y_min") < text.index("x_min")
     )
 
@@ -95,10 +95,10 @@ def test_what_is_no_box_format_is_refused_in_a_short_message(text: str) -> None:
 
 
 def test_a_format_may_have_any_whole_scale() -> None:
-    boxes = BoxFormat.parse("xyxy/100")
-    assert boxes == BoxFormat("xyxy", 100)
-    assert write_box((128, 180, 1280, 720), boxes, WIDTH, HEIGHT) == [10, 25, 100, 100]
-    assert read_box([10, 25, 100, 100], boxes, WIDTH, HEIGHT) == (128.0, 180.0, 1280.0, 720.0)
+    box_format = BoxFormat.parse("xyxy/100")
+    assert box_format == BoxFormat("xyxy", 100)
+    assert write_box((128, 180, 1280, 720), box_format, WIDTH, HEIGHT) == [10, 25, 100, 100]
+    assert read_box([10, 25, 100, 100], box_format, WIDTH, HEIGHT) == (128.0, 180.0, 1280.0, 720.0)
 
 
 @given(st.lists(st.floats(-LARGEST, LARGEST) | st.integers(-(10**9), 10**9), min_size=4, max_size=4))

@@ -56,7 +56,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.core.guarding import faults_at_the_end
     from barista_bench.core.plugins import registered
-    from barista_bench.errors import BaristaError
+    from barista_bench.errors import BaristaError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
     from barista_bench.models.base import ABLATIONS, SCRIPTED
@@ -64,6 +64,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, resolve
 
 if TYPE_CHECKING:
+    from barista_bench.core.boxes import BoxFormat
     from barista_bench.models.settings import SettingsT
     from barista_bench.runs.ask.asking import AskCounts
     from barista_bench.runs.score.scoring import ScoredRun
@@ -248,6 +249,16 @@ def explained() -> Iterator[None]:
         message = system_problem(error) if isinstance(error, OSError) else str(error)
         echo(f"error: {' '.join(message.splitlines())}", color="red", err=True)
         raise typer.Exit(1) from error
+
+
+def parsed_box_format(text: str | None) -> BoxFormat | None:
+    """What `--box-format` says, if it is given. Raises ConfigError."""
+    from barista_bench.core.boxes import BoxFormat
+
+    try:
+        return None if text is None else BoxFormat.parse(text)
+    except ValueError as error:
+        raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
 
 
 def _version(asked: bool) -> None:

@@ -19,6 +19,7 @@ from barista_bench.cli.app import (
     echo,
     explained,
     given,
+    parsed_box_format,
     print_result,
     with_flags,
 )
@@ -88,15 +89,11 @@ def import_run(
     protocol: Protocol = ProtocolChoice.release,
 ) -> None:
     """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
-    from barista_bench.core.boxes import BoxFormat
     from barista_bench.interchange.importing import import_run as make
 
     with explained():
-        try:
-            boxes = None if box_format is None else BoxFormat.parse(box_format)
-        except ValueError as error:
-            raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
-        done = make(folders, out, examples=examples, root=root, box_format=boxes, protocol=protocol.value)
+        written = parsed_box_format(box_format)
+        done = make(folders, out, examples=examples, root=root, box_format=written, protocol=protocol.value)
     counts = ", ".join(f"{status} {count}" for status, count in sorted(done.statuses.items()))
     judged = f", {done.judged} judged" if done.judged else ""
     echo(f"{done.task}: {done.runs} run(s), {counts}, {done.unanswered} without a record{judged}")

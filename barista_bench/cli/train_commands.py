@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import MAKE, app, echo, explained
-from barista_bench.errors import ConfigError
+from barista_bench.cli.app import MAKE, app, echo, explained, parsed_box_format
 
 
 class TrainingFormat(StrEnum):
@@ -45,16 +44,18 @@ def export(
     ] = None,
 ) -> None:
     """Write the training videos of a dataset as a training set. Test videos are refused, by content."""
-    from barista_bench.core.boxes import BoxFormat
     from barista_bench.training.exporting import export as make
 
     with explained():
-        try:
-            boxes = None if box_format is None else BoxFormat.parse(box_format)
-        except ValueError as error:
-            raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
         done = make(
-            data, out, form.value, split=split, tasks=task or (), box_format=boxes, run=run, held_out=held_out or (),
+            data,
+            out,
+            form.value,
+            split=split,
+            tasks=task or (),
+            box_format=parsed_box_format(box_format),
+            run=run,
+            held_out=held_out or (),
             root=root,
-        )  # fmt: skip
+        )
     echo(*done.notes, f"wrote {done.folder}: {done.rows} rows of {done.videos} videos")

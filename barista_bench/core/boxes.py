@@ -120,7 +120,9 @@ def _in_order(box: Sequence[float], order: BoxOrder) -> Xyxy:
             assert_never(order)
 
 
-def write_box(box: Xyxy, boxes: BoxFormat, width: int, height: int, *, exact: bool = False) -> list[int] | list[float]:
+def write_box(
+    box: Xyxy, box_format: BoxFormat, width: int, height: int, *, exact: bool = False
+) -> list[int] | list[float]:
     """A pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
 
     `exact` neither rounds nor cuts it to the image: what is read is the box that was given.
@@ -129,44 +131,44 @@ def write_box(box: Xyxy, boxes: BoxFormat, width: int, height: int, *, exact: bo
     [250, 0, 1000, 1000]
     """
     scaled = [
-        value if boxes.scale is None else value / size * boxes.scale
+        value if box_format.scale is None else value / size * box_format.scale
         for value, size in zip(box, (width, height) * 2, strict=True)
     ]
-    written = list(_in_order(scaled, boxes.order))
+    written = list(_in_order(scaled, box_format.order))
     if exact:
         return written
-    if boxes.scale == 1:
+    if box_format.scale == 1:
         return [min(1.0, max(0.0, round(value, 4))) for value in written]
-    limit = boxes.scale or max(width, height)
+    limit = box_format.scale or max(width, height)
     return [min(limit, max(0, round(value))) for value in written]
 
 
-def read_box(numbers: Sequence[float], boxes: BoxFormat, width: int, height: int) -> Xyxy:
+def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height: int) -> Xyxy:
     """Four numbers of a model of this format as a pixel box. Inverted and degenerate boxes stay as they are.
 
     >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
     (0.0, 90.0, 640.0, 360.0)
     """
-    x0, y0, x1, y1 = _in_order(numbers, boxes.order)
-    if boxes.scale is None:
+    x0, y0, x1, y1 = _in_order(numbers, box_format.order)
+    if box_format.scale is None:
         return float(x0), float(y0), float(x1), float(y1)
-    return from_grid((x0, y0, x1, y1), width, height, boxes.scale)
+    return from_grid((x0, y0, x1, y1), width, height, box_format.scale)
 
 
-def describe_format(boxes: BoxFormat) -> str:
+def describe_format(box_format: BoxFormat) -> str:
     """The format in words, for prompts.
 
     >>> describe_format(BoxFormat("yxyx", 1000))
     '[y_min, x_min, y_max, x_max], integers from 0 to 1000 relative to the size of the image'
     """
-    names = ", ".join(_NAMES[boxes.order])
-    if boxes.scale is None:
+    names = ", ".join(_NAMES[box_format.order])
+    if box_format.scale is None:
         return f"[{names}], integers in pixels of the image"
-    if boxes.scale == 1:
+    if box_format.scale == 1:
         return f"[{names}], fractions from 0 to 1 of the size of the image"
-    return f"[{names}], integers from 0 to {boxes.scale} relative to the size of the image"
+    return f"[{names}], integers from 0 to {box_format.scale} relative to the size of the image"
 
 
-def box_names(boxes: BoxFormat) -> str:
+def box_names(box_format: BoxFormat) -> str:
     """The order alone, e.g. `y_min, x_min, y_max, x_max`."""
-    return ", ".join(_NAMES[boxes.order])
+    return ", ".join(_NAMES[box_format.order])

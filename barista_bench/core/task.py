@@ -136,10 +136,10 @@ class Question(ABC):
         return Features({name: dict(features) for name, features in columns.items()})
 
     @abstractmethod
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         """What is asked; depends on `inputs` and the model's box format alone."""
 
-    def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
+    def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
         """What is asked next, in a conversation of its own, after these answers; None: the last of them is the answer.
 
         Every task that asks once has None. May count images, which are those of the example.
@@ -200,22 +200,22 @@ class Question(ABC):
         return example.inputs
 
     @abstractmethod
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """Read an answer of a model that writes boxes as `boxes` says. Never raises, and never sees the target."""
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
+        """Read an answer of a model that writes boxes as `box_format` says. Never raises, and never sees the target."""
 
     def answer_schema(self, example: Example) -> Fields | None:
         """JSON Schema of the answer that the prompt asks for; None where it is no JSON."""
         return None
 
     @abstractmethod
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The ground truth as a model would write it: what the `oracle` model says."""
 
     @abstractmethod
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A valid answer that knows nothing of the image: what the `chance` model says."""
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """What one would answer who knows only how the truths of `others` are distributed: the `prior` model.
 
         Args:
@@ -226,7 +226,7 @@ class Question(ABC):
         """
         raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use chance")
 
-    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """One box in the middle of the image for everything that is asked for: the `centre_box` model.
 
         Raises:
@@ -234,7 +234,7 @@ class Question(ABC):
         """
         raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use chance or prior")
 
-    def copied_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         """What the question gives of the first frame, on every frame: the `copy_first_mask` model.
 
         Raises:

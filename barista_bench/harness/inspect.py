@@ -56,13 +56,15 @@ for _benchmark in BENCHMARKS:
 
 
 def _samples(questions: QuestionSet) -> Iterator[Sample]:
-    boxes = ours.box_format_now(questions)
+    box_format = ours.box_format_now(questions)
     for example_id in questions.positions:
         example = questions.example(example_id)
         yield Sample(
             id=example_id,
-            input=questions.task.prompt(example, boxes).as_text(),  # `pose` puts it, with images, when it is its turn
-            target=questions.task.reference_answer(example, boxes),
+            input=questions.task.prompt(
+                example, box_format
+            ).as_text(),  # `pose` puts it, with images, when it is its turn
+            target=questions.task.reference_answer(example, box_format),
             metadata={**example.metadata, ours.QUESTIONS: questions.key},
         )
 
@@ -73,10 +75,10 @@ def pose() -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)
-        boxes = ours.box_format_now(questions)
-        state.store.set(ours.BOXES, asdict(boxes))
+        box_format = ours.box_format_now(questions)
+        state.store.set(ours.BOXES, asdict(box_format))
         state.store.set(ours.TRAINED_ON, ours.trained_on(questions, str(state.sample_id)))
-        return await _posed(state, questions.task.prompt(questions.example(str(state.sample_id)), boxes))
+        return await _posed(state, questions.task.prompt(questions.example(str(state.sample_id)), box_format))
 
     return solve
 

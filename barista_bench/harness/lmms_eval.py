@@ -126,10 +126,10 @@ def process_results(row: Row, results: Sequence[str]) -> dict[str, Answered]:
 def figures(answered: Sequence[Answered]) -> dict[str, float]:
     """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
     questions = question_set(answered[0]["questions"])
-    boxes = _boxes(questions)
+    box_format = _boxes(questions)
     return questions.figures(
         [
-            questions.sample(answers["example_id"], Completion(text), boxes, run=run)
+            questions.sample(answers["example_id"], Completion(text), box_format, run=run)
             for answers in answered
             for run, text in enumerate(answers["texts"])
         ]

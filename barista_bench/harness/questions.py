@@ -73,22 +73,22 @@ class QuestionSet:
         return self.examples[self.positions[example_id]].images(self.task) if prompt.image_count else ()
 
     def sample(
-        self, example_id: str, answer: Completion, boxes: BoxFormat, *, run: int = 0, earlier: Sequence[str] = ()
+        self, example_id: str, answer: Completion, box_format: BoxFormat, *, run: int = 0, earlier: Sequence[str] = ()
     ) -> ScoredSample:
         """An answer as `run` logs it (without the digests of what was asked) and `score` reads it, not scored yet.
 
         Args:
-            boxes: how the model writes boxes.
+            box_format: how the model writes boxes.
             run: repetition, from 0.
             earlier: the answers before it, of a task that asks in several steps.
         """
         status, error = answer_status(answer)
         fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
-        return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), boxes)
+        return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), box_format)
 
-    def read(self, record: SampleRecord, boxes: BoxFormat) -> ScoredSample:
+    def read(self, record: SampleRecord, box_format: BoxFormat) -> ScoredSample:
         """The record read anew, not scored yet."""
-        return read_sample(self.task, boxes, self.example(record.example_id), record)
+        return read_sample(self.task, box_format, self.example(record.example_id), record)
 
     def counted(self, samples: Iterable[ScoredSample]) -> Counted:
         """Samples compared with the truth, in the order of `run`, by repetition."""

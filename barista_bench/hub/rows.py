@@ -182,15 +182,15 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
     if task.prompts.wording.startswith(IMPORTED):
         records = [sample.record for sample in run.samples]
         return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
-    model, boxes = identity.model.asked_as, identity.model.boxes
-    inputs = asked_inputs(task, run.examples, boxes, timed=tells_own_times(ModelIdentity(**model)))
+    model, box_format = identity.model.asked_as, identity.model.box_format.parsed
+    inputs = asked_inputs(task, run.examples, box_format, timed=tells_own_times(ModelIdentity(**model)))
     same = run_description(
         run.folder,
         task,
         content_hash=run.examples.content_hash,
         prompts_hash=prompts_digest(inputs),
         model=ModelIdentity(**model),
-        boxes=boxes,
+        box_format=box_format,
         generation=identity.generation,
         runs=described.runs,
         data=described.data,

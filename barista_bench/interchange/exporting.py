@@ -90,7 +90,7 @@ class RepetitionFiles:
         self._read, self._run, self._keeping, self._judging = read, run, keeping, judging
         self._task: Task = read.task
         self._model = read.described.identity.model
-        self._boxes = self._model.boxes
+        self._box_format = self._model.box_format.parsed
         self._samples = [sample for sample in read.samples if sample.record.run == run]
 
     def folder(self) -> ReleasedFolder:
@@ -124,7 +124,7 @@ class RepetitionFiles:
 
     def _config(self) -> JsonObject:
         data, generation = self._read.described.data, self._read.described.identity.generation
-        systems = {self._task.prompt(sample.example, self._boxes).system for sample in self._samples}
+        systems = {self._task.prompt(sample.example, self._box_format).system for sample in self._samples}
         return {
             "concurrency": 1,
             "dataset_root": data.absolute_root or data.root or ".",
@@ -156,7 +156,7 @@ class RepetitionFiles:
 
     def _task_params(self) -> JsonObject:
         if self._task.name in BOX_TASKS:
-            boxes: JsonObject = {"bbox_format": self._boxes.order, "bbox_scale": self._boxes.scale}
+            boxes: JsonObject = {"bbox_format": self._box_format.order, "bbox_scale": self._box_format.scale}
             return boxes | self._judging_params()
         if self._task.name == "relations":
             # A set has one look for all its marks.
@@ -186,7 +186,7 @@ class RepetitionFiles:
     def _prediction(self, sample: ScoredSample, line: JsonObject) -> JsonObject:
         record, example = sample.record, sample.example
         failed = not record.finished
-        parts = self._task.prompt(example, self._boxes).parts
+        parts = self._task.prompt(example, self._box_format).parts
         return {
             "error": _error(sample),
             "example_id": example.example_id,
@@ -200,7 +200,7 @@ class RepetitionFiles:
             "provider_response_id": None,
             "raw_text": record.text or "",
             "task_name": self._task.upstream_name,
-            "task_result": {} if failed else task_result(self._task, example, sample.prediction, self._boxes),
+            "task_result": {} if failed else task_result(self._task, example, sample.prediction, self._box_format),
             "usage": None if failed else _usage(record.input_tokens, record.output_tokens),
         }
 

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from PIL import Image
 
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Overlay, OverlayKind
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.text_out import shared_name
@@ -91,10 +90,10 @@ def _samples(scored: ScoredRun, folder: Path, left_out: list[str]) -> Iterator[D
 
 def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image.Image, path: str) -> Document:
     task, example, record, results = scored.task, sample.example, sample.record, scored.results
-    boxes = BoxFormat(results.model.box_format.order, results.model.box_format.scale)
+    box_format = results.model.box_format.parsed
     name = f"{results.model.label} {results.dataset.content_hash} {example.example_id} {record.run} {position}"
     overlays = [overlay for overlay in task.overlays(example, sample.prediction) if overlay.image == position]
-    reference = task.reference_answer(example, boxes) if position == 0 and task.has_answer(example) else None
+    reference = task.reference_answer(example, box_format) if position == 0 and task.has_answer(example) else None
     return {
         "_id": _object_id(name),
         "_media_type": "image",
@@ -106,7 +105,7 @@ def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image
         "caption": task.image_captions(example)[position],
         "image": position,
         "run": record.run,
-        "question": task.prompt(example, boxes).as_text(),
+        "question": task.prompt(example, box_format).as_text(),
         "answer": record.text if position == 0 else None,
         "reference": reference,
         "scores": _without_dots(sample.scores),

@@ -164,8 +164,8 @@ def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
 class _Importer:
     """Turns records into samples and writes the run folder."""
 
-    def __init__(self, task: Task, released: Sequence[ReleasedRun], boxes: BoxFormat) -> None:
-        self.task, self.released, self.boxes, self.first = task, released, boxes, released[0]
+    def __init__(self, task: Task, released: Sequence[ReleasedRun], box_format: BoxFormat) -> None:
+        self.task, self.released, self.box_format, self.first = task, released, box_format, released[0]
         settings: dict[str, str | int | float | bool | None] = {"provider": self.first.provider, "harness": "released"}
         self.model = ModelIdentity(self.first.model, settings=settings)
         self.key_of = sample_keys(asdict(self.model), self.first.generation)
@@ -228,7 +228,7 @@ class _Importer:
             content_hash=self.first.content_hash,
             prompts_hash=digest(sorted(fingerprints)),
             model=self.model,
-            boxes=self.boxes,
+            box_format=self.box_format,
             generation=self.first.generation,
             runs=len(self.released),
             data=data_location(out, None, root, None),
@@ -273,7 +273,7 @@ class _Importer:
         if unread and any(word in finish for word in _REFUSED):
             return Status.REFUSED, error
         task, example, text = self.task, self.examples[prediction.example_id], prediction.raw_text or ""
-        parsed = attempt(task, "parse", example, lambda: task.parse(text, example.inputs, self.boxes), None)
+        parsed = attempt(task, "parse", example, lambda: task.parse(text, example.inputs, self.box_format), None)
         cut = any(word in finish for word in _CUT)
         failed = Status.TRUNCATED if cut else Status.PARSE_ERROR
         if isinstance(parsed, ParseError):

@@ -103,7 +103,7 @@ def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: s
         content_hash=content_hash(recorded.examples),
         prompts_hash=None,
         model=identity,
-        boxes=DEFAULT_BOXES,
+        box_format=DEFAULT_BOXES,
         generation=_GENERATION,
         runs=1 + max((answer.run for answer in recorded.answers), default=0),
         data=data_location(out, None, None, None),

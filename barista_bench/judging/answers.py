@@ -155,8 +155,8 @@ def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: Distin
 def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
     """Compares with the reference as the task's parser reads it out of a model's answer."""
     info = run.results.model.box_format
-    boxes, example = BoxFormat(info.order, info.scale), answer.sample.example
-    parsed = run.task.parse(run.task.reference_answer(example, boxes), example.inputs, boxes)
+    box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
+    parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)
     reference = _shown(run.task, example, parsed) if isinstance(parsed, Prediction) else None
     if reference is not None and _graded(reference) == answer.text:
         return form.top, "the reference's own answer"

@@ -109,11 +109,11 @@ class PredictionsModel:
         """
         path = Path(path)
         header, answers, revision = _read(path)
-        boxes = _box_format(path, header, box_format)
+        box_format = _box_format(path, header, box_format)
         if seeds_of is None and any(None not in runs for runs in answers.values()):
             raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
         name = header.model if header and header.model else path.name
-        model = cls(ModelIdentity(f"predictions:{name}", revision), answers, boxes, seeds_of)
+        model = cls(ModelIdentity(f"predictions:{name}", revision), answers, box_format, seeds_of)
         if example_ids is not None:
             model._keep_known(path, example_ids)
         return model

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import attempt
 from barista_bench.core.task import (
     Example,
@@ -168,8 +167,7 @@ def _sample(
     section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...], max_text: int
 ) -> Sample:
     """The prompt is shown with the first model's box format; models of other formats are asked the same in theirs."""
-    task, box_format = run.task, run.results.model.box_format
-    boxes = BoxFormat(box_format.order, box_format.scale)
+    task, box_format = run.task, run.results.model.box_format.parsed
     return Sample(
         section=section,
         index=index,
@@ -178,7 +176,9 @@ def _sample(
         frames=example.frames,
         captions=attempt(task, "image_captions", example, lambda: task.image_captions(example), ()),
         boxes=_overlays(task, example, None),
-        prompt=_cut(attempt(task, "prompt", example, lambda: task.prompt(example, boxes).as_text(), ""), MAX_PROMPT),
+        prompt=_cut(
+            attempt(task, "prompt", example, lambda: task.prompt(example, box_format).as_text(), ""), MAX_PROMPT
+        ),
         truth=_cut(_indented(example.target), max_text),
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),

@@ -75,10 +75,6 @@ class RunModel(ModelInfo):
     settings: dict[str, _Plain]
 
     @property
-    def boxes(self) -> BoxFormat:
-        return BoxFormat(self.box_format.order, self.box_format.scale)
-
-    @property
     def asked_as(self) -> dict[str, Any]:
         """What keys of samples are made of: prompts say how boxes are written."""
         return self.model_dump(exclude={"box_format"})
@@ -167,7 +163,7 @@ def run_description(
     content_hash: str,
     prompts_hash: str | None,
     model: ModelIdentity,
-    boxes: BoxFormat,
+    box_format: BoxFormat,
     generation: Mapping[str, Any],
     runs: int,
     data: RunData,
@@ -192,7 +188,7 @@ def run_description(
             "split": split,
             "content_hash": content_hash,
             "prompts_hash": prompts_hash,
-            "model": {**asdict(model), "box_format": asdict(boxes)},
+            "model": {**asdict(model), "box_format": asdict(box_format)},
             "generation": generation,
             "options": prompt_options(task),
         },

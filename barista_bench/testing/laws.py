@@ -72,9 +72,9 @@ def of_protocol(examples: Sequence[Example], task: type[Task], protocol: Protoco
     return tuple(example for example in examples if example.metadata.get("protocol", "release") == protocol)
 
 
-def chance_answer(task: Task, example: Example, seed: int, boxes: BoxFormat) -> str:
+def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat) -> str:
     """What the baseline `chance` answers by this seed."""
-    return task.random_answer(example, random.Random(content_seed(example.example_id, seed)), boxes)  # noqa: S311
+    return task.random_answer(example, random.Random(content_seed(example.example_id, seed)), box_format)  # noqa: S311
 
 
 def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
@@ -124,7 +124,10 @@ class _Case:
     def formats(self) -> tuple[BoxFormat, ...]:
         """The box formats: one is enough for a task that neither asks for boxes nor shows some."""
         example = self.known[0]
-        told = {(self.task.prompt(example, boxes), self.task.reference_answer(example, boxes)) for boxes in BOX_FORMATS}
+        told = {
+            (self.task.prompt(example, box_format), self.task.reference_answer(example, box_format))
+            for box_format in BOX_FORMATS
+        }
         return BOX_FORMATS if len(told) > 1 else (DEFAULT_BOXES,)
 
     def answers(self) -> Iterator[tuple[Example, str]]:
@@ -141,11 +144,11 @@ class _Case:
         found = {(e.example_id, repr(answer)): (e, answer) for e, answer in read if isinstance(answer, Prediction)}
         return [*((example, None) for example in self.examples), *found.values()]
 
-    def readable(self, example: Example, text: str, boxes: BoxFormat) -> Prediction:
-        answer = self.task.parse(text, example.inputs, boxes)
+    def readable(self, example: Example, text: str, box_format: BoxFormat) -> Prediction:
+        answer = self.task.parse(text, example.inputs, box_format)
         if isinstance(answer, ParseError):
-            raise _Broken(f"{_brief(text)} in {boxes} cannot be read ({answer.reason})")
-        _demand(answer.dropped == 0, f"{answer.dropped} entries of {_brief(text)} in {boxes} are dropped")
+            raise _Broken(f"{_brief(text)} in {box_format} cannot be read ({answer.reason})")
+        _demand(answer.dropped == 0, f"{answer.dropped} entries of {_brief(text)} in {box_format} are dropped")
         return answer
 
 
@@ -322,16 +325,16 @@ def _questions_hide_the_truth(case: _Case) -> None:
                     _demand(_offered(baseline, example) == _offered(baseline, untrue), "changes with the truth")
 
 
-def _baselines(case: _Case, example: Example, boxes: BoxFormat) -> dict[str, Callable[[Example], str]]:
+def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
     """What models that see nothing answer to an example; `prior_answer` knows those of other videos."""
     task = case.task
     others = tuple(other for other in case.known if other.video_id != example.video_id)
     return {
-        "random_answer": lambda asked: chance_answer(task, asked, 0, boxes),
-        "prior_answer": lambda asked: task.prior_answer(asked, others, boxes),
-        "prior_answer without others": lambda asked: task.prior_answer(asked, (), boxes),
-        "centre_answer": lambda asked: task.centre_answer(asked, boxes),
-        "copied_answer": lambda asked: task.copied_answer(asked, boxes),
+        "random_answer": lambda asked: chance_answer(task, asked, 0, box_format),
+        "prior_answer": lambda asked: task.prior_answer(asked, others, box_format),
+        "prior_answer without others": lambda asked: task.prior_answer(asked, (), box_format),
+        "centre_answer": lambda asked: task.centre_answer(asked, box_format),
+        "copied_answer": lambda asked: task.copied_answer(asked, box_format),
     }
 
 

@@ -143,17 +143,17 @@ def _example(example: Example) -> str:
 
 def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, object]) -> Iterator[str]:
     """What is asked in every box format, and by every value that an option lists."""
-    asked = [(task, boxes) for boxes in BOX_FORMATS]
+    asked = [(task, box_format) for box_format in BOX_FORMATS]
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())
         asked += [
             (type(task)(protocol=task.protocol, options={**options, name: value}), DEFAULT_BOXES)
             for value in (values if option.changes == "prompt" else ())
         ]
-    for chosen, boxes in asked:
+    for chosen, box_format in asked:
         for example in examples:
-            further = chosen.follow_up(example, ("a description",), boxes)
-            yield chosen.prompt(example, boxes).as_text()
+            further = chosen.follow_up(example, ("a description",), box_format)
+            yield chosen.prompt(example, box_format).as_text()
             yield further.as_text() if further else ""
 
 

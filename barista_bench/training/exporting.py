@@ -96,19 +96,19 @@ def export(
     if tasks and form != "chat":
         raise ConfigError("--task goes with --format chat. Remedy: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
-    named, boxes = tuple(tasks), box_format
+    named, box_format = tuple(tasks), box_format
     notes: tuple[str, ...] = ()
     if run is not None:
         identity = read_run(run).identity
-        named, boxes = (identity.task,), identity.model.boxes
+        named, box_format = (identity.task,), identity.model.box_format.parsed
     elif form == "chat":
         named = named or _chat_tasks(data)
-    training = _without_leaks(data, named, held_out, boxes)
+    training = _without_leaks(data, named, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
             rows = _write_conversations(_preferences(data, run, root), folder, ("chosen", "rejected"))
-        elif boxes is not None:
-            rows = _write_conversations(_chats(data, named, boxes, root), folder, ("completion",))
+        elif box_format is not None:
+            rows = _write_conversations(_chats(data, named, box_format, root), folder, ("completion",))
         else:
             from barista_bench.training.specialists import write_specialist_set
 
@@ -118,7 +118,7 @@ def export(
 
 
 def _without_leaks(
-    data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], boxes: BoxFormat | None
+    data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], box_format: BoxFormat | None
 ) -> TrainingVideos:
     """The record of the set. Raises DataError where it would hold a test video."""
     trained = video_hashes(data, tasks).get(TRAIN)
@@ -129,7 +129,7 @@ def _without_leaks(
         _refuse_partial(tested)
         kept = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
         sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*kept))
-    written = str(boxes) if boxes else None
+    written = str(box_format) if box_format else None
     sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": written})
     return join_without_leaks(sets)
 
@@ -162,7 +162,7 @@ def _untrainable(task: Task) -> str:
     return "asks on after an answer that has no truth" if asks_on(task) else ""
 
 
-def _chats(data: Path, tasks: Sequence[str], boxes: BoxFormat, root: str | Path | None) -> Iterator[Conversation]:
+def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[Conversation]:
     """The true answer to each question, as the task's parser reads it and the oracle writes it."""
     for name in tasks:
         task = _task_of(data, name)
@@ -170,8 +170,8 @@ def _chats(data: Path, tasks: Sequence[str], boxes: BoxFormat, root: str | Path 
             raise ConfigError(f"{name}: {why_not}. Remedy: leave the task out")
         for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
             if task.has_answer(loaded.example):
-                answer = task.reference_answer(loaded.example, boxes)
-                yield Conversation(loaded, task, task.prompt(loaded.example, boxes), {"completion": answer})
+                answer = task.reference_answer(loaded.example, box_format)
+                yield Conversation(loaded, task, task.prompt(loaded.example, box_format), {"completion": answer})
 
 
 def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterator[Conversation]:
@@ -180,7 +180,7 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
     Wrong is what the task names a failure in; an answer that cannot be read is. Answers of tests are passed over.
     """
     scored = read_scored(run, data=data, root=root)
-    task, boxes = scored.task, read_run(run).identity.model.boxes
+    task, box_format = scored.task, read_run(run).identity.model.box_format.parsed
     if why_not := _untrainable(task):
         raise ConfigError(f"{run}: {task.name}: {why_not}. Remedy: give another run")
     wrong: dict[str, dict[str, None]] = {}
@@ -189,10 +189,10 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
         if sample.record.text and attempt(task, "failures", example, partial(task.failures, example, prediction), ()):
             wrong.setdefault(sample.example.example_id, {})[sample.record.text] = None
     for loaded in open_examples(data, task.benchmark, task.name, split=TRAIN, root=root):
-        truth = task.reference_answer(loaded.example, boxes)
+        truth = task.reference_answer(loaded.example, box_format)
         for text in wrong.get(loaded.example.example_id, ()):
             answers = {"chosen": truth, "rejected": text}
-            yield Conversation(loaded, task, task.prompt(loaded.example, boxes), answers)
+            yield Conversation(loaded, task, task.prompt(loaded.example, box_format), answers)
 
 
 def _write_conversations(conversations: Iterable[Conversation], folder: Path, columns: Sequence[str]) -> int:

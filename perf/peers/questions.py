@@ -72,12 +72,12 @@ def export(data: Path, task_name: str, count: int, out: Path) -> Path:
     Returns:
         The file, `out`.
     """
-    task, boxes = get_task("barista", task_name), box_format_of(KIND)
+    task, box_format = get_task("barista", task_name), box_format_of(KIND)
     files = sorted((data / task_name).glob("*.parquet"))
     stored = {row["example_id"]: row["images"] for file in files for row in pq.read_table(file).to_pylist()}
     rows = []
     for example in open_examples(data, "barista", task_name, limit=count).examples:
-        prompt = task.prompt(example, boxes)
+        prompt = task.prompt(example, box_format)
         parts = [_part(part) for part in prompt.parts]
         system = {"role": "system", "content": [{"type": "text", "text": prompt.system}]}
         messages = json.dumps([system, {"role": "user", "content": parts}])

@@ -10,13 +10,13 @@ from barista_bench.core.task import Example, Prediction, Scored, Task
 
 
 def answer_all(
-    task: Task, examples: Iterable[Example], answer: Callable[[Example], str], boxes: BoxFormat | None = None
+    task: Task, examples: Iterable[Example], answer: Callable[[Example], str], box_format: BoxFormat | None = None
 ) -> dict[str, Any]:
     """The figures of these answers; one that the task cannot read counts as none."""
-    boxes = boxes or BoxFormat()
+    box_format = box_format or BoxFormat()
     samples = []
     for example in examples:
-        parsed = task.parse(answer(example), example.inputs, boxes)
+        parsed = task.parse(answer(example), example.inputs, box_format)
         samples.append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
     return dict(task.aggregate(samples))
 

@@ -69,8 +69,8 @@ def scores(task: Task, examples: Sequence[Example], answer: Callable[[Example], 
     return figure
 
 
-def readable(task: Task, example: Example, text: str, boxes: BoxFormat) -> Prediction:
-    parsed = task.parse(text, example.inputs, boxes)
+def readable(task: Task, example: Example, text: str, box_format: BoxFormat) -> Prediction:
+    parsed = task.parse(text, example.inputs, box_format)
     assert isinstance(parsed, Prediction), (parsed, text)
     assert parsed.dropped == 0, text
     return parsed

@@ -22,8 +22,8 @@ SIZE: dict[str, Any] = {"frame_width": 1000, "frame_height": 1000}
 BOX, OTHER = [100, 100, 300, 300], [500, 500, 800, 900]
 
 
-def parsed(answer: object, boxes: BoxFormat = PIXELS) -> Prediction:
-    prediction = TASK.parse(json.dumps(answer), SIZE, boxes)
+def parsed(answer: object, box_format: BoxFormat = PIXELS) -> Prediction:
+    prediction = TASK.parse(json.dumps(answer), SIZE, box_format)
     assert isinstance(prediction, Prediction)
     return prediction
 
@@ -158,8 +158,10 @@ def test_one_answer_without_confidences_makes_all_of_them_one() -> None:
         (BoxFormat("xyxy", 1), [0.1, 0.1, 0.3, 0.3]),
     ],
 )
-def test_fractions_are_kept_on_a_scale_of_1_and_rounded_on_any_other(boxes: BoxFormat, written: list[float]) -> None:
-    assert parsed({"bboxes": [written]}, boxes).value["boxes"] == [pytest.approx(list(map(float, BOX)))]
+def test_fractions_are_kept_on_a_scale_of_1_and_rounded_on_any_other(
+    box_format: BoxFormat, written: list[float]
+) -> None:
+    assert parsed({"bboxes": [written]}, box_format).value["boxes"] == [pytest.approx(list(map(float, BOX)))]
 
 
 def test_answers_without_boxes_need_no_confidences() -> None:

@@ -53,11 +53,11 @@ def example(name: str) -> Example:
     return Example("e", "barista", name, "Do B", (FrameRef("v", 0),), inputs, target)
 
 
-def result(name: str, boxes: BoxFormat = BOXES, answer: str | None = None) -> dict[str, Any]:
+def result(name: str, box_format: BoxFormat = BOXES, answer: str | None = None) -> dict[str, Any]:
     task = get_task("barista", name)
-    prediction = task.parse(CASES[name][2] if answer is None else answer, CASES[name][0], boxes)
+    prediction = task.parse(CASES[name][2] if answer is None else answer, CASES[name][0], box_format)
     assert isinstance(prediction, Prediction)
-    return task_result(task, example(name), prediction, boxes)
+    return task_result(task, example(name), prediction, box_format)
 
 
 def run(name: str, *errors: str | None, judged: dict[str, Any] | None = None) -> tuple[Task, list[ReleasedRecord]]:
@@ -93,8 +93,8 @@ def test_a_result_of_boxes_holds_them_as_written_in_the_models_order() -> None:
         (BoxFormat("yxyx", None), '{"bboxes": [[20, 41, 120, 240]]}'),
     ],
 )
-def test_boxes_of_another_scale_are_given_on_the_examples_own(boxes: BoxFormat, answer: str) -> None:
-    assert result("grounding", boxes, answer)["predicted_boxes"] == [[10, 10, 60, 60]]
+def test_boxes_of_another_scale_are_given_on_the_examples_own(box_format: BoxFormat, answer: str) -> None:
+    assert result("grounding", box_format, answer)["predicted_boxes"] == [[10, 10, 60, 60]]
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,11 @@ def clone(tmp_path: Path) -> Path:
     return write_clone(tmp_path / "clone")
 
 
-def asked(clone: Path, name: str, boxes: BoxFormat = YXYX, *, protocol: str = "release") -> Prompt:
+def asked(clone: Path, name: str, box_format: BoxFormat = YXYX, *, protocol: str = "release") -> Prompt:
     frames = 2 if name in ("activity", "temporal_vqa") else 1
     inputs: Fields = {"frame_width": 64, "frame_height": 36, **INPUTS[name]}
     example = Example("e", "barista", name, "", (FrameRef("v", 0),) * frames, inputs, {})
-    return get_task("barista", name, released_prompts(clone, name), protocol=protocol).prompt(example, boxes)  # type: ignore[arg-type]
+    return get_task("barista", name, released_prompts(clone, name), protocol=protocol).prompt(example, box_format)  # type: ignore[arg-type]
 
 
 def flat(prompt: Prompt) -> list[str | int]:

@@ -92,9 +92,9 @@ def copy_of(config: RunConfig) -> ModelCopy:
 def requests_of(config: RunConfig) -> list[Request]:
     """As the driver sends them: without images."""
     (opened,) = open_tasks(config)
-    boxes = copy_of(config).load().box_format
+    box_format = copy_of(config).load().box_format
     return [
-        Request(example.example_id, opened.task.prompt(example, boxes), (), seeds=(1, 2))
+        Request(example.example_id, opened.task.prompt(example, box_format), (), seeds=(1, 2))
         for example in opened.examples.examples
     ]
 

@@ -24,24 +24,24 @@ CALLS = count()
 
 
 class WrongReference(Activity):
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         labels = list(self.choices(example))
         return f"ANSWER: {labels[labels.index(str(example.target['choice_id'])) - 1]}"
 
 
 class RaisingParser(Activity):
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        return super().parse(f"ANSWER:{text.split(':')[1]}", inputs, boxes)
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
+        return super().parse(f"ANSWER:{text.split(':')[1]}", inputs, box_format)
 
 
 class ForgetfulParser(Activity):
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        read = super().parse(text, inputs, boxes)
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
+        read = super().parse(text, inputs, box_format)
         return replace(read, dropped=next(CALLS) % 2) if isinstance(read, Prediction) and "think" in text else read
 
 
 class UnreadableChance(Activity):
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return "any"
 
 
@@ -60,13 +60,13 @@ class NarrowSchema(Activity):
     def answer_schema(self, example: Example) -> Fields:
         return {"type": "object"}
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return json.dumps(super().reference_answer(example, boxes))
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
+        return json.dumps(super().reference_answer(example, box_format))
 
 
 class TellingPrompt(Activity):
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        asked = super().prompt(example, boxes)
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
+        asked = super().prompt(example, box_format)
         return replace(asked, parts=(*asked.parts, TextPart(str(example.target["choice_id"]))))
 
 
@@ -105,8 +105,8 @@ def changed(name: str, value: Any) -> type[Task]:
     return type("Changed", (Activity,), {name: value})
 
 
-def other_prompt(self: Activity, example: Example, boxes: BoxFormat) -> Prompt:
-    asked = Activity.prompt(self, example, boxes)
+def other_prompt(self: Activity, example: Example, box_format: BoxFormat) -> Prompt:
+    asked = Activity.prompt(self, example, box_format)
     return replace(asked, system=f"{asked.system} Think.")
 
 

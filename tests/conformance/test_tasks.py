@@ -88,11 +88,11 @@ JSON_VALUES = st.recursive(
     text=st.lists(PIECES, max_size=20).map("".join) | JSON_VALUES.map(json.dumps), boxes=st.sampled_from(BOX_FORMATS)
 )
 def test_any_text_is_read_and_scored_or_is_a_parse_error(
-    task: type[Task], releases: Releases, text: str, boxes: BoxFormat
+    task: type[Task], releases: Releases, text: str, box_format: BoxFormat
 ) -> None:
     asked = task(options=options_of(task))
     example = releases.examples(task)[0]
-    answer = asked.parse(text, example.inputs, boxes)
+    answer = asked.parse(text, example.inputs, box_format)
     if isinstance(answer, Prediction):
         assert all(map(math.isfinite, asked.score(example, answer).values()))
     else:

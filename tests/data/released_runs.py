@@ -43,8 +43,8 @@ def prediction(example: Example, text: str | None, **changes: Any) -> dict[str, 
     }
 
 
-def right(example: Example, boxes: BoxFormat = GEMINI, **changes: Any) -> dict[str, Any]:
-    return prediction(example, get_task("barista", example.task).reference_answer(example, boxes), **changes)
+def right(example: Example, box_format: BoxFormat = GEMINI, **changes: Any) -> dict[str, Any]:
+    return prediction(example, get_task("barista", example.task).reference_answer(example, box_format), **changes)
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

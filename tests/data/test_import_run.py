@@ -123,10 +123,10 @@ def test_an_answer_that_only_the_release_could_read_is_named(six_frozen: Path, t
     ],
 )
 def test_boxes_are_read_in_the_order_of_the_family(
-    model: str, provider: str, boxes: BoxFormat, six_frozen: Path, tmp_path: Path
+    model: str, provider: str, box_format: BoxFormat, six_frozen: Path, tmp_path: Path
 ) -> None:
     examples = ours(six_frozen, "grounding")
-    said = [right(example, boxes, model=model, provider=provider) for example in examples]
+    said = [right(example, box_format, model=model, provider=provider) for example in examples]
     import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
     assert score(tmp_path / "run").results.figures["map"].mean == pytest.approx(1.0)
 
@@ -140,10 +140,12 @@ def test_boxes_are_read_in_the_order_of_the_family(
     ],
 )
 def test_boxes_are_read_as_the_settings_say_whatever_the_family(
-    params: dict[str, Any], boxes: BoxFormat, six_frozen: Path, tmp_path: Path
+    params: dict[str, Any], box_format: BoxFormat, six_frozen: Path, tmp_path: Path
 ) -> None:
     examples = ours(six_frozen, "grounding")
-    folder = run_folder(tmp_path / "a", examples, [right(e, boxes, model="llava", provider="vllm") for e in examples])
+    folder = run_folder(
+        tmp_path / "a", examples, [right(e, box_format, model="llava", provider="vllm") for e in examples]
+    )
     (folder / "run_config.json").write_text(json.dumps({"task_params": params}))
     import_run(folder, tmp_path / "run")
     assert score(tmp_path / "run").results.figures["map"].mean > 0.9

@@ -59,16 +59,16 @@ def test_a_released_file_runs_as_it_is(name: str, six_frozen: Path, kitchen_rele
 def test_answers_score_as_they_do_on_our_own_file(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
-    task, boxes, rng = get_task("barista", name), BoxFormat("yxyx", 1000), random.Random(7)
+    task, box_format, rng = get_task("barista", name), BoxFormat("yxyx", 1000), random.Random(7)
     examples = ours(six_frozen, name)
     read = list(read_frozen(released(six_frozen, name, tmp_path / "f.jsonl"), root=kitchen_release))
     samples: dict[str, list[Scored]] = {"own": [], "read": []}
     for mine, other in zip(examples, read, strict=True):
-        right, wrong = task.reference_answer(mine, boxes), task.random_answer(mine, rng, boxes)
+        right, wrong = task.reference_answer(mine, box_format), task.random_answer(mine, rng, box_format)
         text = rng.choice([right, wrong, "?", f"```json\n{right}\n```"])
-        assert task.prompt(other, boxes) == task.prompt(mine, boxes)
+        assert task.prompt(other, box_format) == task.prompt(mine, box_format)
         for key, example in (("own", mine), ("read", other)):
-            parsed = task.parse(text, example.inputs, boxes)
+            parsed = task.parse(text, example.inputs, box_format)
             samples[key].append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
     figures = {key: task.aggregate(scored) for key, scored in samples.items()}
     for figure in figures.values():

@@ -58,17 +58,17 @@ class Open(GraphTask[FrameSampling]):
                 evidence=Touching(touched),
             )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         return self.prompts.prompt(1)
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         word = text.strip().casefold()
         return Prediction({"touch": word}) if word in ("yes", "no") else ParseError("is neither yes nor no")
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return str(example.target["touch"])
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return rng.choice(("yes", "no"))
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:

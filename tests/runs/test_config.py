@@ -219,6 +219,6 @@ def test_generation_settings_reach_the_model_whole() -> None:
 
 @given(st.sampled_from(["xyxy", "yxyx"]), st.sampled_from(["1000", "1", "pixels"]))
 def test_box_formats_are_read_as_they_are_written(order: str, scale: str) -> None:
-    boxes = BoxFormat.parse(f"{order}/{scale}")
-    assert boxes.order == order
-    assert str(boxes.scale or "pixels") == scale
+    box_format = BoxFormat.parse(f"{order}/{scale}")
+    assert box_format.order == order
+    assert str(box_format.scale or "pixels") == scale

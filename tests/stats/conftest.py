@@ -70,13 +70,13 @@ def all_examples(data: Path) -> Known:
 def answers(known: Known, skill: float) -> Callable[[str, int], str]:
     def answer(request: str, seed: int) -> str:
         task, example = known[request]
-        boxes = ScriptedModel("", answer).box_format
+        box_format = ScriptedModel("", answer).box_format
         rng = random.Random(content_seed(request, seed))
         if rng.random() < 0.05:
             return "" if rng.random() < 0.5 else "I cannot see that."
         if rng.random() < skill:
-            return task.reference_answer(example, boxes)
-        return task.random_answer(example, rng, boxes)
+            return task.reference_answer(example, box_format)
+        return task.random_answer(example, rng, box_format)
 
     return answer
 

@@ -29,15 +29,15 @@ INPUTS: dict[str, Any] = {
 }
 
 
-def read(answer: object, boxes: BoxFormat = GRID) -> Prediction:
+def read(answer: object, box_format: BoxFormat = GRID) -> Prediction:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    parsed = TASK.parse(text, INPUTS, boxes)
+    parsed = TASK.parse(text, INPUTS, box_format)
     assert isinstance(parsed, Prediction), parsed
     return parsed
 
 
-def objects(answer: object, boxes: BoxFormat = GRID) -> dict[str, Any]:
-    entries: Any = read(answer, boxes).value["objects"]
+def objects(answer: object, box_format: BoxFormat = GRID) -> dict[str, Any]:
+    entries: Any = read(answer, box_format).value["objects"]
     return {item["name"]: item for item in entries}
 
 
@@ -211,9 +211,9 @@ def test_a_box_is_read_in_many_shapes(given: object) -> None:
         (BoxFormat("xyxy", None), [50, 50, 250, 200]),
     ],
 )
-def test_boxes_are_read_as_the_model_declares_them(boxes: BoxFormat, written: list[float]) -> None:
+def test_boxes_are_read_as_the_model_declares_them(box_format: BoxFormat, written: list[float]) -> None:
     given = named(spatial_tracking=[{"object": "sink", "time": 0, "box": written}])
-    assert objects(given, boxes)["sink"]["boxes"][0]["box"] == pytest.approx([50, 50, 250, 200])
+    assert objects(given, box_format)["sink"]["boxes"][0]["box"] == pytest.approx([50, 50, 250, 200])
 
 
 def test_a_time_may_have_several_boxes() -> None:

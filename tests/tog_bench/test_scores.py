@@ -25,8 +25,8 @@ EXACT = TSTVG(options={"matcher": "exact"})
 UNION = TSTVG(options={"matcher": "exact", "viou": "union"})
 
 
-def parsed(task: TSTVG, text: str, example: Example, boxes: BoxFormat = GRID) -> Prediction | None:
-    answer = task.parse(text, example.inputs, boxes)
+def parsed(task: TSTVG, text: str, example: Example, box_format: BoxFormat = GRID) -> Prediction | None:
+    answer = task.parse(text, example.inputs, box_format)
     return None if isinstance(answer, ParseError) else answer
 
 
@@ -93,14 +93,14 @@ def grouped_rows(samples: list[Scored], rows: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("boxes", FORMATS)
 @pytest.mark.parametrize("options", [{}, {"viou": "union"}, {"box_times": "annotated"}])
-def test_the_oracle_reaches_100_everywhere(boxes: BoxFormat, options: dict[str, object]) -> None:
+def test_the_oracle_reaches_100_everywhere(box_format: BoxFormat, options: dict[str, object]) -> None:
     rng = random.Random(2)
     task = TSTVG(options={"matcher": "exact", **options})
     examples = [
         made_example(made.random_truth(rng), kind=kind, number=i, size=(640, 427))
         for i, kind in enumerate(["explicit", "implicit"] * 60)
     ]
-    samples = [Scored(e, parsed(task, task.reference_answer(e, boxes), e, boxes)) for e in examples]
+    samples = [Scored(e, parsed(task, task.reference_answer(e, box_format), e, box_format)) for e in examples]
     result = task.aggregate(samples)
     floats = {name: value for name, value in result.items() if isinstance(value, float)}
     assert floats == pytest.approx(dict.fromkeys(floats, 1.0), abs=1e-9)

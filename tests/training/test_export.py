@@ -37,8 +37,8 @@ def text_of(turns: list[dict]) -> str:
 @pytest.mark.full
 @pytest.mark.parametrize("written", ["xyxy/1000", "yxyx/1000", "xyxy/1"])
 def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Path, tmp_path: Path) -> None:
-    boxes = BoxFormat.parse(written)
-    done = export(built, tmp_path / "out", "chat", box_format=boxes)
+    box_format = BoxFormat.parse(written)
+    done = export(built, tmp_path / "out", "chat", box_format=box_format)
     answers = {row["example_id"]: row for row in rows_of(tmp_path / "out")}
     assert len(answers) == done.rows
     asked = set()
@@ -50,12 +50,12 @@ def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Pat
             example = loaded.example
             row = answers[example.example_id]
             asked.add(name)
-            assert text_of(row["completion"]) == task.reference_answer(example, boxes)
-            prediction = task.parse(text_of(row["completion"]), example.inputs, boxes)
+            assert text_of(row["completion"]) == task.reference_answer(example, box_format)
+            prediction = task.parse(text_of(row["completion"]), example.inputs, box_format)
             assert not isinstance(prediction, ParseError)
             assert not task.failures(example, prediction)
             assert text_of(row["prompt"]) == "".join(
-                part.get("text", "") for turn in task.prompt(example, boxes).messages() for part in turn["content"]
+                part.get("text", "") for turn in task.prompt(example, box_format).messages() for part in turn["content"]
             )
             shown = loaded.images(task)
             assert [np.asarray(image).tolist() for image in row["images"]] == [
@@ -86,17 +86,17 @@ def test_preferences_are_the_wrong_answers_of_a_run(built: Path, tmp_path: Path)
     run(built, tmp_path / "run", task="relations", model="chance", runs=2)
     export(built, tmp_path / "out", "preference", run=tmp_path / "run")
     rows = rows_of(tmp_path / "out")
-    task, boxes = get_task("barista", "relations"), BoxFormat()
+    task, box_format = get_task("barista", "relations"), BoxFormat()
     examples = {e.example_id: e for e in open_examples(built, "barista", "relations", split="train").examples}
     logged = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
     wrong = set()
     for record in logged:
         if example := examples.get(record["example_id"]):
-            prediction = task.parse(record["text"], example.inputs, boxes)
+            prediction = task.parse(record["text"], example.inputs, box_format)
             if isinstance(prediction, ParseError) or task.failures(example, prediction):
                 wrong.add((example.example_id, record["text"]))
     assert {(row["example_id"], text_of(row["rejected"])) for row in rows} == wrong
-    assert all(text_of(r["chosen"]) == task.reference_answer(examples[r["example_id"]], boxes) for r in rows)
+    assert all(text_of(r["chosen"]) == task.reference_answer(examples[r["example_id"]], box_format) for r in rows)
 
 
 def test_a_run_without_mistakes_gives_no_pairs(built: Path, tmp_path: Path) -> None:

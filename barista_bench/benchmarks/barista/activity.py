@@ -183,7 +183,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
             },
         )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         count = len(example.frames)
         choices = "\n".join(f"{label}. {text}" for label, text in self.choices(example).items())
         return self.prompts.prompt(count, frame_count=str(count), last=str(count), choices=choices)
@@ -194,7 +194,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def choices(self, example: Example) -> Mapping[str, str]:
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """As `read_letter`.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
@@ -248,7 +248,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def right_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The choice that is the truth most often in other videos; at a tie the first by its text."""
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))

@@ -199,36 +199,36 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         for candidate in candidates:
             yield _example(view.index, candidate, view.phrase(candidate), sampling.box_scale)
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         fields = {
-            "box_format": describe_format(boxes),
-            "box_order": box_names(boxes),
+            "box_format": describe_format(box_format),
+            "box_order": box_names(box_format),
             "phrase": str(example.inputs["phrase"]),
         }
-        return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
+        return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """By the paper's protocol with confidences, as far as the answer has them."""
-        return (read_boxes if self.follows_paper else read_released)(text, inputs, boxes)
+        return (read_boxes if self.follows_paper else read_released)(text, inputs, box_format)
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
         boxes = answered_boxes(prediction)
         grid = [pixels_grid(box, example.inputs) for box in boxes]
         return GroundingTarget(boxes=boxes, ground_truth_boxes=grid) if boxes else None
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         target = GroundingTarget.of(example)
         grid, scale = target.ground_truth_boxes, target.bbox_scale
-        return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes, scale) for box in grid]})
+        return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format, scale) for box in grid]})
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """Where objects of the phrase's category usually are, and as many as usual; else where objects of any are.
 
         Without other videos, the box in the middle.
         """
         by_category = usual_boxes_by_category(others)
         usual = by_category.get(str(example.inputs["category"]), by_category.get("", [list(CENTRE)]))
-        return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes) for box in usual]})
+        return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format) for box in usual]})
 
     def subject(self, example: Example) -> str:
         return str(example.inputs["phrase"])

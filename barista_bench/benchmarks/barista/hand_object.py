@@ -182,14 +182,14 @@ class HandObject(GraphTask[HandObjectSampling]):
             actions = actions_at(video, candidate.frame, contacts, active)
             yield _example(index, candidate.frame, actions, sampling.box_scale)
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        exemplars = {name: _written(items, example.inputs, boxes) for name, items in EXEMPLARS.items()}
-        fields = {"box_format": describe_format(boxes), **exemplars}
-        prompt = self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
+        exemplars = {name: _written(items, example.inputs, box_format) for name, items in EXEMPLARS.items()}
+        fields = {"box_format": describe_format(box_format), **exemplars}
+        prompt = self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
         return replace(prompt, parts=(ImagePart(0),)) if self.follows_paper else prompt
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        return (read_by_paper if self.follows_paper else read_released)(text, inputs, boxes)
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
+        return (read_by_paper if self.follows_paper else read_released)(text, inputs, box_format)
 
     def statistics(self, samples: Sequence[Scored]) -> InteractionStatistics:
         """Pooled over frames, means over matched pairs; no readable answer counts as one without interactions.
@@ -251,23 +251,23 @@ class HandObject(GraphTask[HandObjectSampling]):
         ]
         return explanation(hits, misses, wrong)
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         target = InteractionTarget.of(example)
-        return _written(target.interactions, example.inputs, boxes, target.bbox_scale)
+        return _written(target.interactions, example.inputs, box_format, target.bbox_scale)
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """One interaction anywhere, with as many hands as its type says."""
         hand_type = rng.choice(HAND_TYPES)
         object_box, *hands = [random_grid_box(rng) for _ in range(3 if hand_type == "both" else 2)]
-        return _written([BoxedInteraction(hands, object_box, hand_type)], example.inputs, boxes)
+        return _written([BoxedInteraction(hands, object_box, hand_type)], example.inputs, box_format)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """What hands do on most frames, where they usually do it; without other videos, as `centre_answer`."""
-        return _written(usual_interactions(others) or [central_interaction()], example.inputs, boxes)
+        return _written(usual_interactions(others) or [central_interaction()], example.inputs, box_format)
 
-    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """One interaction whose object and only hand, called the right one, both fill the middle."""
-        return _written([central_interaction()], example.inputs, boxes)
+        return _written([central_interaction()], example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
         return interactions_schema(example.inputs)
@@ -331,10 +331,10 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
 
 
 def _written(
-    items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, boxes: BoxFormat, scale: int = GRID
+    items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, box_format: BoxFormat, scale: int = GRID
 ) -> str:
     """Interactions on the grid of 0..scale as a model writes them."""
-    return json.dumps([mapped(item, lambda box: write_grid(box, inputs, boxes, scale)).write() for item in items])
+    return json.dumps([mapped(item, lambda box: write_grid(box, inputs, box_format, scale)).write() for item in items])
 
 
 def _drawn(item: BoxedInteraction, kind: OverlayKind, name: str) -> list[Overlay]:

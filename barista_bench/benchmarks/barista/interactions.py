@@ -204,7 +204,7 @@ def interactions_schema(inputs: Fields) -> Fields:
 
 
 @within_bounds
-def read_released(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it of which every entry is an interaction.
 
     An empty list says that there is none. `written` are the interactions as answered.
@@ -212,14 +212,14 @@ def read_released(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | P
     body = released_body(text)
     array_alone = released_array(body)
     for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
-        written = _all_interactions(entries, lambda listed: _released_numbers(listed, boxes))
+        written = _all_interactions(entries, lambda listed: _released_numbers(listed, box_format))
         if written is not None:
-            pixels = [mapped(item, lambda box: released_pixels(box, inputs, boxes)) for item in written]
+            pixels = [mapped(item, lambda box: released_pixels(box, inputs, box_format)) for item in written]
             return Prediction({**BoxedInteractions(pixels).write(), "written": [item.write() for item in written]})
     return _NO_LIST
 
 
-def read_by_paper(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
     """As `read_released`, but numbers must be numbers, and within bounds; arrays inside of others are not looked at.
 
     One that breaks off is read as far as its entries are complete.
@@ -230,7 +230,7 @@ def read_by_paper(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | P
     for entries, begun in (*arrays, *([(cut.entries, cut.begun)] if cut else [])):
         written = _all_interactions(entries, _numbers_as_asked)
         if written is not None:
-            pixels = [mapped(item, lambda box: read_pixels(box, inputs, boxes)) for item in written]
+            pixels = [mapped(item, lambda box: read_pixels(box, inputs, box_format)) for item in written]
             return Prediction(BoxedInteractions(pixels).write(), dropped=begun)
     return _NO_LIST
 
@@ -265,11 +265,11 @@ def _interaction(entry: object, numbers: Callable[[list[object]], list[list[floa
     return None if read is None else BoxedInteraction(read[:-1], read[-1], str(hand_type))
 
 
-def _released_numbers(listed: list[object], boxes: BoxFormat) -> list[list[float]] | None:
+def _released_numbers(listed: list[object], box_format: BoxFormat) -> list[list[float]] | None:
     if not all(isinstance(box, list) and len(box) == 4 for box in listed):
         return None
     try:
-        return [[released_number(value, boxes) for value in cast("list[object]", box)] for box in listed]
+        return [[released_number(value, box_format) for value in cast("list[object]", box)] for box in listed]
     except (TypeError, ValueError):
         return None
 

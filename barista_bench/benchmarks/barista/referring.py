@@ -198,13 +198,13 @@ class Referring(TextTask[ReferringSampling]):
             shown = facts[candidate.frame]
             yield self.stamped(_example(video, candidate, shown, domain, every_context=self.follows_paper))
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = ReferringInputs.of(example)
-        written = write_box(as_xyxy(asked.box), boxes, asked.frame_width, asked.frame_height)
-        fields = {"format": describe_format(boxes), "box": json.dumps(written)}
-        return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
+        written = write_box(as_xyxy(asked.box), box_format, asked.frame_width, asked.frame_height)
+        fields = {"format": describe_format(box_format), "box": json.dumps(written)}
+        return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
         description = labelled(text.strip(), "description")
         return Prediction({"description": description}) if description else ParseError("the answer is empty")
@@ -252,15 +252,15 @@ class Referring(TextTask[ReferringSampling]):
             if is_said(fact.text, target.sentence)
         ]
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return f"Description: {ReferringTarget.of(example).sentence}"
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         names = sorted(domain_vocabulary())
         color, position = rng.choice(COLORS), rng.choice(RELATIONS_OF_PLACE)
         return f"Description: A {color} {rng.choice(names)} that is {position} the {rng.choice(names)}."
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The most typical sentence of other videos, whatever the object: the question does not name its category.
 
         Without other videos, `An object.`

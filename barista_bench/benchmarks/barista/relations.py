@@ -140,7 +140,7 @@ class Relations(GraphTask[RelationsSampling]):
             positions = np.flatnonzero(active[:, candidate.frame]).tolist()
             yield self.stamped(_example(video, candidate.frame, positions, entries, sampling))
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = RelationInputs.of(example)
         vocabulary = "\n".join(
             "\n".join([f"  {entry.relation_type}:", *(f"    - {value}" for value in entry.values)])
@@ -161,7 +161,7 @@ class Relations(GraphTask[RelationsSampling]):
     def image_frames(self, example: Example) -> Sequence[int]:
         return 0, 0
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         return read_by_paper(text) if self.follows_paper else read_released(text)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
@@ -198,10 +198,10 @@ class Relations(GraphTask[RelationsSampling]):
         groups = (truth & answered, truth - answered, answered - truth)
         return explanation(*([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups))
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return json.dumps(example.target["relations"])
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         asked = RelationInputs.of(example)
         marks = [item.mark for item in asked.objects]
         labels = [(entry.relation_type, value) for entry in asked.vocabulary for value in entry.values]
@@ -211,7 +211,7 @@ class Relations(GraphTask[RelationsSampling]):
             answer.append(MarkedRelation(source, target, *rng.choice(labels)))
         return _as_json(answer)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The relations that objects of these categories usually have, as far as answering them pays (pooled F1).
 
         The legend gives the categories, `likely_relations` what is worth answering. Without other

@@ -53,17 +53,17 @@ class ReleasedRecord:
         return self.error is None or not self.error.startswith(PROVIDER_ERROR)
 
 
-def task_result(task: Task, example: Example, prediction: Prediction | None, boxes: BoxFormat) -> dict[str, Json]:
+def task_result(task: Task, example: Example, prediction: Prediction | None, box_format: BoxFormat) -> dict[str, Json]:
     """The release's `task_result` of a parsed answer, or of an answer that cannot be read (None); without judge keys.
 
     Args:
-        boxes: how the model wrote boxes. They are given in its order and on the scale of the example's own boxes.
+        box_format: how the model wrote boxes. They are given in its order and on the scale of the example's own boxes.
     """
     match task:
         case Grounding():
-            return _grounding_result(task, example, prediction, boxes)
+            return _grounding_result(task, example, prediction, box_format)
         case HandObject():
-            return _hand_object_result(task, example, prediction, boxes)
+            return _hand_object_result(task, example, prediction, box_format)
         case Relations():
             return _relations_result(task, example, prediction)
         case Activity():
@@ -84,7 +84,7 @@ def _no_released_task(task: Task) -> TypeError:
 
 
 def _grounding_result(
-    task: Grounding, example: Example, prediction: Prediction | None, boxes: BoxFormat
+    task: Grounding, example: Example, prediction: Prediction | None, box_format: BoxFormat
 ) -> dict[str, Json]:
     answered = cast("list[list[float]]", prediction.value["boxes"]) if prediction else []
     truth = cast("list[Json]", example.target["ground_truth_boxes"])
@@ -94,30 +94,32 @@ def _grounding_result(
         "_frame_height": height,
         "_frame_width": width,
         "_gt_boxes": truth,
-        "_pred_bbox_format": boxes.order,
+        "_pred_bbox_format": box_format.order,
         "gt_count": len(truth),
         "mean_best_iou": task.score(example, prediction)["mean_best_iou"],
         "pred_count": len(answered),
     }
     if prediction is not None:
-        scaled = [_released_box(box, example, boxes) for box in answered]
-        result["predicted_boxes"] = prediction.value["written"] if _as_written(prediction, example, boxes) else scaled
+        scaled = [_released_box(box, example, box_format) for box in answered]
+        result["predicted_boxes"] = (
+            prediction.value["written"] if _as_written(prediction, example, box_format) else scaled
+        )
     return result
 
 
-def _as_written(prediction: Prediction, example: Example, boxes: BoxFormat) -> bool:
+def _as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
     """Whether what the model wrote stands as the release writes it: a run of its own knows no other scale."""
-    return "written" in prediction.value and boxes.scale == truth_scale(example.target)
+    return "written" in prediction.value and box_format.scale == truth_scale(example.target)
 
 
-def _released_box(pixels: Sequence[float], example: Example, boxes: BoxFormat) -> list[int]:
+def _released_box(pixels: Sequence[float], example: Example, box_format: BoxFormat) -> list[int]:
     """A pixel box as integers in the model's order, on the scale of the example's own boxes."""
-    written = BoxFormat(boxes.order, truth_scale(example.target))
+    written = BoxFormat(box_format.order, truth_scale(example.target))
     return [round(value) for value in write_box(as_xyxy(pixels), written, *frame_size(example.inputs), exact=True)]
 
 
 def _hand_object_result(
-    task: HandObject, example: Example, prediction: Prediction | None, boxes: BoxFormat
+    task: HandObject, example: Example, prediction: Prediction | None, box_format: BoxFormat
 ) -> dict[str, Json]:
     frame = task.frame_score(example, prediction)
     metrics: dict[str, Json] = {
@@ -133,14 +135,14 @@ def _hand_object_result(
     }
     result: dict[str, Json] = {
         "_frame_metrics": metrics,
-        "_pred_bbox_format": boxes.order,
+        "_pred_bbox_format": box_format.order,
         "num_gt_interactions": frame.n_reference,
         "num_pred_interactions": frame.n_predicted,
     }
     if prediction is not None:
         answered = BoxedInteractions.read(prediction.value).interactions
-        scaled = [mapped(item, lambda box: _released_box(box, example, boxes)).write() for item in answered]
-        written = prediction.value["written"] if _as_written(prediction, example, boxes) else scaled
+        scaled = [mapped(item, lambda box: _released_box(box, example, box_format)).write() for item in answered]
+        written = prediction.value["written"] if _as_written(prediction, example, box_format) else scaled
         result["interactions"] = written
     return result
 

@@ -197,11 +197,11 @@ class TemporalVQA(TextTask[TemporalSampling]):
             selected = _selected(frames[item], sampling.max_frames)
             yield self.stamped(_example(video, selected, pair, about, metadata))
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = TemporalInputs.of(example)
         return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), question=asked.question)
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
 
         For the paper it is all that follows the last `Answer:`, wherever that stands.
@@ -234,15 +234,15 @@ class TemporalVQA(TextTask[TemporalSampling]):
             for text in [describe_change(change)]
         ]
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return f"Answer: {' '.join(TemporalTarget.of(example).answer.split())}"
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         first, second, third = rng.sample(sorted(domain_vocabulary()), 3)
         happens = rng.choice(("was opened", "was closed", "is now on the table", "started extracting", "is put down"))
         return f"Answer: The {first} {happens}, a hand touches the {second}, and then the {third} is moved away."
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The most typical answer of other videos to this question, or to the one most like it by its words.
 
         Without other videos, `Nothing changes.`

@@ -141,7 +141,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         named = CotInputs.of(example).times
         return times and replace(times, indices=tuple(round(second * times.fps) for second in named))
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = CotInputs.of(example)
         system, user = self.prompts.fill(
             frame_count=str(len(inputs.times)),
@@ -169,7 +169,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     def has_answer(self, example: Example) -> bool:
         return CotTarget.of(example).answer is not None
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Letter and rationale by the rules of `answers.py`; no rationale is no failure."""
         answer = read_answer(text, CotInputs.read(inputs).texts)
         if answer is None:
@@ -271,7 +271,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
                 boxes.append(Overlay(nearest, as_xyxy(item.box), "truth", label))
         return tuple(dict.fromkeys(boxes))
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The reference reasoning and the right letter. Raises DataError where they are hidden."""
         steps = [f"{n}. {step}" for n, step in enumerate(CotTarget.of(example).reasoning, start=1)]
         return "\n".join((*steps, f"ANSWER: {known_answer(example)}"))

@@ -138,14 +138,14 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
                 evidence=AnticipationEvidence(segment.row),
             )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = AnticipationInputs.of(example)
         count = str(asked.n_frames)
         return self.prompts.prompt(
             asked.n_frames, frame_count=count, last=count, span=f"{asked.span:g}", ahead=str(asked.ahead)
         )
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last JSON list with a name in it: its first five names, each once; other entries are dropped."""
         entries = last_array(text, lambda array: bool(_guesses(array)))
         if entries is None:
@@ -156,13 +156,13 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
     def answer_schema(self, example: Example) -> Fields:
         return {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": GUESSES}
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return json.dumps([NamedActivity.of(example).activity])
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return json.dumps(rng.sample(made_up_names(), GUESSES))
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The five activities that begin most often in other videos."""
         return json.dumps(usual_activities(others)[:GUESSES])
 

@@ -164,14 +164,14 @@ class MaskTracking(ClipTask[TrackingSampling]):
             TrackingEvidence([video.objects[item].id for item in items], [instance.row for _, instance in placed]),
         )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = TrackingInputs.of(example)
         objects = "\n".join(f"- {item.number}: {item.category}" for item in asked.objects)
         sides = {"width": str(asked.width), "height": str(asked.height)}
         count, last = str(asked.n_frames), str(asked.n_frames - 1)
         return self.prompts.prompt(asked.n_frames, count=count, last=last, objects=objects, **sides)
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Masks of one object on one frame are united; those of the first frame are passed over."""
         asked, entries = TrackingInputs.read(inputs), mask_entries(text)
         if entries is None:
@@ -187,10 +187,10 @@ class MaskTracking(ClipTask[TrackingSampling]):
                 counts[number, frame].append(mask.counts)
         return Prediction(_written({key: union(parts, asked.size) for key, parts in counts.items()}).write(), dropped)
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return json.dumps(example.target)
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere for each object on each frame."""
         asked = TrackingInputs.of(example)
         masks = {}
@@ -199,13 +199,13 @@ class MaskTracking(ClipTask[TrackingSampling]):
             masks[key] = box_mask((xs[0], ys[0], xs[1], ys[1]), asked.size)
         return _text(masks)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """On every frame the median box of the masks in other videos; the middle without any."""
         asked = TrackingInputs.of(example)
         box = box_mask((np.array(usual_box(others)) * ([asked.width, asked.height] * 2)).tolist(), asked.size)
         return _text(dict.fromkeys(_asked_for(asked), box))
 
-    def copied_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         asked = TrackingInputs.of(example)
         given = {item.number: item.rle.mask for item in asked.objects}
         return _text({(number, frame): given[number] for number, frame in _asked_for(asked)})

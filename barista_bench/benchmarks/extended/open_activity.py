@@ -93,11 +93,11 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
                 target=self.truth(str(example.target["class_id"]), vocabulary).write(),
             )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         count = len(example.frames)
         return self.prompts.prompt(count, frame_count=str(count), last=str(count))
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Activity:`, else a text of one line, without Markdown's marks."""
         activity = labelled(_MARKS.sub("", text[:MAX_ANSWER]), "activity")
         if not activity:
@@ -112,13 +112,13 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
         question = self.prompts.text("question")
         return Judged(question, NamedActivity.of(example).activity, Guesses.read(prediction.value).activities[0])
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return f"Activity: {NamedActivity.of(example).activity}"
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return f"Activity: {rng.choice(made_up_names())}"
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The activity that is the truth most often in other videos."""
         return f"Activity: {usual_activities(others)[0]}"
 

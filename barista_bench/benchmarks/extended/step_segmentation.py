@@ -162,7 +162,7 @@ class StepSegmentation(GraphTask[StepSampling]):
                 evidence=StepEvidence([step.row for step in steps]),
             )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = StepInputs.of(example)
         system, user = self.prompts.fill(
             steps="\n".join(f"  {name}" for name in asked.steps),
@@ -174,7 +174,7 @@ class StepSegmentation(GraphTask[StepSampling]):
             parts += [TextPart(f"Frame {index + 1}, {time:.2f} s:\n"), ImagePart(index)]
         return Prompt(system, (*parts, TextPart(f"\n{user}")))
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last JSON list of lists (or empty list): its entries that name a step and a stretch of the clip.
 
         Names are compared without case and further white space. Times are rounded to frames, and cut to the clip.
@@ -222,10 +222,10 @@ class StepSegmentation(GraphTask[StepSampling]):
             (_sentence(segment, fps) for at, segment in enumerate(answered) if at not in matches),
         )
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return _written(TimedSteps.of(example).segments, StepInputs.of(example).fps)
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """Up to eight stretches of one length, each of any step: a frame in a step is right by chance 1 / all steps."""
         asked = StepInputs.of(example)
         count = rng.randint(1, MOST_STRETCHES)
@@ -233,7 +233,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         stretches = [TimedStep(rng.choice(asked.steps), start, end) for start, end in pairwise(ends)]
         return _written(stretches, asked.fps)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """At each hundredth of the clip the step that other videos show there most often, or none."""
         asked = StepInputs.of(example)
         usual = segments_of(usual_steps(others))

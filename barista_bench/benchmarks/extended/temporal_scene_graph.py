@@ -124,12 +124,12 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
             ClipEvidence([video.objects[end].id for end in ends], rows),
         )
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = ClipInputs.of(example)
         objects, relations = ("\n".join(f"  - {name}" for name in names) for names in (asked.objects, asked.relations))
         return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), objects=objects, relations=relations)
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last list with an entry as asked for (or empty list); others of its entries are dropped."""
         n_frames = ClipInputs.read(inputs).n_frames
 
@@ -149,17 +149,17 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         entry: list[Json] = [thing, {"type": "string", "enum": asked.relations}, thing, frame, frame]
         return {"type": "array", "items": {"type": "array", "prefixItems": entry, "minItems": 5, "maxItems": 5}}
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return _written(_truth(example))
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """As many entries as the primary figure looks at; triplets and stretches are each as likely as all others."""
         asked = ClipInputs.of(example)
         stretches = list(combinations_with_replacement(range(1, asked.n_frames + 1), 2))
         names = list(product(asked.objects, asked.relations, asked.objects))
         return _written(RelationSegment(*rng.choice(names), *rng.choice(stretches)) for _ in range(BASELINE_ENTRIES))
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
         asked, shares = ClipInputs.of(example), usual_triplets(others)
         possible = (triplet for triplet in shares if {triplet[0], triplet[2]} <= set(asked.objects))

@@ -137,7 +137,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         """`inputs` and `target`, which do not depend on the clip."""
         return OptionsInputs(question.question, list(question.options)), RightOptions(list(question.correct))
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked, count = OptionsInputs.of(example), len(example.frames)
         lines = write_letters(letters(len(asked.options)), asked.options)
         system, user = self.prompts.fill(frame_count=str(count), question=asked.question, options=lines)
@@ -153,7 +153,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         return self.counted(prediction)
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Both readings, and the scores of models that score."""
         return parse_letters(text, OptionsInputs.read(inputs).options)
 

@@ -48,7 +48,7 @@ class Objects(OptionsTask):
         """Average precision over all options, over those of answered questions, and by number of options."""
         return RankedOptions(list(map(_answered_question, samples)))
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """Each option with a chance of one half, one at the least."""
         options = options_of(example)
         labels = letters(len(options))

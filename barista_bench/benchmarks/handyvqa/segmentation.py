@@ -156,7 +156,7 @@ class SegmentationTask(HandyvqaTask):
             "height": asked.height,
         }
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = SegmentationInputs.of(example)
         count, size = len(self._shown(asked)), thinned_size(asked.width, asked.height, self.max_side)
         what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
@@ -187,7 +187,7 @@ class SegmentationTask(HandyvqaTask):
             for index in self._shown(asked)
         )
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The masks of annotated frames, in the size of the annotation: see `masks`."""
         asked = SegmentationInputs.read(inputs)
         width, height = thinned_size(asked.width, asked.height, self.max_side)
@@ -217,10 +217,10 @@ class SegmentationTask(HandyvqaTask):
             rows[verdict].append(f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}")
         return explanation(*rows.values())
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return self._answer(example, true_masks(example))
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere on each annotated frame."""
         asked, masks = SegmentationInputs.of(example), []
         for index in asked.frames:
@@ -228,13 +228,13 @@ class SegmentationTask(HandyvqaTask):
             masks.append(FrameMask(index, box_mask((xs[0], ys[0], xs[1], ys[1]), asked.size)))
         return self._answer(example, masks)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """On every annotated frame the median box of the masks in some other videos; the middle without any."""
         step = max(1, len(others) // PRIOR_EXAMPLES)
         relative = [box for other in others[::step] for box in _relative_boxes(other)]
         return self._same_box(example, np.median(relative, axis=0).tolist() if relative else _CENTRE)
 
-    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The middle of each annotated frame, half as wide and as high."""
         return self._same_box(example, _CENTRE)
 

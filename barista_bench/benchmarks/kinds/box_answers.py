@@ -39,9 +39,9 @@ def frame_size(inputs: Fields) -> tuple[int, int]:
     return size.frame_width, size.frame_height
 
 
-def read_pixels(numbers: Sequence[float], inputs: Fields, boxes: BoxFormat) -> list[float]:
+def read_pixels(numbers: Sequence[float], inputs: Fields, box_format: BoxFormat) -> list[float]:
     """Four numbers in the model's format as [x0, y0, x1, y1] in pixels."""
-    return list(read_box(numbers, boxes, *frame_size(inputs)))
+    return list(read_box(numbers, box_format, *frame_size(inputs)))
 
 
 def grid_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
@@ -81,27 +81,27 @@ def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
 
 
 def write_grid(
-    grid_box: Sequence[float], inputs: Fields, boxes: BoxFormat, scale: int = GRID
+    grid_box: Sequence[float], inputs: Fields, box_format: BoxFormat, scale: int = GRID
 ) -> list[int] | list[float]:
     """A box on the release's grid of 0..scale as the model would write it."""
     width, height = frame_size(inputs)
-    return write_box(from_grid(grid_box, width, height, scale), boxes, width, height)
+    return write_box(from_grid(grid_box, width, height, scale), box_format, width, height)
 
 
-def box_fields(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
-    """The fields of a wording that describes boxes in its own words, for models that write them as `boxes` says.
+def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
+    """The fields of a wording that describes boxes in its own words, for models that write them as `box_format` says.
 
     `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order.
 
     Raises:
         ConfigError: the wording names a scale, and the model writes pixels; or it describes boxes in other orders.
     """
-    if boxes.scale is None and "{scale}" in prompts.system:
+    if box_format.scale is None and "{scale}" in prompts.system:
         raise ConfigError(
             f"the wording {prompts.wording} asks for boxes on a scale, and this model writes pixels. "
             "Remedy: give another --box-format, such as xyxy/1000"
         )
-    ending = f".{boxes.order}"
+    ending = f".{box_format.order}"
     texts = {name.removesuffix(ending): text for name, text in prompts.extra.items() if name.endswith(ending)}
     for name in prompts.extra:
         place, _, order = name.rpartition(".")
@@ -110,7 +110,7 @@ def box_fields(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
                 f"the wording {prompts.wording} has extra.{name}, and no extra.{place}{ending}. "
                 f"Remedy: write it, or give another --box-format, such as {order}/1000"
             )
-    return {"scale": str(boxes.scale), **texts}
+    return {"scale": str(box_format.scale), **texts}
 
 
 def random_grid_box(rng: random.Random) -> list[float]:
@@ -219,7 +219,7 @@ LARGEST = 3e38
 """Pixels; beyond it a coordinate has no single precision, in which mean average precision is computed."""
 
 
-def released_number(value: object, boxes: BoxFormat) -> float:
+def released_number(value: object, box_format: BoxFormat) -> float:
     """A number of an answer, or a text that is one; whole unless the model writes fractions.
 
     Raises:
@@ -227,11 +227,11 @@ def released_number(value: object, boxes: BoxFormat) -> float:
         OverflowError: it is none that can be held.
     """
     number = float(cast("float", value))
-    return number if boxes.scale == 1 and isfinite(number) else round(number)
+    return number if box_format.scale == 1 and isfinite(number) else round(number)
 
 
-def released_pixels(box: Sequence[float], inputs: Fields, boxes: BoxFormat) -> list[float]:
-    pixels = read_pixels(box, inputs, boxes)
+def released_pixels(box: Sequence[float], inputs: Fields, box_format: BoxFormat) -> list[float]:
+    pixels = read_pixels(box, inputs, box_format)
     if not all(abs(value) <= LARGEST for value in pixels):
         raise OverflowError("a coordinate has no single precision")
     return pixels

@@ -58,7 +58,7 @@ FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?
 NO_BOXES = ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
 
 
-def read_boxes(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
     """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
 
     Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
@@ -74,14 +74,14 @@ def read_boxes(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | Pars
             return NO_BOXES
     listed = listed_boxes(answer)
     if listed is None:
-        pattern = FRACTIONS if boxes.scale == 1 else _INTEGERS
+        pattern = FRACTIONS if box_format.scale == 1 else _INTEGERS
         answer, listed = {}, [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
     if not listed and not answer:
         return NO_BOXES
     read = [_box_numbers(entry) for entry in listed]
-    kept = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
+    kept = [_rounded(numbers, box_format) for numbers in read if numbers is not None]
     dropped = len(listed) - len(kept) + begun
-    value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in kept]}
+    value: Fields = {"boxes": [read_pixels(numbers, inputs, box_format) for numbers in kept]}
     if "scores" in answer:
         scores = _confidences(answer["scores"], len(listed))
         if scores is None:
@@ -130,8 +130,8 @@ def _box_numbers(entry: object) -> list[float] | None:
     return four_numbers(entry[:4]) if isinstance(entry, list) else None
 
 
-def _rounded(numbers: list[float], boxes: BoxFormat) -> list[float]:
-    return numbers if boxes.scale == 1 else [float(round(number)) for number in numbers]
+def _rounded(numbers: list[float], box_format: BoxFormat) -> list[float]:
+    return numbers if box_format.scale == 1 else [float(round(number)) for number in numbers]
 
 
 def _confidences(scores: object, count: int) -> list[float] | None:
@@ -231,8 +231,8 @@ class BoxTask(Task):
     def true_boxes(self, example: Example) -> list[PixelBox]:
         """[x0, y0, x1, y1] in pixels."""
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        return read_boxes(text, inputs, boxes)
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
+        return read_boxes(text, inputs, box_format)
 
     def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
         """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
@@ -268,17 +268,17 @@ class BoxTask(Task):
     def answer_schema(self, example: Example) -> Fields:
         return boxes_schema(example.inputs)
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         width, height = FrameSize.read(example.inputs).frame_width, FrameSize.read(example.inputs).frame_height
-        written = [write_box(as_xyxy(box), boxes, width, height) for box in self.true_boxes(example)]
+        written = [write_box(as_xyxy(box), box_format, width, height) for box in self.true_boxes(example)]
         return json.dumps({"bboxes": written})
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """One box anywhere: most questions are about one object."""
-        return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, boxes)]})
+        return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, box_format)]})
 
-    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return json.dumps({"bboxes": [write_grid(CENTRE, example.inputs, boxes)]})
+    def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
+        return json.dumps({"bboxes": [write_grid(CENTRE, example.inputs, box_format)]})
 
 
 def answered_boxes(prediction: Prediction | None) -> list[PixelBox]:

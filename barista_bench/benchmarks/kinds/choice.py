@@ -97,7 +97,7 @@ class ChoiceTask(Task):
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         return (ChosenLetter.read(prediction.value).choice_id,)
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         choices, count = self.choices(example), len(example.frames)
         return self.prompts.prompt(
             count,
@@ -107,7 +107,7 @@ class ChoiceTask(Task):
             letters=", ".join(choices),
         )
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """As `read_letter`; of a model that scores the choices, the best one."""
         return read_letter(text, [choice.choice_id for choice in ChoiceInputs.read(inputs).choices])
 
@@ -123,13 +123,13 @@ class ChoiceTask(Task):
         """An answer that names these, as the prompt asks for it."""
         return "ANSWER: " + ", ".join(labels)
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return self.written(self.right_choices(example), example)
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return self.written([rng.choice(list(self.choices(example)))], example)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The letter that is right most often in other videos, weighed by `prior_weight`; at a tie the first."""
         counts: Counter[str] = Counter()
         for other in others:

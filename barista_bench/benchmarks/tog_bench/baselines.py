@@ -31,7 +31,7 @@ CENTRE = (0.25, 0.25, 0.75, 0.75)
 """Shares of the frame."""
 
 
-def written(objects: Iterable[AnsweredObject], inputs: Fields, boxes: BoxFormat, *, exact: bool = False) -> str:
+def written(objects: Iterable[AnsweredObject], inputs: Fields, box_format: BoxFormat, *, exact: bool = False) -> str:
     """An answer in the form that the prompt asks for; objects of one kind are numbered, as it says.
 
     `exact` does not round boxes to the model's integers: what is read is the box that was given.
@@ -48,7 +48,7 @@ def written(objects: Iterable[AnsweredObject], inputs: Fields, boxes: BoxFormat,
         answer[f"{item.kind}_object"].append(name)
         answer[TEMPORAL] += [{"object": name, "start": start, "end": end} for start, end in item.intervals]
         for entry in item.boxes:
-            box = write_box(as_xyxy(entry.box), boxes, asked.frame_width, asked.frame_height, exact=exact)
+            box = write_box(as_xyxy(entry.box), box_format, asked.frame_width, asked.frame_height, exact=exact)
             answer[SPATIAL].append({"object": name, "time": entry.timestamp, "box": box})
     return json.dumps(answer)
 
@@ -61,23 +61,23 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
     def rules(self) -> ScoringRules:
         """How answers are scored."""
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         shown = shown_times(example)
         answers = (
             _answered(item.category, item.kind, item.intervals, box_track(item, shown, self.rules.box_times))
             for item in true_objects(example)
         )
-        return written(answers, example.inputs, boxes, exact=True)
+        return written(answers, example.inputs, box_format, exact=True)
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """One usual indoor object, some stretch of time, and some box on each frame shown in it."""
         name = rng.choice(synonym_groups())[0]
         start, end = sorted(rng.uniform(0, _duration(example)) for _ in range(2))
         across, down = (sorted(rng.uniform(0, 1) for _ in range(2)) for _ in range(2))
         box = (across[0], down[0], across[1], down[1])
-        return _constant(name, (round(start, 1), round(end, 1)), box, example, boxes)
+        return _constant(name, (round(start, 1), round(end, 1)), box, example, box_format)
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The object that is needed most often, in its usual part of video and frame; without others, a door."""
         needed = Counter(plain_name(item.category) for other in others for item in true_objects(other))
         name = min(needed, key=lambda word: (-needed[word], word)) if needed else "door"
@@ -93,14 +93,14 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         start, end = np.mean(spans, axis=0).tolist() if spans else (0.0, 1.0)
         box = as_xyxy(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE
         span = (round(start * _duration(example), 1), round(end * _duration(example), 1))
-        return _constant(name, span, box, example, boxes)
+        return _constant(name, span, box, example, box_format)
 
-    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The true objects, in the middle of every frame of the whole video: what a box that sees nothing is worth."""
         track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE, example))
         whole_video = [[0.0, _duration(example)]]
         objects = [_answered(item.category, item.kind, whole_video, track) for item in true_objects(example)]
-        return written(objects, example.inputs, boxes)
+        return written(objects, example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
         """JSON Schema of the answer that the prompt asks for."""
@@ -113,11 +113,11 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return object_schema({key: {"type": "array", "items": item} for key, item in items})
 
 
-def _constant(name: str, span: tuple[float, float], box: Xyxy, example: Example, boxes: BoxFormat) -> str:
+def _constant(name: str, span: tuple[float, float], box: Xyxy, example: Example, box_format: BoxFormat) -> str:
     """One explicit object with one box, in shares of the frame, on each frame shown in its stretch of time."""
     placed = _in_pixels(box, example)
     track = {time: placed for time in shown_times(example) if span[0] <= time <= span[1]}
-    return written([_answered(name, "explicit", [list(span)], track)], example.inputs, boxes)
+    return written([_answered(name, "explicit", [list(span)], track)], example.inputs, box_format)
 
 
 def _answered(name: str, kind: str, intervals: list[list[float]], track: Mapping[float, Xyxy]) -> AnsweredObject:

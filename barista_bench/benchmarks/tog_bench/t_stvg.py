@@ -142,11 +142,11 @@ class TSTVG(BaselineAnswers):
             for filed in tasks:
                 yield _example(filed, record, facts, frames, sampling)
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = InstructionInputs.of(example)
         system, user = self.prompts.fill(
-            box_format=describe_format(boxes),
-            box_order=box_names(boxes),
+            box_format=describe_format(box_format),
+            box_order=box_names(box_format),
             count=str(len(inputs.times)),
             duration=f"{inputs.duration:.1f}",
             instruction=inputs.instruction,
@@ -161,14 +161,14 @@ class TSTVG(BaselineAnswers):
     def image_captions(self, example: Example) -> tuple[str, ...]:
         return tuple(f"frame {number}, {time:.1f} s" for number, time in enumerate(shown_times(example), start=1))
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Objects with intervals in seconds and boxes in pixels, as `answers.read_answer` reads them.
 
         An answer that breaks off counts as far as its entries are complete, under both protocols: there is no released
         code that says otherwise.
         """
         asked = InstructionInputs.read(inputs)
-        answer = read_answer(text, ShownFrames(asked.times, asked.frame_width, asked.frame_height, boxes))
+        answer = read_answer(text, ShownFrames(asked.times, asked.frame_width, asked.frame_height, box_format))
         if answer is None:
             return ParseError("the answer holds no JSON object with explicit_object or implicit_object")
         return answer

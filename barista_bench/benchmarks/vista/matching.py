@@ -186,7 +186,7 @@ class Matching(ReleaseTask[EvenSampling]):
         """By the sample's own scores."""
         return LabelScores.read(prediction.value).best
 
-    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+    def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         """Describe the frames, or (unless `conversation=two`) describe, compare and score."""
         asked = MatchingInputs.of(example)
         shown = asked.example_gpt if self.option("one_shot") else None
@@ -204,7 +204,7 @@ class Matching(ReleaseTask[EvenSampling]):
             user = self.prompts.text("single", **values, summaries=_summaries(asked))
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
-    def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
+    def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
         """After the description: compare it with the summaries and score them, without the frames.
 
         A model that scores the descriptions at once, as dual encoders do, has answered already.
@@ -216,7 +216,7 @@ class Matching(ReleaseTask[EvenSampling]):
         text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(asked))
         return Prompt(self.prompts.fill()[0], (TextPart(text),))
 
-    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The scores of a dual encoder, or those that a generative model wrote: see `columns.read_answer`."""
         return read_answer(text, MatchingInputs.read(inputs).labels, self._highest)
 
@@ -260,14 +260,14 @@ class Matching(ReleaseTask[EvenSampling]):
             (shown(label) for label in best if label not in truth),
         )
 
-    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+    def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         """All to the true description: to the first of several, since only one may be best."""
         return self._all_to(example, _truth(example)[0])
 
-    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return self._all_to(example, rng.choice(MatchingInputs.of(example).labels))
 
-    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+    def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The label that fits most of the set's other videos; of several, the first.
 
         Where every label fits one video, as in permutations, it is never this one's: the baseline of the paper, which

@@ -94,7 +94,7 @@ class TransformersModel:
         require_libraries()
         table = checked(TransformersSettings, settings)
         model, processor = load_checkpoint(name, table)
-        boxes = table.box_format
+        box_format = table.box_format
         identity = identity_of(
             name,
             model,
@@ -102,7 +102,7 @@ class TransformersModel:
             image_processor=type(processor.image_processor).__name__,
             chat_template=template_hash(processor),
             **video_settings(table.frames_as, table.video_fps, processor.model_input_names),
-            box_format=f"{boxes.order}/{boxes.scale}" if boxes else None,
+            box_format=f"{box_format.order}/{box_format.scale}" if box_format else None,
             think_tags=" ".join(table.think_tags) if table.think_tags else None,
             template_kwargs=json.dumps(table.template_kwargs, sort_keys=True) if table.template_kwargs else None,
         )
@@ -110,7 +110,7 @@ class TransformersModel:
             model,
             processor,
             identity=identity,
-            box_format=boxes or box_format_of(model.config.model_type),
+            box_format=box_format or box_format_of(model.config.model_type),
             batch_size=table.batch_size,
             think_tags=table.tags,
             frames_as=table.frames_as,

@@ -79,9 +79,9 @@ class VllmModel:
         self.box_format = settings.box_format or box_format_of(config.model_type)
         ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
-        boxes, arguments = settings.box_format, settings.answer_args
+        box_format, arguments = settings.box_format, settings.answer_args
         chosen = {
-            "box_format": f"{boxes.order}/{boxes.scale}" if boxes else None,
+            "box_format": f"{box_format.order}/{box_format.scale}" if box_format else None,
             "think_tags": " ".join(settings.think_tags) if settings.think_tags else None,
             "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
         }

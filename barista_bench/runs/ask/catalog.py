@@ -103,20 +103,20 @@ def _refuse_mistyped(name: str) -> None:
 def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
-    boxes = DEFAULT_BOXES
+    box_format = DEFAULT_BOXES
     others = _OtherVideos(tasks)
     answers: dict[str, tuple[Method, _Answer]] = {
-        "oracle": ("reference_answer", lambda task, example, _: task.reference_answer(example, boxes)),
+        "oracle": ("reference_answer", lambda task, example, _: task.reference_answer(example, box_format)),
         "chance": (
             "random_answer",
-            lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
+            lambda task, example, seed: task.random_answer(example, random.Random(seed), box_format),  # noqa: S311
         ),
         "prior": (
             "prior_answer",
-            lambda task, example, _: task.prior_answer(example, others.of(task, example), boxes),
+            lambda task, example, _: task.prior_answer(example, others.of(task, example), box_format),
         ),
-        "centre_box": ("centre_answer", lambda task, example, _: task.centre_answer(example, boxes)),
-        "copy_first_mask": ("copied_answer", lambda task, example, _: task.copied_answer(example, boxes)),
+        "centre_box": ("centre_answer", lambda task, example, _: task.centre_answer(example, box_format)),
+        "copy_first_mask": ("copied_answer", lambda task, example, _: task.copied_answer(example, box_format)),
     }
     method, unguarded = answers[name]
 

@@ -135,7 +135,7 @@ def claimed(
     inputs: Sequence[AskedInput],
     sample_log: SampleLog,
     model: ModelIdentity,
-    boxes: BoxFormat,
+    box_format: BoxFormat,
     config: RunConfig,
     shard: Shard,
     versions: Mapping[str, str] | None = None,
@@ -149,7 +149,7 @@ def claimed(
     Raises:
         ConfigError: the folder belongs to another run.
     """
-    training = adapter_training(config, boxes)
+    training = adapter_training(config, box_format)
     described = run_description(
         opened.folder,
         opened.task,
@@ -157,7 +157,7 @@ def claimed(
         content_hash=opened.examples.content_hash,
         prompts_hash=prompts_digest(inputs),
         model=model,
-        boxes=boxes,
+        box_format=box_format,
         generation=asdict(config.generation),
         runs=config.runs,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
@@ -178,7 +178,7 @@ def claimed(
         yield task_run
 
 
-def adapter_training(config: ModelSettings, boxes: BoxFormat) -> frozenset[str]:
+def adapter_training(config: ModelSettings, box_format: BoxFormat) -> frozenset[str]:
     """SHA-256 of the videos that the adapter was trained on, if it says so.
 
     Raises ConfigError where it writes boxes otherwise.
@@ -186,10 +186,10 @@ def adapter_training(config: ModelSettings, boxes: BoxFormat) -> frozenset[str]:
     training = adapter_videos(config.adapter, config.adapter_revision) if config.adapter else None
     if training is None:
         return frozenset()
-    if training.box_format not in (None, str(boxes)):
+    if training.box_format not in (None, str(box_format)):
         raise ConfigError(
-            f"adapter {config.adapter}: was trained to write boxes as {training.box_format}, and is asked for {boxes}. "
-            f"Remedy: say --box-format {training.box_format}"
+            f"adapter {config.adapter}: was trained to write boxes as {training.box_format}, and is asked for "
+            f"{box_format}. Remedy: say --box-format {training.box_format}"
         )
     return training.videos
 

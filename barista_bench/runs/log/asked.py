@@ -50,7 +50,7 @@ class AskedInput:
         return self.media != UNREADABLE and isinstance(self.question, Prompt)
 
 
-def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat, *, timed: bool = False) -> list[AskedInput]:
+def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, timed: bool = False) -> list[AskedInput]:
     """One entry an example. Decodes nothing.
 
     Args:
@@ -62,7 +62,7 @@ def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat, *, timed: b
     further += [task.prompts.sha256] if asks_on(task) else []
     for index, example in enumerate(examples.examples):
         shown = further
-        question, prompt = _question(task, example, boxes)
+        question, prompt = _question(task, example, box_format)
         try:
             media = examples[index].media_digest
             if timed:
@@ -77,11 +77,11 @@ def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat, *, timed: b
     return inputs
 
 
-def _question(task: Task, example: Example, boxes: BoxFormat) -> tuple[Prompt | TaskError, str]:
+def _question(task: Task, example: Example, box_format: BoxFormat) -> tuple[Prompt | TaskError, str]:
     """A question and its text; why there is none."""
     try:
         with guarded(task, "prompt", example):
-            prompt = task.prompt(example, boxes)
+            prompt = task.prompt(example, box_format)
             return prompt, prompt.as_text()
     except TaskError as error:
         return error, UNREADABLE

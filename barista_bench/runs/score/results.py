@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from barista_bench.core.boxes import BoxOrder
+from barista_bench.core.boxes import BoxFormat, BoxOrder
 from barista_bench.core.prompt import WORDING, by_hash
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.text_out import decimal
@@ -178,6 +178,10 @@ def _shown(name: str, parts: Mapping[str, JsonValue]) -> str:
 class BoxFormatInfo(Strict):
     order: BoxOrder
     scale: Annotated[int, Field(ge=1, le=10**6)] | None
+
+    @property
+    def parsed(self) -> BoxFormat:
+        return BoxFormat(self.order, self.scale)
 
 
 _PUBLIC_SETTINGS: Final = frozenset(
@@ -334,12 +338,12 @@ class Results(Recorded):
     @property
     def circumstances(self) -> dict[str, JsonValue]:
         """What is shown beside the figures and keeps nobody from a rank: decoding, boxes, engine, runs."""
-        boxes = self.model.box_format
+        box_format = self.model.box_format
         return {
             **self.generation,
             **self.model.settings,
-            "box order": boxes.order,
-            "box scale": boxes.scale or "pixels",
+            "box order": box_format.order,
+            "box scale": box_format.scale or "pixels",
             "runs": self.runs,
         }
 

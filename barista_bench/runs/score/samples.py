@@ -83,7 +83,7 @@ def read_samples(
     """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
     described = read_run(folder)
-    task, boxes = run_task(described, options or {}), described.identity.model.boxes
+    task, box_format = run_task(described, options or {}), described.identity.model.box_format.parsed
     examples = open_run_examples(folder, described, data, root)
     records = _own_records(folder, described)
     by_example = {example.example_id: example for example in examples.examples}
@@ -100,7 +100,7 @@ def read_samples(
     samples = []
     for _, answers in groupby(records, lambda record: record.example_id):
         parsed: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
-        samples += [read_sample(task, boxes, by_example[each.example_id], each, parsed) for each in answers]
+        samples += [read_sample(task, box_format, by_example[each.example_id], each, parsed) for each in answers]
     return ReadRun(folder, described, task, examples, tuple(samples))
 
 
@@ -136,7 +136,7 @@ def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
 
 def read_sample(
     task: Task,
-    boxes: BoxFormat,
+    box_format: BoxFormat,
     example: Example,
     record: SampleRecord,
     known: dict[str, Prediction | ParseError] | None = None,
@@ -153,7 +153,7 @@ def read_sample(
         try:
             if record.text not in known:
                 with guarded(task, "parse", example):
-                    known[record.text] = task.parse(record.text, example.inputs, boxes)
+                    known[record.text] = task.parse(record.text, example.inputs, box_format)
             parsed = known[record.text]
         except TaskError as error:
             return faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)

@@ -24,7 +24,7 @@ import pandas as pd
 
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.plugins import load_plugin
-from barista_bench.core.statistics import DRAWS, LEVEL
+from barista_bench.core.statistics import LEVEL, RESAMPLES
 from barista_bench.core.task import Status
 from barista_bench.data.register import register as register
 from barista_bench.errors import DataError, TaskError
@@ -109,16 +109,16 @@ class Evaluation:
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
         """The primary figure by every key of `stats.breakdowns.breakdown_keys`, without intervals."""
-        return self.breakdown(draws=0)
+        return self.breakdown(resamples=0)
 
-    def breakdown(self, keys: Iterable[str] | None = None, *, draws: int = DRAWS) -> pd.DataFrame:
-        """The primary figure by these keys, with intervals unless `draws` is 0; a run without a key has no rows of it.
+    def breakdown(self, keys: Iterable[str] | None = None, *, resamples: int = RESAMPLES) -> pd.DataFrame:
+        """The primary figure by these keys, with intervals unless `resamples` is 0; runs without a key have no rows.
 
         Args:
             keys: of `stats.breakdowns.breakdown_keys`; None for all.
-            draws: of the bootstrap.
+            resamples: of the bootstrap.
         """
-        return breakdown_table(self.runs, keys, draws=draws)
+        return breakdown_table(self.runs, keys, resamples=resamples)
 
     def plot(self) -> Figure:
         """The primary figures with their 95% intervals, a panel a task. Needs the extra `viz`."""
@@ -203,13 +203,13 @@ def load_results(
 
 
 def compare(
-    runs: Sequence[str | Path | ScoredRun | Evaluation], *, draws: int = DRAWS, level: float = LEVEL
+    runs: Sequence[str | Path | ScoredRun | Evaluation], *, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> pd.DataFrame:
     """Every pair of models task by task: a row a pair, columns as in `stats.Comparison`.
 
     Args:
         runs: run folders (or folders of them), scored runs or evaluations.
-        draws: of the bootstrap, and permutations of the test.
+        resamples: of the bootstrap, and permutations of the test.
         level: of the intervals.
 
     Raises:
@@ -221,7 +221,7 @@ def compare(
             scored.append(item)
         else:
             scored += item.runs if isinstance(item, Evaluation) else load_results(item).runs
-    return comparison_table(compare_runs(scored, draws=draws, level=level))
+    return comparison_table(compare_runs(scored, resamples=resamples, level=level))
 
 
 def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:

@@ -69,17 +69,17 @@ def generate(
     for report in reports:
         _print_report(report)
     for report in reports:
-        if not report.drawn:
+        if not report.sampled:
             echo(f"warning: {report.shortage}", color="yellow", err=True)
     echo(f"wrote {out}")
 
 
 def _print_report(report: FamilyReport) -> None:
-    """A line a subtask: what was drawn, and why there is not more."""
-    echo(f"{report.family}: {report.drawn} items")
+    """A line a subtask: what was sampled, and why there is not more."""
+    echo(f"{report.family}: {report.sampled} items")
     for row in report.subtasks:
-        echo(f"  {row.subtask}: {row.drawn} of {row.wanted}, {row.candidates} candidates")
-        if row.drawn < row.wanted:
+        echo(f"  {row.subtask}: {row.sampled} of {row.wanted}, {row.candidates} candidates")
+        if row.sampled < row.wanted:
             for reason, count in list(row.refused.items())[:_SHOWN_REASONS]:
                 echo(f"    {count} x {reason}")
     for kept in report.review:

@@ -30,7 +30,7 @@ from barista_bench.cli.app import (
     with_flags,
 )
 from barista_bench.core.guarding import note_fault
-from barista_bench.core.statistics import DRAWS
+from barista_bench.core.statistics import RESAMPLES
 from barista_bench.errors import ConfigError
 from barista_bench.files import text_out
 from barista_bench.files.text_out import decimal
@@ -238,13 +238,15 @@ def merge(
 
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
-Draws = Annotated[int, typer.Option(min=100, max=100_000, help="Draws of the bootstrap and of the permutation test.")]
+Resamples = Annotated[
+    int, typer.Option(min=100, max=100_000, help="Resamples of the bootstrap and of the permutation test.")
+]
 
 
 @app.command(rich_help_panel=LOOK)
 def compare(
     folders: Folders,
-    draws: Draws = DRAWS,
+    resamples: Resamples = RESAMPLES,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
     data: Data = None,
     root: Root = None,
@@ -260,7 +262,7 @@ def compare(
         if csv is not None:
             check_place(csv)
         runs = scored_runs(folders, data, root, option)
-        comparisons = compare_runs(runs, draws=draws)
+        comparisons = compare_runs(runs, resamples=resamples)
         if csv is not None:
             write_whole(csv, text_out.csv(comparison_table(comparisons)))
         beside = differing_circumstances(runs)
@@ -288,7 +290,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
-    draws: Draws = DRAWS,
+    resamples: Resamples = RESAMPLES,
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -300,7 +302,7 @@ def analyse(
     with explained():
         check_target(out, ANALYSIS)
         runs = scored_runs(folders, data, root, option)
-        tables, left_out = analysis_tables(runs, draws=draws)
+        tables, left_out = analysis_tables(runs, resamples=resamples)
         for path in write_tables(tables, out):
             echo(f"wrote {path}")
         for name, reason in left_out.items():

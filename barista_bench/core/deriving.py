@@ -1,6 +1,6 @@
-"""How a frozen set comes from a release: `Sampling` says what is drawn, two kinds of tasks what there is to draw from.
+"""How a frozen set comes from a release: `Sampling` says how, two kinds of tasks from what.
 
-A `GraphTask` finds candidates in a scene graph and builds those drawn; a `ReleaseTask` takes its questions from a
+A `GraphTask` finds candidates in a scene graph and builds those sampled; a `ReleaseTask` takes its questions from a
 benchmark's own annotation files.
 """
 
@@ -32,13 +32,13 @@ Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a frozen set is drawn. Every value changes the set, so all of them are part of its identity.
+    """How a frozen set is sampled. Every value changes the set, so all of them are part of its identity.
 
     These hold for every task; what a task reads beside them are fields of a subclass.
 
     Args:
         limit: examples at the most, after shuffling; None for all of them.
-        seed: of the shuffle, and of the draws whose seed names it; None to keep the order of videos and frames.
+        seed: of the shuffle and, where it names no other, of a task's own choices; None keeps the order of the videos.
         videos: only these videos; None for all.
         preparations: only videos of these preparation types; None for all.
         splits: only videos of these splits; None for all.
@@ -95,19 +95,19 @@ class Sampling:
         if absent:
             raise DataError(f"{graph.root}: no video {absent[0]!r}. Remedy: choose one of its {len(graph)} videos")
 
-    def draw(self, candidates: Sequence[CandidateT]) -> list[CandidateT]:
+    def sample(self, candidates: Sequence[CandidateT]) -> list[CandidateT]:
         """Shuffle and cut, as the released freezer does: `Random(seed).shuffle`, then the first `limit`.
 
-        The order drawn depends on their number alone: candidates are drawn as their examples would be. Without a seed
-        they keep their order.
+        The order sampled depends on their number alone: candidates are sampled as their examples would be. Without a
+        seed they keep their order.
         """
-        drawn = list(candidates)
+        sampled = list(candidates)
         if self.seed is not None:
-            random.Random(self.seed).shuffle(drawn)  # noqa: S311  (reproducible sampling, not secrets)
-        return drawn[: self.limit]
+            random.Random(self.seed).shuffle(sampled)  # noqa: S311  (reproducible sampling, not secrets)
+        return sampled[: self.limit]
 
     def generator(self, draw_seed: int | None = None) -> random.Random:
-        """The generator of a task's own draws over all videos: of `draw_seed`, else of `seed`, else of 0."""
+        """The generator of a task's own choices over all videos: of `draw_seed`, else of `seed`, else of 0."""
         seeds = (seed for seed in (draw_seed, self.seed, 0) if seed is not None)
         return random.Random(next(seeds))  # noqa: S311  (reproducible sampling, not secrets)
 
@@ -128,7 +128,7 @@ class EvenSampling(Sampling):
 
 
 class Candidate(NamedTuple):
-    """Where an example can be made. Light: a release has hundreds of thousands, of which a few thousand are drawn.
+    """Where an example can be made. Light: a release has hundreds of thousands, of which a few thousand are sampled.
 
     Args:
         video_id: the video of the example's frames.
@@ -148,7 +148,7 @@ class Candidate(NamedTuple):
 class GraphTask(Task, Generic[SamplingT]):
     """A task whose examples come from annotated frames.
 
-    It derives them in two steps, so that only what is drawn is built: see docs/design.md, "Candidates".
+    It derives them in two steps, so that only what is sampled is built: see docs/design.md, "Candidates".
     """
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")

@@ -2,13 +2,14 @@
 
 A task turns the samples of one run into `SampleStatistics`: answers are compared with the truth there, once. Everything
 else is a question of weights. The published figures count every sample once; a bootstrap and a permutation test count
-it as often as a draw takes it; a breakdown counts the samples of a group; the score of one sample counts it alone.
+it as often as a resample takes it; a breakdown counts the samples of a group; the score of one sample counts it alone.
 
-The bootstrap draws videos, or what else a task keeps together (`Task.cluster`), with replacement: samples of one video
-resemble each other, and so do the runs of one example. All samples and runs of a drawn video come along, and figures
-are averaged over runs, as the published one is. Intervals are bias-corrected and accelerated (BCa; Efron 1987,
-doi:10.1080/01621459.1987.10478410), with one video left out at a time for the acceleration; the plain percentiles where
-that cannot be told. Draws depend on the videos alone: models which answered the same set are resampled alike.
+The bootstrap resamples videos, or what else a task keeps together (`Task.resampling_unit`), with replacement: samples
+of one video resemble each other, and so do the runs of one example. All samples and runs of a resampled video come
+along, and figures are averaged over runs, as the published one is. Intervals are bias-corrected and accelerated (BCa;
+Efron 1987, doi:10.1080/01621459.1987.10478410), with one video left out at a time for the acceleration; the plain
+percentiles where that cannot be told. Resamples depend on the videos alone: models which answered the same set are
+resampled alike.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[Hashable, float]
 """What one sample adds, by name."""
 Sums: TypeAlias = Mapping[Hashable, Floats]
-"""(D,) of what all samples of each of D draws add, by name."""
+"""(D,) of what all samples of each of D resamples add, by name."""
 Figures: TypeAlias = dict[str, Floats]
-"""(D,) a figure of each draw; NaN where a draw has none."""
+"""(D,) a figure of each resample; NaN where a resample has none."""
 
 
 WIDTH = 8
 """Columns from which on a product of matrices adds up as that of a wide table does."""
-DRAWS_AT_ONCE = 256
+RESAMPLES_AT_ONCE = 256
 
 
 class SampleStatistics(ABC):
@@ -47,20 +48,20 @@ class SampleStatistics(ABC):
 
     @abstractmethod
     def figures(self, weights: Floats) -> Figures:
-        """The figures of D draws.
+        """The figures of D resamples.
 
         Args:
-            weights: (D, S) how often each draw takes each sample, whole numbers of 0 and more.
+            weights: (D, S) how often each resample takes each sample, whole numbers of 0 and more.
         """
 
-    def drawn(self, weights: Floats, clusters: NDArray[np.int64]) -> Figures:
-        """As `figures`, where samples are drawn with what they belong to.
+    def resampled(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
+        """As `figures`, where samples are resampled with what they belong to.
 
         Args:
-            weights: (D, V) how often each draw takes each of V clusters.
-            clusters: (S,) the one that each sample belongs to.
+            weights: (D, V) how often each resample takes each of V units.
+            units: (S,) the one that each sample belongs to.
         """
-        return self.figures(weights[:, clusters])
+        return self.figures(weights[:, units])
 
     @abstractmethod
     def scores(self) -> dict[str, Floats]:
@@ -90,7 +91,7 @@ class SumStatistics(SampleStatistics):
 
     Args:
         rows: (S,) what each sample adds; a name that a row leaves out counts 0 there.
-        figures: from sums of any draws to figures; `n`, if no row has it, counts samples.
+        figures: from sums of any resamples to figures; `n`, if no row has it, counts samples.
         sample_scores: figure to the name that it has in the score of one sample; here each by its own name.
         tables: from the sums over all samples to what is shown beside the figures.
 
@@ -134,12 +135,12 @@ class SumStatistics(SampleStatistics):
         plain = weights.shape[0] == 1 and bool((weights == 1).all())
         return self._defined(self._total()[None] if plain else weights.astype(np.float64, copy=False) @ self._table)
 
-    def drawn(self, weights: Floats, clusters: NDArray[np.int64]) -> Figures:
-        """Whole numbers, whose sums are exact in any order, are added up by cluster first."""
+    def resampled(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
+        """Whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
         whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
         sums = np.empty((len(weights), len(whole)))
-        order = np.argsort(clusters, kind="stable")
-        present, starts = np.unique(clusters[order], return_index=True)
+        order = np.argsort(units, kind="stable")
+        present, starts = np.unique(units[order], return_index=True)
         by_cluster = np.zeros((weights.shape[1], int(whole.sum())))
         by_cluster[present] = np.add.reduceat(self._table[order][:, whole], starts, axis=0, dtype=np.float64)
         sums[:, whole] = weights @ by_cluster
@@ -148,9 +149,9 @@ class SumStatistics(SampleStatistics):
             count = int((~whole).sum())
             others = np.zeros((len(self._table), max(WIDTH, count)))
             others[:, :count] = self._table[:, ~whole]
-            for start in range(0, len(weights), DRAWS_AT_ONCE):
-                part = weights[start : start + DRAWS_AT_ONCE]
-                sums[start : start + DRAWS_AT_ONCE, ~whole] = (part[:, clusters] @ others)[:, :count]
+            for start in range(0, len(weights), RESAMPLES_AT_ONCE):
+                part = weights[start : start + RESAMPLES_AT_ONCE]
+                sums[start : start + RESAMPLES_AT_ONCE, ~whole] = (part[:, units] @ others)[:, :count]
         return self._defined(sums)
 
     def _defined(self, sums: Floats) -> Figures:
@@ -212,30 +213,30 @@ def share(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> Floa
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
 
 
-DRAWS = 1000
+RESAMPLES = 1000
 LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval, and what it rests on: `clusters` videos were resampled `draws` times.
+    """A confidence interval, and what it rests on: `units` videos were resampled `resamples` times.
 
     `method` is "bca", or "percentile" where bias and acceleration cannot be told (a figure that hardly varies).
-    Fewer than about 10 clusters give intervals that are too narrow: say so where they are shown.
+    Fewer than about 10 units give intervals that are too narrow: say so where they are shown.
     """
 
     low: float
     high: float
     level: float
     method: Literal["bca", "percentile"]
-    clusters: int
-    draws: int
+    units: int
+    resamples: int
 
 
-def video_draws(videos: int, draws: int, seed: int) -> Floats:
-    """(draws, videos) how often each video is taken, in draws of as many videos as there are, with replacement."""
+def video_resamples(videos: int, resamples: int, seed: int) -> Floats:
+    """(resamples, videos) how often each video is taken, as many in all as there are, with replacement."""
     rng = np.random.default_rng(seed)
-    return rng.multinomial(videos, np.full(videos, 1 / videos), size=draws).astype(np.float64)
+    return rng.multinomial(videos, np.full(videos, 1 / videos), size=resamples).astype(np.float64)
 
 
 def without_each(videos: int) -> Floats:
@@ -247,42 +248,44 @@ def bootstrap_seed(videos: Iterable[str]) -> int:
     return content_seed("bootstrap", *sorted(set(videos)))
 
 
-class ClusteredRun(NamedTuple):
-    """The samples of one run: what their figures are made of, and what each of them is drawn with."""
+class ResampledRun(NamedTuple):
+    """The samples of one run: what their figures are made of, and the resampling unit of each of them."""
 
     statistics: SampleStatistics
-    clusters: tuple[str, ...]
+    units: tuple[str, ...]
 
     @classmethod
-    def of(cls, task: Task, samples: Sequence[Scored]) -> ClusteredRun:
-        return cls(task.statistics(samples), tuple(task.cluster(sample.example) for sample in samples))
+    def of(cls, task: Task, samples: Sequence[Scored]) -> ResampledRun:
+        return cls(task.statistics(samples), tuple(task.resampling_unit(sample.example) for sample in samples))
 
-    def among(self, samples: Sequence[int]) -> ClusteredRun:
+    def among(self, samples: Sequence[int]) -> ResampledRun:
         """Some of the samples, by their positions."""
-        return ClusteredRun(self.statistics.among(samples), tuple(self.clusters[at] for at in samples))
+        return ResampledRun(self.statistics.among(samples), tuple(self.units[at] for at in samples))
 
 
-def figures_of(runs: Sequence[ClusteredRun], clusters: Sequence[str], weights: Floats) -> dict[str, Floats]:
-    """(D,) a figure, mean over runs, for (D, V) weights of the V `clusters`; only figures that every run has."""
-    column = {cluster: at for at, cluster in enumerate(clusters)}
+def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
+    """(D,) a figure, mean over runs, for (D, V) weights of the V `units`; only figures that every run has."""
+    column = {unit: at for at, unit in enumerate(units)}
     by_run = []
     for run in runs:
-        columns = np.array([column[cluster] for cluster in run.clusters], dtype=np.int64)
-        by_run.append(run.statistics.drawn(weights, columns))
+        columns = np.array([column[unit] for unit in run.units], dtype=np.int64)
+        by_run.append(run.statistics.resampled(weights, columns))
     shared = [name for name in by_run[0] if all(name in figures for figures in by_run)]
     return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
 
 
-def run_intervals(runs: Sequence[ClusteredRun], *, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
-    """An interval for each figure, mean over these runs, over the clusters of their samples.
+def run_intervals(
+    runs: Sequence[ResampledRun], *, resamples: int = RESAMPLES, level: float = LEVEL
+) -> dict[str, Interval]:
+    """An interval for each figure, mean over these runs, over the resampling units of their samples.
 
-    None at all for fewer than two clusters, and none for a figure that the samples, or no draw of them, have.
+    None at all for fewer than two units, and none for a figure that neither the samples nor any resample of them has.
     """
-    clusters = sorted({cluster for run in runs for cluster in run.clusters})
-    if len(clusters) < 2:
+    units = sorted({unit for run in runs for unit in run.units})
+    if len(units) < 2:
         return {}
-    values = figures_of(runs, clusters, interval_weights(clusters, draws))
-    ends = {name: drawn_interval(drawn, len(clusters), level) for name, drawn in values.items()}
+    values = figures_of(runs, units, interval_weights(units, resamples))
+    ends = {name: resampled_interval(resampled, len(units), level) for name, resampled in values.items()}
     return {name: interval for name, interval in ends.items() if interval is not None}
 
 
@@ -291,79 +294,79 @@ def ratio_interval(
     whole: Floats,
     *,
     runs: Sequence[int],
-    clusters: Sequence[str],
-    draws: int = DRAWS,
+    units: Sequence[str],
+    resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> Interval | None:
     """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, shares, pooled rates.
 
-    The draws are those that `run_intervals` makes of the same clusters. None for fewer than two clusters.
+    The resamples are those that `run_intervals` makes of the same units. None for fewer than two units.
 
     Args:
         part: (S,) of each sample.
         whole: (S,) of each sample; ones for a plain mean.
         runs: (S,) the run that the sample is of.
-        clusters: (S,) what it is drawn with.
+        units: (S,) the resampling unit.
 
-    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, clusters=list("aabb"), draws=100)
-    >>> (ends.low, ends.high, ends.clusters) if ends else None
+    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, units=list("aabb"), resamples=100)
+    >>> (ends.low, ends.high, ends.units) if ends else None
     (0.5, 1.0, 2)
     """
-    names = sorted(set(clusters))
+    names = sorted(set(units))
     if len(names) < 2:
         return None
     row = {run: at for at, run in enumerate(sorted(set(runs)))}
-    column = {cluster: at for at, cluster in enumerate(names)}
-    cells = [row[run] for run in runs], [column[cluster] for cluster in clusters]
+    column = {unit: at for at, unit in enumerate(names)}
+    cells = [row[run] for run in runs], [column[unit] for unit in units]
     sums = np.zeros((2, len(row), len(column)))
     np.add.at(sums[0], cells, part)
     np.add.at(sums[1], cells, whole)
-    parts, wholes = sums @ interval_weights(names, draws).T
+    parts, wholes = sums @ interval_weights(names, resamples).T
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
-    return drawn_interval(values, len(names), level)
+    return resampled_interval(values, len(names), level)
 
 
-def interval_weights(clusters: Sequence[str], draws: int) -> Floats:
-    """(1 + V + D, V) the V clusters as they are, without each in turn, and as they are drawn."""
-    count = len(clusters)
-    return np.vstack([np.ones(count), without_each(count), video_draws(count, draws, bootstrap_seed(clusters))])
+def interval_weights(units: Sequence[str], resamples: int) -> Floats:
+    """(1 + V + D, V) the V units as they are, without each in turn, and as they are resampled."""
+    count = len(units)
+    return np.vstack([np.ones(count), without_each(count), video_resamples(count, resamples, bootstrap_seed(units))])
 
 
-def drawn_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:
+def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:
     """Of the (1 + V + D,) values that a figure takes by each row of `interval_weights`; `count` is V, two or more."""
-    return interval(float(values[0]), values[1 + count :], values[1 : 1 + count], clusters=count, level=level)
+    return interval(float(values[0]), values[1 + count :], values[1 : 1 + count], units=count, level=level)
 
 
 def interval(
-    point: float, drawn: Floats, left_out: Floats | None = None, *, clusters: int, level: float = LEVEL
+    point: float, resampled: Floats, left_out: Floats | None = None, *, units: int, level: float = LEVEL
 ) -> Interval | None:
     """The interval of one figure.
 
     Args:
         point: the figure itself.
-        drawn: (D,) of each draw; NaN are passed over.
+        resampled: (D,) of each resample; NaN are passed over.
         left_out: (V,) without each video in turn, for BCa; None for the plain percentiles.
-        clusters: how many videos were drawn from.
+        units: how many videos were resampled.
         level: share of cases in which the interval should hold the truth.
 
     Returns:
-        None where the point or all draws are NaN.
+        None where the point or all resamples are NaN.
     """
-    present = np.sort(drawn[~np.isnan(drawn)])
+    present = np.sort(resampled[~np.isnan(resampled)])
     if np.isnan(point) or not len(present):
         return None
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     moved = None if left_out is None else _bca_tails(point, present, left_out, tails)
     low, high = np.quantile(present, tails if moved is None else moved)
-    return Interval(float(low), float(high), level, "percentile" if moved is None else "bca", clusters, len(present))
+    return Interval(float(low), float(high), level, "percentile" if moved is None else "bca", units, len(present))
 
 
-def _bca_tails(point: float, drawn: Floats, left_out: Floats, tails: Floats) -> Floats | None:
-    """Where to cut the draws instead of at `tails`; None where bias or acceleration are not defined."""
+def _bca_tails(point: float, resampled: Floats, left_out: Floats, tails: Floats) -> Floats | None:
+    """Where to cut the resamples instead of at `tails`; None where bias or acceleration are not defined."""
     from scipy.special import ndtr, ndtri  # when asked for: it takes longer to load than most commands run
 
-    below = ((drawn < point).sum() + (drawn <= point).sum()) / (2 * len(drawn))
+    below = ((resampled < point).sum() + (resampled <= point).sum()) / (2 * len(resampled))
     spread = left_out.mean() - left_out
     total = float((spread**2).sum())
     if not 0 < below < 1 or not total > 0:  # also where a figure is NaN without some video

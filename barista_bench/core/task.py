@@ -254,8 +254,8 @@ class Scoring(ABC):
     """The score that stands for one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
-    whole_clusters: ClassVar[bool] = False
-    """Whether the examples of a cluster are scored together, so that analysis must not group by what cuts one apart."""
+    scores_whole_units: ClassVar[bool] = False
+    """Whether a resampling unit is scored as a whole, so that analysis must not group by what cuts one apart."""
 
     @abstractmethod
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
@@ -280,7 +280,7 @@ class Scoring(ABC):
         """
         raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
 
-    def cluster(self, example: Example) -> str:
+    def resampling_unit(self, example: Example) -> str:
         """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""
         return example.video_id
 

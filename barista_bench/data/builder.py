@@ -82,8 +82,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     """All configs of the benchmark that the dataset is named after.
 
     Work is divided by video (`num_proc`, streaming); the number of parts changes no row. `origin` is opened and `plan`
-    drawn on first use, unless they are set before. After `download_and_prepare`, `lost` lists the examples whose frames
-    could not be made, in the order of the plan: they are in no split.
+    sampled on first use, unless they are set before. After `download_and_prepare`, `lost` lists the examples whose
+    frames could not be made, in the order of the plan: they are in no split.
     """
 
     VERSION = datasets.Version(__version__)
@@ -117,10 +117,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     @cached_property
     def plan(self) -> Plan:
         sampling = self._task.sampling.with_overrides(self.config.sampling)
-        drawn = self.origin.plans([(self._task, sampling)])
-        if drawn.empty:
-            raise drawn.empty[self._task.name]
-        return drawn.plans[self._task.name]
+        sampled = self.origin.plans([(self._task, sampling)])
+        if sampled.empty:
+            raise sampled.empty[self._task.name]
+        return sampled.plans[self._task.name]
 
     @property
     def _task(self) -> Task:
@@ -211,7 +211,7 @@ def _graph_table(name: str, graph: SceneGraph, video_id: str) -> pa.Table:
 def by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
     """(Position, example) pairs by video id, which their rows will be in the order of.
 
-    The order is that of the videos, not of the draw, so that parts made apart fit together.
+    The order is that of the videos, not of the sample, so that parts made apart fit together.
     """
     groups: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:

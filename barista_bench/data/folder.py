@@ -94,7 +94,7 @@ def build(
         cache: also prepare the `datasets` cache, so that loading works from any folder. What was built before keeps its
             entry there (`data/rows.py`).
         strict: stop at the first error in the release.
-        dry_run: draw the examples and count them, but touch no video and write nothing.
+        dry_run: sample the examples and count them, but touch no video and write nothing.
         num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
         cluster: address of a Ray cluster whose nodes do so instead, see `RayCluster`.
         protocol: whose rules the examples follow where the release and the paper differ.
@@ -124,7 +124,7 @@ def build(
     with TemporaryDirectory() as scratch, quiet_datasets():
         plans = _plans(origin, overrides, num_proc, nodes, progress, protocol, prompts)
         if dry_run or layout == "release":
-            result = _result(origin, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
+            result = _result(origin, plans, out, [_sampled(plan) for plan in plans.plans.values()], protocol)
             if not dry_run:
                 with replacing_folder(out, kind) as folder:
                     for plan in plans.plans.values():
@@ -223,9 +223,9 @@ class _Work:
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
         # Reasons name files; nothing published says where the release lies on this machine.
         lost = [LostExample(example.example_id, self._without_roots(example.reason)) for example in builder.lost]
-        drawn = _drawn(builder.plan)
-        skipped = [self._without_roots(reason) for reason in drawn.skipped]
-        return dataclasses.replace(drawn, rows=rows, lost=lost, skipped=skipped)
+        sampled = _sampled(builder.plan)
+        skipped = [self._without_roots(reason) for reason in sampled.skipped]
+        return dataclasses.replace(sampled, rows=rows, lost=lost, skipped=skipped)
 
     def _without_roots(self, text: str) -> str:
         """Without the folders of the release, however they are written; the longest first, as one may hold another."""
@@ -278,7 +278,7 @@ def _videos_digest(origin: Origin, video_ids: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def _drawn(plan: Plan) -> BuiltConfig:
+def _sampled(plan: Plan) -> BuiltConfig:
     return BuiltConfig(
         name=plan.task.name,
         rows=dict(plan.counts("split")),

@@ -1,7 +1,7 @@
-"""Which examples a config will hold: drawn from the release, joined with the split, hashed. No frame is touched.
+"""Which examples a config will hold: sampled from the release, joined with the split, hashed. No frame is touched.
 
 Two passes over a scene graph serve all tasks. The first finds where examples can be made; caps, shuffling and cutting
-work on these light candidates. The second makes the examples that were drawn, and no others. Workers read, check and
+work on these light candidates. The second makes the examples that were sampled, and no others. Workers read, check and
 derive; results stand in the order of videos whatever worker made them, so that their number changes nothing.
 """
 
@@ -36,7 +36,7 @@ class Plan:
     """A frozen set before its frames are added.
 
     Args:
-        examples: in the order drawn; the split of each stands in its metadata.
+        examples: in the order sampled; the split of each stands in its metadata.
         skipped: candidates that the data make impossible.
         candidates: examples there were before shuffling and cutting.
         content_hash: SHA-256 of the frozen lines.
@@ -159,8 +159,8 @@ class VideoReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Draw:
-    """What one task draws: positions in `selected`, in the order drawn."""
+class _Sampled:
+    """What one task samples: positions in `selected`, in the order sampled."""
 
     task: AnyGraphTask
     sampling: Sampling
@@ -206,25 +206,25 @@ def plan_tasks(
         surveys = _surveyed(graph, each(reader.survey, graph.video_ids), progress)
         asked = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, asked))
-        draws = {name: _draw(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
+        samples = {name: _sample_of(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
         del surveys
-        built: dict[str, dict[int, Example]] = {name: {} for name in draws}
-        jobs = _jobs(draws)
+        built: dict[str, dict[int, Example]] = {name: {} for name in samples}
+        jobs = _jobs(samples)
         for outcome in tqdm(each(reader.build, jobs), "making examples", len(jobs), unit="video", disable=not progress):
             for name, examples in outcome.items():
                 built[name].update(examples)
-    plans = {name: _plan(draw, built[name], splits) for name, draw in draws.items() if draw.selected}
+    plans = {name: _plan(sample, built[name], splits) for name, sample in samples.items() if sample.selected}
     empty = {
-        name: _no_examples(str(graph.root), draw.task, draw.sampling, draw.skipped)
-        for name, draw in draws.items()
-        if not draw.selected
+        name: _no_examples(str(graph.root), sample.task, sample.sampling, sample.skipped)
+        for name, sample in samples.items()
+        if not sample.selected
     }
     return Plans(plans, empty, splits, problems)
 
 
 def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
-    """The sets of tasks whose questions stand in annotation files, drawn as those of a scene graph are.
+    """The sets of tasks whose questions stand in annotation files, sampled as those of a scene graph are.
 
     Raises:
         ConfigError: a task is derived from a scene graph, an example names no split, or a sampling that of a graph.
@@ -237,7 +237,7 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
         name = f"{task.benchmark}/{task.name}"
         for setting in ("preparations", "frame_range"):
             if getattr(sampling, setting) is not None:
-                raise ConfigError(f"{name} is not drawn by {setting}. Remedy: leave it out")
+                raise ConfigError(f"{name} is not sampled by {setting}. Remedy: leave it out")
         if not isinstance(task, ReleaseTask):
             raise ConfigError(f"{name} needs a scene graph. Remedy: build it from one")
         items = list(tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress))
@@ -248,9 +248,9 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
         if any("split" not in example.metadata for example in examples):
             raise ConfigError(f"{name}: an example names no split. Remedy: correct the task")
         refuse_unusable(examples, f"{release.root}: {name}")
-        drawn = tuple(sampling.draw(examples))
-        if drawn:
-            plans[task.name] = Plan(task, sampling, drawn, skipped, len(examples), content_hash(drawn))
+        chosen = tuple(sampling.sample(examples))
+        if chosen:
+            plans[task.name] = Plan(task, sampling, chosen, skipped, len(examples), content_hash(chosen))
         else:
             empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
     if absent:
@@ -264,10 +264,10 @@ def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits:
     Raises:
         NoExamples: no candidate fits the sampling.
     """
-    drawn = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
-    if drawn.empty:
-        raise drawn.empty[task.name]
-    return drawn.plans[task.name]
+    sampled = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
+    if sampled.empty:
+        raise sampled.empty[task.name]
+    return sampled.plans[task.name]
 
 
 def _video_id(item: Example | SkippedExample) -> str:
@@ -301,8 +301,10 @@ def _joined(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
     )
 
 
-def _draw(task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
-    """Caps over all videos, then the draw, of the candidates in the sampled splits."""
+def _sample_of(
+    task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]
+) -> _Sampled:
+    """Caps over all videos, then the sample, of candidates in the selected splits."""
     inside = _joined(
         s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits
     )
@@ -310,34 +312,34 @@ def _draw(task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey]
     capped = list(task.select(inside.candidates, vocabulary, sampling))
     selected = [item for item in capped if isinstance(item, Candidate)]
     skipped = (*inside.skipped, *(item for item in capped if isinstance(item, SkippedExample)))
-    return _Draw(task, sampling, selected, sampling.draw(range(len(selected))), vocabulary, skipped)
+    return _Sampled(task, sampling, selected, sampling.sample(range(len(selected))), vocabulary, skipped)
 
 
-def _jobs(draws: Mapping[str, _Draw]) -> list[BuildJob]:
-    """What was drawn, video by video."""
-    drawn: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
-    for name, draw in draws.items():
-        for position in sorted(draw.order):
-            candidate = draw.selected[position]
-            drawn[candidate.video_id][name][position] = candidate
+def _jobs(samples: Mapping[str, _Sampled]) -> list[BuildJob]:
+    """What was sampled, video by video."""
+    sampled: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
+    for name, sample in samples.items():
+        for position in sorted(sample.order):
+            candidate = sample.selected[position]
+            sampled[candidate.video_id][name][position] = candidate
     return [
-        BuildJob(video_id, dict(by_task), {name: draws[name].vocabulary for name in by_task})
-        for video_id, by_task in sorted(drawn.items())
+        BuildJob(video_id, dict(by_task), {name: samples[name].vocabulary for name in by_task})
+        for video_id, by_task in sorted(sampled.items())
     ]
 
 
-def _plan(draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
+def _plan(sample: _Sampled, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
     by_id: dict[str, Example] = {}
     repeated = []
-    for example in (built[position] for position in draw.order):
+    for example in (built[position] for position in sample.order):
         if example.example_id in by_id:
             reason = f"{example.example_id} is there already: something is annotated twice on this frame"
             repeated.append(SkippedExample(example.frames[0], reason))
         else:
             split = splits[example.video_id]
             by_id[example.example_id] = replace(example, metadata={**example.metadata, "split": split})
-    drawn, skipped = tuple(by_id.values()), (*draw.skipped, *repeated)
-    return Plan(draw.task, draw.sampling, drawn, skipped, len(draw.selected), content_hash(drawn))
+    sampled, skipped = tuple(by_id.values()), (*sample.skipped, *repeated)
+    return Plan(sample.task, sample.sampling, sampled, skipped, len(sample.selected), content_hash(sampled))
 
 
 def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:

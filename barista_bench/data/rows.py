@@ -1,6 +1,6 @@
 """Examples as `datasets` rows and back, and the rows of a built config: pictures only when the first is asked for.
 
-Common columns: position (in the drawn order, over all splits), example_id, benchmark, task, task_version, label,
+Common columns: position (in the sampled order, over all splits), example_id, benchmark, task, task_version, label,
 video_id, video_sha256, frame_indices, frame_seconds (after the video's first frame; null where no time is known),
 inputs, target, metadata, evidence. Linked sets add `frames`: {video: path relative to the data root, indices}, to be
 cast to `VideoFrames`. Frozen sets add `images`: what the model sees, encoded (JPEG for frames, PNG for overlays); and,
@@ -184,7 +184,7 @@ def from_row(row: Mapping[str, Any]) -> Example:
 
 
 class BuiltRows:
-    """`columns` are all but pictures, a row an example, in the drawn order.
+    """`columns` are all but pictures, a row an example, in the sampled order.
 
     Args:
         columns: of every row, those of linked frames among them.
@@ -227,12 +227,12 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
     if not (Path(data) / DATASET.manifest).is_file():
         loaded = _loaded(data, config, split)
         light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
-        drawn = _drawn_order(light, where)[:limit]
-        return BuiltRows(light.take(drawn), lambda: loaded.select(drawn.to_pylist()))
+        sampled = _sampled_order(light, where)[:limit]
+        return BuiltRows(light.take(sampled), lambda: loaded.select(sampled.to_pylist()))
     files = _files(Path(data), config, split)
     columns = _read(files, where)
-    drawn = _drawn_order(columns, where)[:limit]
-    return BuiltRows(columns.take(drawn), lambda: _pictures(files, where).select(drawn.to_pylist()))
+    sampled = _sampled_order(columns, where)[:limit]
+    return BuiltRows(columns.take(sampled), lambda: _pictures(files, where).select(sampled.to_pylist()))
 
 
 def local_configs(folder: Path) -> tuple[str, ...]:
@@ -344,8 +344,8 @@ def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
     )
 
 
-def _drawn_order(columns: pa.Table, where: str) -> pa.UInt64Array:
-    """The rows by their position in the drawn order."""
+def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
+    """The rows by their position in the sampled order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

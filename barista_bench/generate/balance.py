@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.drawing import draw
+from barista_bench.generate.sampling import sample
 
 SLACK = 3.0
 """A word may stand this many times, and the square root of its due, more or less often in wrong choices than is due."""
 SPARE = 4
 """Candidates looked at for each that is asked for, at the most."""
 AT_ONCE = 40
-"""Candidates, in the order of `draw`, of which one is chosen as the next."""
+"""Candidates, in the order of `sample`, of which one is chosen as the next."""
 
 WrongNeeded = Callable[[QuestionCandidate], int]
 Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
@@ -42,25 +42,25 @@ class _Addition(NamedTuple):
     stands: Counts
 
 
-def draw_balanced(
+def sample_balanced(
     candidates: Sequence[QuestionCandidate], size: int, seed: int, wrong_needed: WrongNeeded, words: Words
 ) -> list[QuestionCandidate]:
     """At most `size` candidates, each with just the wrong choices that it needs; no word tells right from wrong.
 
     A word is due in wrong choices as often as it stands in right ones, times the wrong choices that the set has for
-    each right one. Candidates are taken as `draw` orders them, but of the next few the one first whose answer was drawn
-    least and that keeps all words nearest to their due; one that would bring a word out of proportion is left out. Sums
-    are of whole numbers: the same on any machine.
+    each right one. Candidates are taken as `sample` orders them, but of the next few the one first whose answer was
+    sampled least and that keeps all words nearest to their due; one that would bring a word out of proportion is left
+    out. Sums are of whole numbers: the same on any machine.
 
     Args:
         words: of a candidate and one of its choices, what a reader could go by.
     """
-    waiting = _offers(draw(candidates, SPARE * size, seed), wrong_needed, words)
-    drawn: list[QuestionCandidate] = []
+    waiting = _offers(sample(candidates, SPARE * size, seed), wrong_needed, words)
+    sampled: list[QuestionCandidate] = []
     answers: Counter[str] = Counter()
     balance = _Balance(waiting[0].right.size if waiting else 0)
     first = 0
-    while first < len(waiting) and len(drawn) < size:
+    while first < len(waiting) and len(sampled) < size:
         near = range(first, min(first + AT_ONCE, len(waiting)))
         additions = [
             (answers[waiting[at].candidate.answer_class], addition.cost, at, addition)
@@ -74,11 +74,11 @@ def draw_balanced(
         offer = waiting.pop(at)
         answers[offer.candidate.answer_class] += 1
         balance.add(offer, addition)
-        drawn.append(
+        sampled.append(
             msgspec.structs.replace(offer.candidate, wrong=tuple(offer.candidate.wrong[i] for i in addition.chosen))
         )
         first = 0
-    return drawn
+    return sampled
 
 
 def _offers(candidates: Sequence[QuestionCandidate], wrong_needed: WrongNeeded, words: Words) -> list[_Offer]:

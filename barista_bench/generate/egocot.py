@@ -15,11 +15,11 @@ from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.core.task import Json
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.generate.candidates import QuestionCandidate
-from barista_bench.generate.drawing import Item, by_video
 from barista_bench.generate.egocot_evidence import EvidenceMaker
 from barista_bench.generate.egocot_moments import WRONG, EgoCoTWords, Moments
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from barista_bench.benchmarks.egocot.items import GraphPredicate
 from barista_bench.core.task import Json
-from barista_bench.generate.drawing import Item
 from barista_bench.generate.egocot_moments import EgoCoTWords, Moments
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.naming import third_person
+from barista_bench.generate.sampling import Item
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches

@@ -1,4 +1,4 @@
-"""What a family of questions is: what it asks of a scene, how its set is drawn, and how its release is written."""
+"""What a family of questions is: what it asks of a scene, how its set is sampled, and how its release is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, decide
-from barista_bench.generate.drawing import Item, draw, once_an_event, thin, with_choices
+from barista_bench.generate.sampling import Item, once_an_event, sample, thin, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.scene_graph import SceneGraph
@@ -21,8 +21,8 @@ from barista_bench.scene_graph.domain import Domain, DomainRecord
 RecordT = TypeVar("RecordT", bound=DomainRecord)
 
 
-class DrawnItems(NamedTuple):
-    """A family's items, and by subtask how many drawn ones were left out again because their texts give them away."""
+class SampledItems(NamedTuple):
+    """A family's items, and by subtask how many sampled ones were left out again because their texts give them away."""
 
     items: list[Item]
     guessable: Mapping[str, int]
@@ -72,29 +72,29 @@ class Family(ABC):
         """Of each subtask about `most`; the order of `candidates` does not matter."""
         return thin(candidates, most, seed)
 
-    def drawn(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        """At most `size` items a subtask, drawn by balance, with their choices in place."""
+    def sampled(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        """At most `size` items a subtask, sampled by balance, with their choices in place."""
         items: list[Item] = []
         for subtask in self.subtasks:
-            items += self.drawn_of(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
+            items += self.sampled_of(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
         return items
 
-    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        return with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
+    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        return with_choices(sample(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
-    ) -> DrawnItems:
-        """What is drawn, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
+    ) -> SampledItems:
+        """The sample, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
         given, with an accuracy above `ceiling`."""
-        items = self.drawn(candidates, size, seed)
+        items = self.sampled(candidates, size, seed)
         given_away: dict[str, int] = {}
         for subtask in self.choice_subtasks:
             asked = [item for item in items if item.candidate.subtask == subtask]
             left_out = {asked[at].id for at in guessable([as_asked(item) for item in asked], ceiling)}
             given_away[subtask] = len(left_out)
             items = [item for item in items if item.id not in left_out]
-        return DrawnItems(items, given_away)
+        return SampledItems(items, given_away)
 
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""The generator: every candidate of every video decided, a balanced set drawn, each family's release written."""
+"""The generator: every candidate of every video decided, a balanced set sampled, each family's release written."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
 from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, reasons_of
-from barista_bench.generate.drawing import Item
-from barista_bench.generate.family import DrawnItems, Family, family_class
+from barista_bench.generate.family import Family, SampledItems, family_class
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
@@ -28,6 +27,7 @@ from barista_bench.generate.review import (
     reviewed,
     unreviewed,
 )
+from barista_bench.generate.sampling import Item
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -40,11 +40,11 @@ UNBALANCED = "left out, so that the set stays in balance"
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):
-    """One subtask: items asked for and drawn, candidates looked at, and how many could not be asked, by reason."""
+    """One subtask: items asked for and sampled, candidates looked at, and how many could not be asked, by reason."""
 
     subtask: str
     wanted: int
-    drawn: int
+    sampled: int
     candidates: int
     refused: dict[str, int]
 
@@ -59,8 +59,8 @@ class FamilyReport(msgspec.Struct, frozen=True):
     review: tuple[Retention, ...] = ()
 
     @property
-    def drawn(self) -> int:
-        return sum(subtask.drawn for subtask in self.subtasks)
+    def sampled(self) -> int:
+        return sum(subtask.sampled for subtask in self.subtasks)
 
     @property
     def shortage(self) -> str:
@@ -138,17 +138,17 @@ def generate(
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in makers.items():
-            drawn = family.items(offers.candidates[name], per_subtask, seed, ceiling)
-            to_review = unreviewed(name, drawn.items, [_item_line(item) for item in drawn.items])
+            sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling)
+            to_review = unreviewed(name, sampled.items, [_item_line(item) for item in sampled.items])
             _check_revisable(family, to_review, verdicts)
-            items = reviewed(name, drawn.items, to_review, verdicts)
+            items = reviewed(name, sampled.items, to_review, verdicts)
             counts = retention(to_review, verdicts) if review else []
-            reports.append(_report(family, drawn._replace(items=items), offers, per_subtask, seed, counts))
+            reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, counts))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:
                 _write_family(family, items, graph, folder)
             rows += [verdicts.get(row.item, row) for row in to_review]
-        lacking = [report for report in reports if not report.drawn]
+        lacking = [report for report in reports if not report.sampled]
         if len(lacking) == len(reports) or (strict and lacking):
             remedy = "annotate what is missing" + (", or leave the family out" if len(lacking) < len(reports) else "")
             raise DataError(f"{graph.root}: {'; '.join(report.shortage for report in lacking)}. Remedy: {remedy}")
@@ -212,16 +212,16 @@ def _of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], 
 
 
 def _report(
-    family: Family, drawn: DrawnItems, offers: Offers, per_subtask: int, seed: int, kept: list[Retention]
+    family: Family, sampled: SampledItems, offers: Offers, per_subtask: int, seed: int, kept: list[Retention]
 ) -> FamilyReport:
     tally = offers.tallies[family.name]
     rejected = {reviewed_subtask.subtask: reviewed_subtask.rejected for reviewed_subtask in kept}
     rows = []
     for subtask in family.subtasks:
         reasons = reasons_of(subtask, tally)
-        count = sum(item.candidate.subtask == subtask for item in drawn.items)
+        count = sum(item.candidate.subtask == subtask for item in sampled.items)
         refused = {reason: number for reason, number in reasons.items() if reason != DECIDED}
-        given_away = drawn.guessable.get(subtask, 0)
+        given_away = sampled.guessable.get(subtask, 0)
         if given_away:
             refused["its texts give the answer away"] = given_away
         if by_review := rejected.get(subtask, 0):

@@ -26,12 +26,12 @@ from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.balance import draw_balanced
+from barista_bench.generate.balance import sample_balanced
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.drawing import Item, by_video, draw, with_choices
 from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
 from barista_bench.generate.naming import COLOUR
+from barista_bench.generate.sampling import Item, by_video, sample, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.media.frame_choice import in_window
 from barista_bench.media.video.readers import VideoFacts, video_facts
@@ -74,11 +74,11 @@ class HanDyVQAFamily(Family):
         yield from chain(questions.actions(), questions.processes(), questions.locations())
         yield from chain(questions.states(), questions.parts(), questions.objects())
 
-    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in RVOS_CATEGORIES:
-            return with_choices(draw(offered, size, seed), subtask, _known_wrong, seed)
-        drawn = draw_balanced(offered, size, seed, self.wrong_needed, self.words)
-        return with_choices(drawn, subtask, self.wrong_needed, seed)
+            return with_choices(sample(offered, size, seed), subtask, _known_wrong, seed)
+        sampled = sample_balanced(offered, size, seed, self.wrong_needed, self.words)
+        return with_choices(sampled, subtask, self.wrong_needed, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
         """A choice's words, its text as one, and that with what the question names; but for colours, which tell things

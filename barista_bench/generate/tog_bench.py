@@ -25,8 +25,8 @@ from barista_bench.benchmarks.tog_bench.annotations import (
 from barista_bench.benchmarks.tog_bench.release import video_file
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.drawing import Item, by_video
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import Thing
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth

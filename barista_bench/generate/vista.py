@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from barista_bench.core.task import content_seed
 from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
-from barista_bench.generate.drawing import Item, once_an_event, thin
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.sampling import Item, once_an_event, thin
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_foundation import foundation_candidates
 from barista_bench.generate.vista_release import write_release
@@ -120,10 +120,10 @@ class ViSTaFamily(Family):
                 kept += members
         return kept
 
-    def drawn_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         clips, sequences = _clips_and_sets(offered, seed)
         sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
-        return _drawn(subtask, {**_foundation_sets(clips, seed), **sets}, size, seed)
+        return _sampled(subtask, {**_foundation_sets(clips, seed), **sets}, size, seed)
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
@@ -178,8 +178,8 @@ def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[Que
     return all(text in wrong for text in texts)
 
 
-def _drawn(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
-    """Whole sets, the video drawn least so far next, as long as the number of entries stays within `size`."""
+def _sampled(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
+    """Whole sets, the video sampled least so far next, as long as the number of entries stays within `size`."""
     waiting = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
     videos: Counter[str] = Counter()
     items: list[Item] = []

@@ -16,7 +16,7 @@ import yaml
 from barista_bench.benchmarks.vista.release import ENTRIES_END, TABLE, TASKS_FOLDER
 from barista_bench.benchmarks.vista.release_files import MetadataRow
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.drawing import Item, by_video
+from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.vista_words import VistaWords
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized

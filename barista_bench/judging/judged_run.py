@@ -1,6 +1,6 @@
 """From the verdicts on a run to its figures, whatever the method of judging.
 
-Figures are means over the model's runs, of those that have a verdict at all; intervals are over clusters.
+Figures are means over the model's runs, of those that have a verdict at all; intervals are over resampling units.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class GroupFigures:
     def __init__(self, task: Task, read: LogVerdicts) -> None:
         self._read = read
         self._runs = [sample.record.run for sample in read.samples]
-        self._clusters = [task.cluster(sample.example) for sample in read.samples]
+        self._units = [task.resampling_unit(sample.example) for sample in read.samples]
 
     def judged(self, positions: Sequence[int]) -> int:
         values = self._read.figures[MEAN].values
@@ -227,7 +227,7 @@ class GroupFigures:
             np.array(list(values.values()), dtype=np.float64),
             np.ones(len(values)),
             runs=[self._runs[at] for at in values],
-            clusters=[self._clusters[at] for at in values],
+            units=[self._units[at] for at in values],
         )
         return bare.model_copy(update={"low": interval.low, "high": interval.high}) if interval else bare
 

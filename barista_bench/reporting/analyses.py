@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from barista_bench.core.statistics import DRAWS
+from barista_bench.core.statistics import RESAMPLES
 from barista_bench.errors import BaristaError
 from barista_bench.models.base import HUMAN, SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun
@@ -60,20 +60,20 @@ class Analyses:
     left_out: Sequence[str] = ()
 
 
-def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, draws: int = DRAWS) -> Analyses:
+def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int = RESAMPLES) -> Analyses:
     """All that the runs allow. What cannot be made of them is left out, and `left_out` says why.
 
     Args:
         runs: as `score` returns them.
         compare: whether to make the paired comparisons, which take longest.
-        draws: resamples of each comparison.
+        resamples: resamples of each comparison.
     """
     groups = list(comparable(runs).values())
     labels = run_labels(runs)
     left_out: list[str] = []
     comparisons, gaps = dict[Path, Comparison](), list[BaselineGap]()
     if compare:
-        pairs = _Pairs(draws)
+        pairs = _Pairs(resamples)
         comparisons = dict(_comparisons(groups, labels, pairs, left_out))
         gaps = list(_gaps(groups, labels, pairs, left_out))
     return Analyses(
@@ -96,8 +96,8 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, draws: int = DRA
 class _Pairs:
     """Compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
 
-    def __init__(self, draws: int) -> None:
-        self.draws = draws
+    def __init__(self, resamples: int) -> None:
+        self.resamples = resamples
         self._known: dict[tuple[Path, Path], Comparison] = {}
 
     def __call__(self, first: ScoredRun, second: ScoredRun) -> Comparison:
@@ -105,7 +105,7 @@ class _Pairs:
         if key[::-1] in self._known:
             return turned(self._known[key[::-1]])
         if key not in self._known:
-            self._known[key] = compare_pair(first, second, draws=self.draws)
+            self._known[key] = compare_pair(first, second, resamples=self.resamples)
         return self._known[key]
 
 
@@ -192,7 +192,7 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
         by_model[labels[run.folder], run.task.benchmark].append(run)
     several = {key: members for key, members in by_model.items() if len(members) > 1}
     asked = {key: members for key, members in several.items() if not is_unranked(members[0])}
-    drawn = list[PropagationGraph]()
+    graphs = list[PropagationGraph]()
     for (label, _), members in (asked or several).items():  # as above: these are no models
         try:
             graph = propagation(members, label=label)
@@ -200,13 +200,13 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
             left_out.append(f"Error propagation of {label}: {error}")
             continue
         if any(edge.neither < edge.n for edge in graph.edges):  # a model that never errs has nothing to tell
-            drawn.append(graph)
-    yield from drawn[:MAX_GRAPHS]
-    if len(drawn) > MAX_GRAPHS:
-        left_out.append(f"Error propagation of {len(drawn) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")
+            graphs.append(graph)
+    yield from graphs[:MAX_GRAPHS]
+    if len(graphs) > MAX_GRAPHS:
+        left_out.append(f"Error propagation of {len(graphs) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")
 
 
 def _breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
     """Without intervals, which would take long; those of the results' own breakdowns are left to them."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
-    return breakdowns(run, keys, draws=0, most=MOST_GROUPS)
+    return breakdowns(run, keys, resamples=0, most=MOST_GROUPS)

@@ -6,7 +6,7 @@ special to a task, the task brings: `Task.statistics`, `Task.facets`, `Task.fail
 What analysis gives are plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports. Figures come
 as `runs.score.results.Figure`: mean and standard deviation over runs, and a 95% interval over videos. All scores run
 from 0 to 1. Intervals and tests resample videos, never samples: those of one video resemble each other. A task may keep
-other things together than videos (`Task.cluster`); what is called a video here is one of those then.
+other things together than videos (`Task.resampling_unit`); what is called a video here is one of those then.
 
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected

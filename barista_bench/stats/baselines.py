@@ -15,7 +15,7 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, get_args
 
-from barista_bench.core.statistics import DRAWS
+from barista_bench.core.statistics import RESAMPLES
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
 
@@ -62,7 +62,7 @@ class Consistency:
 def baseline_gaps(
     runs: Sequence[ScoredRun],
     *,
-    draws: int = DRAWS,
+    resamples: int = RESAMPLES,
     labels: Labels | None = None,
     compare: Callable[[ScoredRun, ScoredRun], Comparison] | None = None,
 ) -> tuple[BaselineGap, ...]:
@@ -86,7 +86,7 @@ def baseline_gaps(
             mine = baseline.results.model.label in (kind, f"{kind}:{model}")
             if kind is not None and mine and baseline.results.comparability == run.results.comparability:
                 pairs.append((run, kind, baseline))
-    compare = compare or partial(compare_pair, draws=draws)
+    compare = compare or partial(compare_pair, resamples=resamples)
     compared = corrected([compare(run, baseline) for run, _, baseline in pairs])
     return tuple(
         BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[baseline.folder]))

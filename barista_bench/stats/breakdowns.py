@@ -17,7 +17,7 @@ import numpy as np
 from barista_bench.core.example import per_example
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
 from barista_bench.core.guarding import attempt
-from barista_bench.core.statistics import DRAWS
+from barista_bench.core.statistics import RESAMPLES
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import Figure
@@ -62,18 +62,18 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
 
     Beside those of metadata and of `Task.facets`: `label`; `position`, the first frame's place in its video from 0 to
     1, where metadata tell the number of frames; `evidence_objects`, how many objects the example is about. Where
-    clusters are scored whole, only keys that all examples of every cluster share.
+    resampling units are scored whole, only keys that all examples of every unit share.
     """
     task, examples = run.task, run.examples.examples
     described = [facts(task, example) for example in examples]
-    clusters = [task.cluster(example) if task.whole_clusters else example.example_id for example in examples]
+    units = [task.resampling_unit(example) if task.scores_whole_units else example.example_id for example in examples]
     keys = sorted({key for item in described for key in item})
     return tuple(
         key
         for key in keys
         if len({_hashable(item.get(key)) for item in described}) > 1
-        and len({(name, _hashable(item.get(key))) for name, item in zip(clusters, described, strict=True)})
-        == len(set(clusters))
+        and len({(name, _hashable(item.get(key))) for name, item in zip(units, described, strict=True)})
+        == len(set(units))
     )
 
 
@@ -95,7 +95,9 @@ def _facts(example: Example, task: Task) -> Mapping[str, Json]:
     return values
 
 
-def breakdown(run: ScoredRun, key: str, *, draws: int = DRAWS, most: int | None = None) -> tuple[BreakdownRow, ...]:
+def breakdown(
+    run: ScoredRun, key: str, *, resamples: int = RESAMPLES, most: int | None = None
+) -> tuple[BreakdownRow, ...]:
     """The primary figure of each group of examples that share a value of `key`, in the order of the values.
 
     Args:
@@ -105,18 +107,18 @@ def breakdown(run: ScoredRun, key: str, *, draws: int = DRAWS, most: int | None 
     Raises:
         ConfigError: no example has such a key.
     """
-    return breakdowns(run, [key], draws=draws, most=most)[key]
+    return breakdowns(run, [key], resamples=resamples, most=most)[key]
 
 
 def breakdowns(
-    run: ScoredRun, keys: Iterable[str], *, draws: int = DRAWS, most: int | None = None
+    run: ScoredRun, keys: Iterable[str], *, resamples: int = RESAMPLES, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
     """As `breakdown`, by several keys."""
     return {
         key: tuple(
             _row(run.task, key, group, figure)
             for group in _largest(_groups(run, key), most)
-            if (figure := group_figure(run.task, run.counted, group.samples, draws=draws)) is not None
+            if (figure := group_figure(run.task, run.counted, group.samples, resamples=resamples)) is not None
         )
         for key in keys
     }
@@ -136,7 +138,7 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         value=group.value,
         order=group.order,
         examples=_examples(group.samples),
-        videos=len({task.cluster(sample.example) for sample in group.samples}),
+        videos=len({task.resampling_unit(sample.example) for sample in group.samples}),
         samples=sum(sample.counts for sample in group.samples),
         figure=figure,
     )

@@ -1,10 +1,10 @@
 """Paired comparison of models on the same examples: difference, interval, permutation test, effect size, Holm.
 
 Both models answered the same examples, so the test asks what would be if their names were exchanged: in each
-permutation the answers of whole videos (or what else `Task.cluster` keeps together) change sides, and both figures are
-aggregated anew. With few videos all permutations are tried and the p-value is exact (Fisher's randomisation test,
-clustered by video). Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979), which
-needs no independence.
+permutation the answers of whole videos (or what else `Task.resampling_unit` keeps together) change sides, and both
+figures are aggregated anew. With few videos all permutations are tried and the p-value is exact (Fisher's randomisation
+test, clustered by video). Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979),
+which needs no independence.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from barista_bench.core.statistics import (
-    DRAWS,
     LEVEL,
-    ClusteredRun,
+    RESAMPLES,
     Floats,
+    ResampledRun,
     SumStatistics,
     bootstrap_seed,
-    drawn_interval,
     figures_of,
     interval_weights,
+    resampled_interval,
     share,
 )
 from barista_bench.core.task import Task, content_seed
@@ -96,7 +96,9 @@ class Comparison:
         return {name: count for name, count in missing if count}
 
 
-def compare_runs(runs: Sequence[ScoredRun], *, draws: int = DRAWS, level: float = LEVEL) -> tuple[Comparison, ...]:
+def compare_runs(
+    runs: Sequence[ScoredRun], *, resamples: int = RESAMPLES, level: float = LEVEL
+) -> tuple[Comparison, ...]:
     """Every pair of runs of the same task, in the order given, corrected together; models are called by `run_labels`.
 
     Raises:
@@ -111,13 +113,17 @@ def compare_runs(runs: Sequence[ScoredRun], *, draws: int = DRAWS, level: float 
     names = run_labels(runs)
     return corrected(
         [
-            labelled(compare_pair(first, second, draws=draws, level=level), names[first.folder], names[second.folder])
+            labelled(
+                compare_pair(first, second, resamples=resamples, level=level), names[first.folder], names[second.folder]
+            )
             for first, second in pairs
         ]
     )
 
 
-def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, level: float = LEVEL) -> Comparison:
+def compare_pair(
+    first: ScoredRun, second: ScoredRun, *, resamples: int = RESAMPLES, level: float = LEVEL
+) -> Comparison:
     """Two runs of one task; `p_adjusted` is `p_value`, as for a comparison made alone.
 
     Raises:
@@ -126,8 +132,8 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
     refuse_different(first, second)
     common = _common(first, second)
     name, score = first.task.primary, first.task.sample_score
-    figure = _difference(name, _of_figure(first, second, common), common, draws, level)
-    sample = _difference(score, _of_sample_score(first.task, common), common, draws, level)
+    figure = _difference(name, _of_figure(first, second, common), common, resamples, level)
+    sample = _difference(score, _of_sample_score(first.task, common), common, resamples, level)
     per_example = np.array(list(_by_example(score, common).values()))
     spread = float(per_example.std(ddof=1)) if len(per_example) > 1 else 0.0
     return Comparison(
@@ -154,7 +160,7 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
         losses=int((per_example < -TIE).sum()),
         examples=len(per_example),
         expected_examples=first.results.dataset.examples,
-        videos=len(common.clusters),
+        videos=len(common.units),
         runs=len(common.pairs),
         samples=sum(map(len, common.pairs)),
         expected_samples=max(first.results.coverage.expected, second.results.coverage.expected),
@@ -243,14 +249,14 @@ Pairs = list[tuple["ScoredSample", "ScoredSample"]]
 
 
 class _Common(NamedTuple):
-    """What both runs finished: pairs of samples by repetition, and the sorted names of their clusters."""
+    """What both runs finished: pairs of samples by repetition, and the sorted names of their units."""
 
     pairs: list[Pairs]
-    clusters: list[str]
+    units: list[str]
 
     @property
     def permutation_seed(self) -> int:
-        return content_seed("permutation", bootstrap_seed(self.clusters))
+        return content_seed("permutation", bootstrap_seed(self.units))
 
 
 def _common(first: ScoredRun, second: ScoredRun) -> _Common:
@@ -266,21 +272,21 @@ def _common(first: ScoredRun, second: ScoredRun) -> _Common:
         raise DataError(
             f"{first.folder} and {second.folder} share no finished sample. Remedy: finish both runs, then compare"
         )
-    return _Common(pairs, sorted({first.task.cluster(s.example) for group in pairs for s, _ in group}))
+    return _Common(pairs, sorted({first.task.resampling_unit(s.example) for group in pairs for s, _ in group}))
 
 
 class _Sides(NamedTuple):
     """One repetition of two models on the same examples; in `exchangeable` their samples alternate."""
 
-    first: ClusteredRun
-    second: ClusteredRun
-    exchangeable: ClusteredRun
+    first: ResampledRun
+    second: ResampledRun
+    exchangeable: ResampledRun
 
 
 def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Sides]:
     """What the primary figure is made of, a repetition each."""
 
-    def counted(run: ScoredRun, samples: list[ScoredSample]) -> ClusteredRun:
+    def counted(run: ScoredRun, samples: list[ScoredSample]) -> ResampledRun:
         return run.counted[samples[0].record.run].among(samples)
 
     return [
@@ -288,24 +294,24 @@ def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Si
             counted(first, [pair[0] for pair in pairs]),
             counted(second, [pair[1] for pair in pairs]),
             # Side by side, so that the examples keep their order, on which some figures depend.
-            ClusteredRun.of(first.task, [sample.as_scored for pair in pairs for sample in pair]),
+            ResampledRun.of(first.task, [sample.as_scored for pair in pairs for sample in pair]),
         )
         for pairs in common.pairs
     ]
 
 
 def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
-    """What the mean sample score is made of: all repetitions pooled, a row for each side of each cluster."""
+    """What the mean sample score is made of: all repetitions pooled, a row for each side of each unit."""
     rows: dict[tuple[str, int], dict[Hashable, float]] = {
-        (cluster, side): {"score": 0.0, "n": 0.0} for cluster in common.clusters for side in (0, 1)
+        (unit, side): {"score": 0.0, "n": 0.0} for unit in common.units for side in (0, 1)
     }
     for pair in (pair for pairs in common.pairs for pair in pairs):
         for side, sample in enumerate(pair):
-            row = rows[task.cluster(sample.example), side]
+            row = rows[task.resampling_unit(sample.example), side]
             row["score"] += sample.scores[task.sample_score]
             row["n"] += 1
     statistics = SumStatistics(list(rows.values()), lambda sums: {task.sample_score: share(sums["score"], sums["n"])})
-    both = ClusteredRun(statistics, tuple(cluster for cluster, _ in rows))
+    both = ResampledRun(statistics, tuple(unit for unit, _ in rows))
     return [_Sides(both.among(range(0, len(rows), 2)), both.among(range(1, len(rows), 2)), both)]
 
 
@@ -318,15 +324,15 @@ class _Difference(NamedTuple):
     p_value: float
 
 
-def _difference(name: str, repetitions: Sequence[_Sides], common: _Common, draws: int, level: float) -> _Difference:
-    """Of one figure, made anew for each draw and each permutation."""
-    weights = interval_weights(common.clusters, draws)
-    first = figures_of([sides.first for sides in repetitions], common.clusters, weights)[name]
-    second = figures_of([sides.second for sides in repetitions], common.clusters, weights)[name]
-    gap, count = first - second, len(common.clusters)
-    interval = drawn_interval(gap, count, level) if count > 1 else None
-    flips = swaps(count, draws, common.permutation_seed)
-    permuted = np.mean([_permuted(name, sides.exchangeable, common.clusters, flips) for sides in repetitions], axis=0)
+def _difference(name: str, repetitions: Sequence[_Sides], common: _Common, resamples: int, level: float) -> _Difference:
+    """Of one figure, made anew for each resample and each permutation."""
+    weights = interval_weights(common.units, resamples)
+    first = figures_of([sides.first for sides in repetitions], common.units, weights)[name]
+    second = figures_of([sides.second for sides in repetitions], common.units, weights)[name]
+    gap, count = first - second, len(common.units)
+    interval = resampled_interval(gap, count, level) if count > 1 else None
+    flips = swaps(count, resamples, common.permutation_seed)
+    permuted = np.mean([_permuted(name, sides.exchangeable, common.units, flips) for sides in repetitions], axis=0)
     return _Difference(
         first=float(first[0]),
         second=float(second[0]),
@@ -337,26 +343,26 @@ def _difference(name: str, repetitions: Sequence[_Sides], common: _Common, draws
     )
 
 
-def _permuted(name: str, exchangeable: ClusteredRun, clusters: Sequence[str], flips: Floats) -> Floats:
-    """(P,) the difference of the figure with the clusters of each row of `flips` (P, V) changing sides."""
-    column = {cluster: at for at, cluster in enumerate(clusters)}
-    moved = flips[:, [column[cluster] for cluster in exchangeable.clusters]]
+def _permuted(name: str, exchangeable: ResampledRun, units: Sequence[str], flips: Floats) -> Floats:
+    """(P,) the difference of the figure with the units of each row of `flips` (P, V) changing sides."""
+    column = {unit: at for at, unit in enumerate(units)}
+    moved = flips[:, [column[unit] for unit in exchangeable.units]]
     is_second = np.arange(moved.shape[1]) % 2
     side = np.abs(moved - is_second)  # 0: counts for the first model, 1: for the second
     values = exchangeable.statistics.figures(np.vstack([1 - side, side]))[name]
     return values[: len(flips)] - values[len(flips) :]
 
 
-def swaps(videos: int, draws: int, seed: int) -> Floats:
-    """(P, videos) which videos change sides, the first row none: all 2^videos ways if these are no more than `draws`.
+def swaps(videos: int, resamples: int, seed: int) -> Floats:
+    """(P, videos) which videos change sides, the first row none: all 2^videos ways if `resamples` allows.
 
     >>> swaps(2, 100, 0).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     """
-    if videos <= math.log2(draws):
+    if videos <= math.log2(resamples):
         return np.array(list(product((0.0, 1.0), repeat=videos)))
-    drawn = np.random.default_rng(seed).integers(2, size=(draws, videos)).astype(np.float64)
-    return np.vstack([np.zeros(videos), drawn])
+    random = np.random.default_rng(seed).integers(2, size=(resamples, videos)).astype(np.float64)
+    return np.vstack([np.zeros(videos), random])
 
 
 def p_value(permuted: Floats) -> float:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.statistics import DRAWS, Floats, bootstrap_seed, interval, video_draws
+from barista_bench.core.statistics import RESAMPLES, Floats, bootstrap_seed, interval, video_resamples
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
 from barista_bench.stats.breakdowns import answer_failures
@@ -40,7 +40,7 @@ class PropagationEdge:
     `risk_with` is P(target errs | source erred), `risk_without` P(target errs | source did not), None of nothing.
     `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is finite where a cell is empty; None where
     one of the tasks always or never erred, which says nothing about the other. [low, high] is a percentile interval
-    over videos, None with fewer than two; draws that tell nothing count as 1. Association, not proof of cause.
+    over videos, None with fewer than two; resamples that tell nothing count as 1. Association, not proof of cause.
     """
 
     source: str
@@ -83,7 +83,7 @@ def propagation(
     runs: Sequence[ScoredRun],
     *,
     sources: Sequence[str] | None = None,
-    draws: int = DRAWS,
+    resamples: int = RESAMPLES,
     label: str | None = None,
 ) -> PropagationGraph:
     """The graph of one model over the tasks that it was run on; pairs of tasks that share nothing have no edge.
@@ -109,7 +109,7 @@ def propagation(
         if sources is None or source in sources:
             tables = shared_errors(errors[source], errors[target])
             if tables:
-                edges.append(_edge(source, target, tables, draws))
+                edges.append(_edge(source, target, tables, resamples))
     return PropagationGraph(models[0] if label is None else label, tuple(tasks), tuple(edges))
 
 
@@ -142,14 +142,14 @@ def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, li
     return dict(sorted(tables.items()))
 
 
-def _edge(source: str, target: str, tables: dict[str, Floats], draws: int) -> PropagationEdge:
+def _edge(source: str, target: str, tables: dict[str, Floats], resamples: int) -> PropagationEdge:
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
-    drawn = video_draws(len(tables), draws, bootstrap_seed(tables)) @ by_video
+    resampled = video_resamples(len(tables), resamples, bootstrap_seed(tables)) @ by_video
     point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
-    # An undefined draw counts as no association: left out, few informative videos would look like certainty.
-    ratios = np.nan_to_num(odds_ratio(drawn.T), nan=1.0)
-    bounds = interval(point, ratios, clusters=len(tables)) if len(tables) > 1 else None
+    # An undefined resample counts as no association: left out, few informative videos would look like certainty.
+    ratios = np.nan_to_num(odds_ratio(resampled.T), nan=1.0)
+    bounds = interval(point, ratios, units=len(tables)) if len(tables) > 1 else None
     return PropagationEdge(
         source=source,
         target=target,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from barista_bench.core.statistics import DRAWS
+from barista_bench.core.statistics import RESAMPLES
 from barista_bench.errors import BaristaError
 from barista_bench.files import text_out
 from barista_bench.files.text_out import decimal
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
 
 
-def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
+def analysis_tables(
+    runs: Sequence[ScoredRun], *, resamples: int = RESAMPLES
+) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
     """Every analysis that these runs allow, by name, and why the others are left out."""
     tables = {
         "figures": figure_table(runs),
-        "breakdowns": breakdown_table(runs, draws=draws),
+        "breakdowns": breakdown_table(runs, resamples=resamples),
         "failures": pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run)),
         "consistency": pd.DataFrame(
             {**asdict(row), **called} for run, called in named(runs) if (row := consistency(run)) is not None
@@ -40,14 +42,15 @@ def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[d
     }
     left_out = {}
     several: dict[str, Callable[[], pd.DataFrame]] = {
-        "comparisons": lambda: comparison_table(compare_runs(runs, draws=draws)),
+        "comparisons": lambda: comparison_table(compare_runs(runs, resamples=resamples)),
         "rank_agreement": lambda: agreement_table(rank_agreement(runs)),
         "answer_agreement": lambda: pd.DataFrame(
             {**asdict(row), "raters": ", ".join(row.raters)} for row in answer_agreement(runs)
         ),
-        "propagation": lambda: propagation_table(runs, draws=draws),
+        "propagation": lambda: propagation_table(runs, resamples=resamples),
         "baselines": lambda: pd.DataFrame(
-            {"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in baseline_gaps(runs, draws=draws)
+            {"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)}
+            for gap in baseline_gaps(runs, resamples=resamples)
         ),
     }
     for name, make in several.items():
@@ -120,7 +123,7 @@ def headline_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
 
 
 def breakdown_table(
-    runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, draws: int = DRAWS
+    runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
     """A row a group of each key that a run has; None for all keys that divide its examples."""
     wanted = None if keys is None else tuple(keys)
@@ -128,7 +131,7 @@ def breakdown_table(
     for run, called in named(runs):
         known = breakdown_keys(run)
         keys = known if wanted is None else [key for key in wanted if key in known]
-        for rows_of_key in breakdowns(run, keys, draws=draws).values():
+        for rows_of_key in breakdowns(run, keys, resamples=resamples).values():
             for row in rows_of_key:
                 counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
                 rows.append({**called, **counts, **numbers(row.figure)})
@@ -147,10 +150,10 @@ def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
     return table
 
 
-def propagation_table(runs: Iterable[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
+def propagation_table(runs: Iterable[ScoredRun], *, resamples: int = RESAMPLES) -> pd.DataFrame:
     """A row a model and edge."""
     by_model: dict[str, list[ScoredRun]] = defaultdict(list)
     for run, called in named(runs):
         by_model[called["model"]].append(run)
-    graphs = [propagation(group, draws=draws, label=label) for label, group in by_model.items()]
+    graphs = [propagation(group, resamples=resamples, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)

@@ -216,7 +216,7 @@ def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
     units: dict[str, list[int]] = {}
     for position, example in enumerate(examples):
         if task.has_answer(example):
-            unit = task.cluster(example) if task.whole_clusters else example.example_id
+            unit = task.resampling_unit(example) if task.scores_whole_units else example.example_id
             units.setdefault(unit, []).append(position)
 
     def stratum(unit: str) -> tuple[str | int, ...]:

@@ -53,7 +53,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Example, 
         task = kind()
         sampling: Sampling = replace(task.sampling, limit=100, **SMALL[task.name])
         candidates = [item for item in graph_examples(task, graph, sampling) if isinstance(item, Example)]
-        by_task[task.name] = tuple(sampling.draw(candidates))
+        by_task[task.name] = tuple(sampling.sample(candidates))
     return by_task
 
 

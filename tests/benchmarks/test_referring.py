@@ -195,7 +195,7 @@ def test_an_object_annotated_twice_is_asked_about_once(tmp_path: Path) -> None:
     candidates = [e for e in graph_examples(TASK, graph, sampling) if isinstance(e, Example)]
     assert [e.inputs["bbox_xywh"] for e in candidates] == [[4, 4, 40, 50], [50, 30, 20, 20], [10, 20, 30.5, 5]]
     plan = plan_task(graph, TASK, sampling, {"v1": "test"})
-    drawn = sampling.draw(candidates)
+    drawn = sampling.sample(candidates)
     assert [e.inputs for e in plan.examples] == [e.inputs for e in drawn if e is not drawn[-1]]
     assert (plan.candidates, len(plan.skipped)) == (3, 1)
     assert f"referring:v1:frame_12:obj_{CUP} is there already" in plan.skipped[0].reason

@@ -87,7 +87,7 @@ def test_drawn_figures_are_those_of_the_samples_drawn_by_every_option(
             text = task.random_answer(example, random.Random(content_seed(example.example_id)), BOXES)
             samples.append(scored(task, example, "no answer" if index % 5 == 4 else text))
         weights = np.ones((1, len(samples)))
-        if not task.whole_clusters:  # whose draws are no lists of samples
+        if not task.scores_whole_units:  # whose draws are no lists of samples
             weights = np.vstack([weights, np.random.default_rng(1).integers(0, 3, (4, len(samples)))])
         drawn, slow = task.statistics(samples).figures(weights), drawn_out(task, samples, weights)
         assert task.primary in drawn

@@ -238,7 +238,7 @@ def test_frozen_lines_are_those_of_the_released_code(golden: Path, real_release:
             "max_frames": config["max_frames_per_example"],
         }
         sampling = TemporalSampling(**asked, videos=videos, pairs=str(folder / "qa_pairs"))
-        frozen = [json.dumps(released_record(e), sort_keys=True) for e in sampling.draw(derive(root, sampling))]
+        frozen = [json.dumps(released_record(e), sort_keys=True) for e in sampling.sample(derive(root, sampling))]
         assert frozen == (golden / "frozen" / name / "visual_qa.jsonl").read_text().splitlines(), name
         count += len(frozen)
     assert count > 100

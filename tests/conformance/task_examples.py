@@ -65,7 +65,7 @@ class Releases:
             open_release = BENCHMARKS[task.benchmark].open_release
             assert open_release is not None
             items = task.examples(open_release(self.root(type(task)), None), sampling)
-        return sampling.draw([task.stamped(item) for item in items if isinstance(item, Example)])
+        return sampling.sample([task.stamped(item) for item in items if isinstance(item, Example)])
 
     def sha256(self, task: type[Task]) -> str:
         """Of the annotations, the files that are text."""

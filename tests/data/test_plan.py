@@ -98,7 +98,7 @@ def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name:
     task, sampling = get_task("barista", name), sampled(name, limit=LIMITS[name])
     items = list(graph_examples(task, SceneGraph(release), sampling))
     every = [item for item in items if isinstance(item, Example)]
-    drawn = [replace(e, metadata={**e.metadata, "split": plans.splits[e.video_id]}) for e in sampling.draw(every)]
+    drawn = [replace(e, metadata={**e.metadata, "split": plans.splits[e.video_id]}) for e in sampling.sample(every)]
     assert drawn == list(plans.plans[name].examples)
     assert [item for item in items if isinstance(item, SkippedExample)] == list(plans.plans[name].skipped)
     alone = plan_task(SceneGraph(release), task, sampling, plans.splits)

@@ -17,11 +17,11 @@ from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally, reasons_of
-from barista_bench.generate.drawing import Item, draw, with_choices
 from barista_bench.generate.egocot import EgoCoTFamily, record_of
 from barista_bench.generate.egocot_evidence import EvidenceMaker
 from barista_bench.generate.egocot_statements import InQuarter
 from barista_bench.generate.generator import generate
+from barista_bench.generate.sampling import Item, sample, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -265,8 +265,8 @@ class Generated:
         candidates = [candidate for scene in scenes.values() for candidate in FAMILY.decided(scene, Tally())]
         self.items: list[Item] = []
         for subtask in FAMILY.subtasks:
-            drawn = draw([c for c in candidates if c.subtask == subtask], per_subtask, 0)
-            self.items += with_choices(drawn, subtask.lower(), FAMILY.wrong_needed, 0)
+            sampled = sample([c for c in candidates if c.subtask == subtask], per_subtask, 0)
+            self.items += with_choices(sampled, subtask.lower(), FAMILY.wrong_needed, 0)
 
     def record(self, item: Item) -> tuple[dict[str, Any], EvidenceBase]:
         """An item's record, and what its rationales are held against."""
@@ -350,7 +350,7 @@ def test_a_generated_release_has_all_subtasks_and_hides_the_answers_of_its_test_
     small_kitchen: Path, tmp_path: Path
 ) -> None:
     (report,) = generate(small_kitchen, tmp_path / "out", ["egocot"], per_subtask=2)
-    assert {row.subtask for row in report.subtasks if row.drawn} == set(FAMILY.subtasks)
+    assert {row.subtask for row in report.subtasks if row.sampled} == set(FAMILY.subtasks)
     release = open_release(tmp_path / "out" / "egocot")
     assert not release.problems
     assert {item.split for item in release.items.values()} == {"dev", "test"}

@@ -20,7 +20,7 @@ def test_the_other_families_are_written_and_the_report_says_why_one_is_missing(
     small_release: Path, tmp_path: Path
 ) -> None:
     reports = generate(small_release, tmp_path / "out", ["vista", *PLAIN], per_subtask=2)
-    assert [(report.family, report.drawn > 0) for report in reports] == [
+    assert [(report.family, report.sampled > 0) for report in reports] == [
         ("vista", False),
         ("egocot", True),
         ("tog_bench", True),
@@ -73,7 +73,7 @@ def test_a_family_whose_items_are_all_rejected_keeps_its_verdicts(small_release:
     review.write_text("".join(json.dumps(row) + "\n" for row in rows))
     reports = generate(small_release, tmp_path / "again", PLAIN, per_subtask=2, review=review)
     rejected = sum(row.get("verdict") == "reject" for row in rows)
-    assert reports[0].drawn == 0
+    assert reports[0].sampled == 0
     assert sum(row.refused.get("rejected by review", 0) for row in reports[0].subtasks) == rejected
     kept = [json.loads(line) for line in (tmp_path / "again/review.jsonl").read_text().splitlines()]
     assert sum(row["verdict"] == "reject" for row in kept) == rejected

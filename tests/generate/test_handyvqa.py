@@ -267,10 +267,10 @@ def test_masks_of_the_release_are_those_of_the_graph(small_kitchen: Path, releas
 
 def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: Path, tmp_path: Path) -> None:
     (report,) = generate(real_release, tmp_path / "out", ["handyvqa"])
-    drawn = {row.subtask: row.drawn for row in report.subtasks}
-    assert drawn["state"] >= 4
-    assert drawn["rvos_objects"] >= 2
+    sampled = {row.subtask: row.sampled for row in report.subtasks}
+    assert sampled["state"] >= 4
+    assert sampled["rvos_objects"] >= 2
     assert not report.lost_videos
     for row in report.subtasks:
-        assert row.drawn + sum(row.refused.values()) == row.candidates, row
+        assert row.sampled + sum(row.refused.values()) == row.candidates, row
     assert RvosObjects.name in open_release(tmp_path / "out/handyvqa", None).counts

@@ -1,4 +1,4 @@
-"""Questions written by a model: drawn, read and kept as released, resumed, and taken up with their provenance."""
+"""Questions written by a model: sampled, read and kept as released, resumed, and taken up with their provenance."""
 
 from __future__ import annotations
 
@@ -167,8 +167,10 @@ def test_a_question_is_drawn_over_all_videos(tmp_path: Path, root: Path, example
     sampling = TemporalSampling(frames=6, spacing=4, per_class=1, draw_seed=5, pairs=str(tmp_path))
     task, graph = TemporalVQA(), SceneGraph(root)
     taken_up = [e.example_id for e in graph_examples(task, graph, sampling) if isinstance(e, Example)]
-    drawn = [e.example_id for e in graph_examples(task, graph, replace(sampling, pairs=None)) if isinstance(e, Example)]
-    assert taken_up == drawn
+    sampled = [
+        e.example_id for e in graph_examples(task, graph, replace(sampling, pairs=None)) if isinstance(e, Example)
+    ]
+    assert taken_up == sampled
 
 
 def test_what_cannot_be_used_is_left_out_and_named_and_asked_for_once(

@@ -11,8 +11,8 @@ import pytest
 from barista_bench.benchmarks.vista.release import open_release
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Tally, reasons_of
-from barista_bench.generate.drawing import Item
 from barista_bench.generate.generator import generate
+from barista_bench.generate.sampling import Item
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista import ViSTaFamily
 from barista_bench.generate.vista_sequences import Sequences
@@ -136,7 +136,7 @@ def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
 
 def items_of(scene: Scene) -> list[Item]:
     family = ViSTaFamily(load_domain())
-    return family.drawn(list(family.decided(scene, Tally())), 100, 0)
+    return family.sampled(list(family.decided(scene, Tally())), 100, 0)
 
 
 def test_every_description_of_a_set_but_one_is_excluded_for_each_of_its_videos(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
-from barista_bench.core.statistics import ClusteredRun, run_intervals
+from barista_bench.core.statistics import ResampledRun, run_intervals
 from barista_bench.core.task import Scored, Task
 from tests.handyvqa.made import BOXES, CUPS, answered, question
 from tests.handyvqa.test_segmentation import EXAMPLE, read
@@ -99,7 +99,7 @@ def test_intervals_hold_the_figure_and_are_the_same_again() -> None:
 def test_the_interval_in_a_table_is_the_one_in_the_results() -> None:
     (entry,) = model("m", 3, tasks=[Action])
     shown = ScoredTask.of(entry).figures["accuracy"]
-    ends = run_intervals([ClusteredRun.of(entry.task, run) for run in entry.runs])["accuracy"]
+    ends = run_intervals([ResampledRun.of(entry.task, run) for run in entry.runs])["accuracy"]
     assert isinstance(shown, Ranged)
     assert (shown.low, shown.high) == (ends.low, ends.high)
 

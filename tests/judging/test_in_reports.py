@@ -74,11 +74,11 @@ def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run
             np.array([sum(values) / len(values) / 10 for values in usable.values()]),
             np.ones(len(usable)),
             runs=[run for _, run in usable],
-            clusters=[videos[example] for example, _ in usable],
+            units=[videos[example] for example, _ in usable],
         )
         figure = written.figures[name]
         assert ends is not None
-        assert ends.clusters == 3
+        assert ends.units == 3
         assert (figure.low, figure.high) == pytest.approx((ends.low, ends.high))
         assert figure.low < figure.high
     assert any(group.figures["mean"].low is not None for group in written.per_category.values())

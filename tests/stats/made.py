@@ -46,11 +46,11 @@ class Quiz(Task):
 
 
 def drawn_out(task: Task, samples: Sequence[Scored], weights: Any) -> dict[str, list[float]]:
-    """What `aggregate` says of each draw, sample by sample: the slow way to what `SampleStatistics.figures` gives."""
-    draws = [[s for s, count in zip(samples, row, strict=True) for _ in range(int(count))] for row in weights]
-    figures = [task.aggregate(draw) if draw else {} for draw in draws]
-    names = {name for drawn in figures for name, value in drawn.items() if isinstance(value, float)}
-    return {name: [drawn.get(name, np.nan) for drawn in figures] for name in names}
+    """What `aggregate` says of each resample, sample by sample: what `SampleStatistics.figures` gives, slowly."""
+    resamples = [[s for s, count in zip(samples, row, strict=True) for _ in range(int(count))] for row in weights]
+    figures = [task.aggregate(resample) if resample else {} for resample in resamples]
+    names = {name for resampled in figures for name, value in resampled.items() if isinstance(value, float)}
+    return {name: [resampled.get(name, np.nan) for resampled in figures] for name in names}
 
 
 def quiz_run(samples: Sequence[ScoredSample], task: Task | None = None) -> ScoredRun:

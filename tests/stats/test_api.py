@@ -59,20 +59,20 @@ def test_frames_hold_what_results_and_logs_hold(scored: Runs) -> None:
     )  # fmt: skip
     assert len(loaded.samples) == len(run.samples)
     assert_allclose(loaded.samples.f1, [s.scores["f1"] for s in run.samples])
-    table = loaded.breakdown(["preparation"], draws=0)
-    assert_allclose(table["mean"], [row.figure.mean for row in breakdown(run, "preparation", draws=0)])
+    table = loaded.breakdown(["preparation"], resamples=0)
+    assert_allclose(table["mean"], [row.figure.mean for row in breakdown(run, "preparation", resamples=0)])
 
 
 def test_compare_takes_folders_runs_and_evaluations(scored: Runs) -> None:
     strong, weak = scored["strong", "activity"], scored["weak", "activity"]
     tables = [
-        compare([strong.folder, weak.folder], draws=200),
-        compare([strong, weak], draws=200),
-        compare([load_results(strong.folder), weak], draws=200),
+        compare([strong.folder, weak.folder], resamples=200),
+        compare([strong, weak], resamples=200),
+        compare([load_results(strong.folder), weak], resamples=200),
     ]
     for table in tables:
         pd.testing.assert_frame_equal(table, tables[0])
-    assert_allclose(table.difference, compare_runs([strong, weak], draws=200)[0].difference)
+    assert_allclose(table.difference, compare_runs([strong, weak], resamples=200)[0].difference)
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_importing_the_package_brings_no_pandas() -> None:
 
 def test_the_compare_command_tells_each_pair_and_writes_its_table(scored: Runs, tmp_path: Path) -> None:
     folders = [str(scored[model, "activity"].folder) for model in ("strong", "fair", "weak")]
-    done = CliRunner().invoke(app, ["compare", *folders, "--draws", "200", "--csv", str(tmp_path / "pairs.csv")])
+    done = CliRunner().invoke(app, ["compare", *folders, "--resamples", "200", "--csv", str(tmp_path / "pairs.csv")])
     assert done.exit_code == 0, done.output
     assert "activity, accuracy: strong" in done.output
     assert "Holm" in done.output
@@ -115,14 +115,14 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
         for model in ("strong", "fair", "weak", "chance")
         for task in ("relations", "activity")
     ]
-    done = CliRunner().invoke(app, ["analyse", *folders, "--out", str(tmp_path / "out"), "--draws", "100"])
+    done = CliRunner().invoke(app, ["analyse", *folders, "--out", str(tmp_path / "out"), "--resamples", "100"])
     assert done.exit_code == 0, done.output
     names = {path.stem for path in (tmp_path / "out").glob("*.csv")}
     assert names == {
         "figures", "breakdowns", "failures", "consistency", "comparisons", "rank_agreement",
         "answer_agreement", "propagation", "baselines",
     }  # fmt: skip
-    done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--draws", "100"])
+    done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--resamples", "100"])
     assert "no comparisons: no two runs are of the same task" in done.output
     assert "no rank_agreement" in done.output
 
@@ -148,14 +148,14 @@ def test_results_show_themselves_in_a_few_lines(scored: Runs) -> None:
 def test_a_plot_has_the_means_and_intervals_of_the_table(scored: Runs) -> None:
     evaluation = Evaluation((scored["fair", "activity"], scored["weak", "activity"], scored["fair", "relations"]))
     table = evaluation.to_frame()
-    drawn = evaluation.plot()
-    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["activity: accuracy", "relations: micro_f1"]
+    resampled = evaluation.plot()
+    assert [axes.get_title(loc="left") for axes in resampled.axes] == ["activity: accuracy", "relations: micro_f1"]
     rows = table[(table["task"] == "activity") & table["primary"]]
-    (container,) = drawn.axes[0].containers
+    (container,) = resampled.axes[0].containers
     assert container[0].get_xdata() == pytest.approx(rows["mean"])
     ends = [segment[:, 0] for segment in container[2][0].get_segments()]
     assert ends == [pytest.approx(ends_of_row) for ends_of_row in rows[["low", "high"]].to_numpy()]
-    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["fair", "weak"]
+    assert [label.get_text() for label in resampled.axes[0].get_yticklabels()] == ["fair", "weak"]
 
 
 def test_incomplete_figures_and_those_of_seen_videos_are_marked_in_tables_and_pictures(scored: Runs) -> None:

@@ -51,7 +51,7 @@ def joined(first: ScoredRun, second: ScoredRun) -> pd.DataFrame:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_sample_scores_are_compared_as_pandas_and_scipy_do(scored: Runs, task: str) -> None:
-    comparison = compare_pair(scored["strong", task], scored["weak", task], draws=600)
+    comparison = compare_pair(scored["strong", task], scored["weak", task], resamples=600)
     table = joined(scored["strong", task], scored["weak", task])
     table["gap"] = table.score_a - table.score_b
     assert_allclose(comparison.sample_difference, table.gap.mean(), atol=1e-12)
@@ -72,7 +72,7 @@ def test_the_primary_figure_is_tested_as_by_swapping_videos_one_way_after_anothe
     """Every way to exchange the first four videos' answers, each aggregated by the task itself."""
     keep = {f"v{i}" for i in range(4)}
     first, second = (restricted(scored[model, task], keep) for model in ("fair", "weak"))
-    comparison = compare_pair(first, second, draws=200)
+    comparison = compare_pair(first, second, resamples=200)
     metric = first.task
     gaps = []
     for flip in product((False, True), repeat=4):
@@ -123,7 +123,7 @@ def test_a_model_equals_itself(scored: Runs) -> None:
 
 
 def test_all_pairs_of_all_tasks_are_corrected_together(runs_of: Callable[..., list[ScoredRun]]) -> None:
-    comparisons = compare_runs(runs_of(tasks=("relations", "activity")), draws=200)
+    comparisons = compare_runs(runs_of(tasks=("relations", "activity")), resamples=200)
     assert [(c.task, c.first, c.second) for c in comparisons] == [
         (task, *pair)
         for task in ("relations", "activity")
@@ -151,7 +151,7 @@ def lacking(run: ScoredRun, missing: int) -> ScoredRun:
 def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
     """Nobody else's comparison is called so, and fewer repetitions lack nothing."""
     whole = [scored["strong", "activity"], scored["fair", "activity"]]
-    pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], draws=100)
+    pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], resamples=100)
     assert [pair.incomplete for pair in pairs] == [{}, {"weak": 2}, {"weak": 2}]
     lines = [comparison_line(pair) for pair in pairs]
     assert [line.partition("; INCOMPLETE: ")[2] for line in lines] == ["", *["weak lacks 2 samples"] * 2]
@@ -209,10 +209,10 @@ def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values: list[float]
 
 
 def test_with_many_videos_swaps_are_drawn_and_the_data_as_they_are_come_first() -> None:
-    drawn = swaps(40, 500, 1)
-    assert drawn.shape == (501, 40)
-    assert not drawn[0].any()
-    assert 0.4 < drawn[1:].mean() < 0.6
+    resampled = swaps(40, 500, 1)
+    assert resampled.shape == (501, 40)
+    assert not resampled[0].any()
+    assert 0.4 < resampled[1:].mean() < 0.6
     assert p_value(np.array([1.0, 0.2, -1.0, 0.5])) == 0.5
 
 

@@ -45,7 +45,7 @@ def aggregated(run: ScoredRun, samples) -> list[float]:
 @pytest.mark.parametrize("task", TASKS)
 def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: Runs, task: str) -> None:
     run = scored["fair", task]
-    rows = breakdown(run, "preparation", draws=100)
+    rows = breakdown(run, "preparation", resamples=100)
     assert [row.value for row in rows] == ["capsule", "fully automatic", "portafilter"]
     for row in rows:
         members = [s for s in run.samples if s.example.metadata["preparation"] == row.value]
@@ -59,10 +59,10 @@ def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: R
 def test_breakdowns_together_are_those_of_each_key_alone(scored: Runs) -> None:
     run = scored["weak", "grounding"]
     keys = breakdown_keys(run)
-    together = breakdowns(run, keys, draws=0)
+    together = breakdowns(run, keys, resamples=0)
     assert len(keys) > 3
-    assert together == {key: breakdown(run, key, draws=0) for key in keys}
-    assert breakdowns(run, [], draws=0) == {}
+    assert together == {key: breakdown(run, key, resamples=0) for key in keys}
+    assert breakdowns(run, [], resamples=0) == {}
 
 
 def test_a_group_without_the_figure_has_no_row() -> None:
@@ -74,12 +74,12 @@ def test_a_group_without_the_figure_has_no_row() -> None:
     examples = [replace(quiz_example(i, f"v{i}"), metadata={"kind": k}) for i, k in enumerate(("asked", "not"))]
     samples = [quiz_sample(example, True) for example in examples]
     run = quiz_run(samples, Odd())
-    assert [row.value for row in breakdown(run, "kind", draws=0)] == ["asked"]
+    assert [row.value for row in breakdown(run, "kind", resamples=0)] == ["asked"]
 
 
 def test_an_example_with_several_values_counts_in_each_of_their_groups(scored: Runs) -> None:
     run = scored["fair", "relations"]
-    rows = {row.value: row for row in breakdown(run, "relation_value", draws=0)}
+    rows = {row.value: row for row in breakdown(run, "relation_value", resamples=0)}
     for value in ("part of", "holds", "under"):
         members = [s for s in run.samples if any(item["value"] == value for item in s.example.target["relations"])]
         assert_allclose(rows[value].figure.runs, aggregated(run, members))
@@ -94,7 +94,7 @@ def test_numbers_fall_into_quantile_bins_that_hold_every_sample_once(frames: lis
         example = replace(quiz_example(index, "v"), frames=refs, metadata={"frame_count": 100})
         samples.append(quiz_sample(example, frame % 2 == 0))
     run = quiz_run(samples)
-    rows = breakdown(run, "position", draws=0)
+    rows = breakdown(run, "position", resamples=0)
     assert sum(row.samples for row in rows) == len(frames)
     if len(set(frames)) <= 8:
         assert len(rows) == len(set(frames))
@@ -218,7 +218,7 @@ def test_a_task_that_always_errs_tells_nothing_of_another() -> None:
 
 
 def test_a_few_telling_videos_are_no_certainty() -> None:
-    """Two of nine videos hold all right answers: draws without them say nothing, and the interval does not leave 1."""
+    """Two of nine videos hold all right answers: a resample without them says nothing; the interval keeps 1."""
     tables = {f"v{n}": np.array([3.0, 0, 0, 0]) for n in range(7)}
     tables |= {f"w{n}": np.array([2.0, 0, 0, 3]) for n in range(2)}
     edge = _edge("a", "b", tables, 1000)
@@ -228,7 +228,7 @@ def test_a_few_telling_videos_are_no_certainty() -> None:
 
 
 def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs) -> None:
-    graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]], draws=100)
+    graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]], resamples=100)
     assert graph.edges
     for edge in graph.edges:
         defined = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
@@ -243,7 +243,7 @@ def test_a_graph_is_of_one_model(scored: Runs) -> None:
 
 
 def test_sources_choose_the_edges(runs_of: Callable[..., list[ScoredRun]]) -> None:
-    graph = propagation(runs_of(models=("weak",)), sources=["grounding"], draws=100)
+    graph = propagation(runs_of(models=("weak",)), sources=["grounding"], resamples=100)
     assert {edge.source for edge in graph.edges} == {"grounding"}
     assert {edge.target for edge in graph.edges} >= {"relations", "hand_object", "activity"}
 
@@ -261,7 +261,7 @@ def test_a_model_is_set_against_its_own_baselines_only(scored: Runs) -> None:
         renamed(scored["weak", "relations"], "text_only:strong"),
         renamed(scored["weak", "activity"], "text_only:strong"),
     ]
-    gaps = baseline_gaps(runs, draws=200)
+    gaps = baseline_gaps(runs, resamples=200)
     assert [(gap.model, gap.kind) for gap in gaps] == [
         ("strong", "chance"),
         ("strong", "text_only"),

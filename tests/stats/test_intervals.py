@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from barista_bench.core.statistics import interval, ratio_interval, video_draws, without_each
+from barista_bench.core.statistics import interval, ratio_interval, video_resamples, without_each
 from barista_bench.core.task import FrameRef, Status
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.samples import counted_samples, interval_of, intervals
@@ -32,7 +32,7 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
         right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
         for kind, pairs in enumerate(made):
             samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
-            figure = intervals(counted_samples(task, samples), draws=400)["accuracy"]
+            figure = intervals(counted_samples(task, samples), resamples=400)["accuracy"]
             covered[kind] += figure.low <= 0.5 <= figure.high
     by_video, by_sample = covered / RUNS
     print(f"{RUNS} simulated runs: {by_video:.3f} covered by video, {by_sample:.3f} by sample")
@@ -43,11 +43,11 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
 def test_the_interval_is_scipys_bca() -> None:
     rng = np.random.default_rng(3)
     values = rng.exponential(size=40)
-    draws = 20_000
-    drawn = video_draws(40, draws, 1) @ values / 40
+    resamples = 20_000
+    resampled = video_resamples(40, resamples, 1) @ values / 40
     left_out = without_each(40) @ values / 39
-    ours = interval(float(values.mean()), drawn, left_out, clusters=40)
-    theirs = bootstrap((values,), np.mean, n_resamples=draws, method="BCa", rng=np.random.default_rng(2))
+    ours = interval(float(values.mean()), resampled, left_out, units=40)
+    theirs = bootstrap((values,), np.mean, n_resamples=resamples, method="BCa", rng=np.random.default_rng(2))
     assert ours is not None
     assert ours.method == "bca"
     width = theirs.confidence_interval.high - theirs.confidence_interval.low
@@ -56,14 +56,14 @@ def test_the_interval_is_scipys_bca() -> None:
 
 
 def test_a_figure_that_never_varies_has_an_interval_of_itself() -> None:
-    estimate = interval(1.0, np.ones(50), np.ones(4), clusters=4)
+    estimate = interval(1.0, np.ones(50), np.ones(4), units=4)
     assert estimate is not None
     assert (estimate.low, estimate.high, estimate.method) == (1.0, 1.0, "percentile")
 
 
 def test_a_figure_that_no_draw_has_gets_no_interval() -> None:
-    assert interval(0.5, np.full(10, np.nan), None, clusters=4) is None
-    assert interval(float("nan"), np.ones(10), None, clusters=4) is None
+    assert interval(0.5, np.full(10, np.nan), None, units=4) is None
+    assert interval(float("nan"), np.ones(10), None, units=4) is None
 
 
 def test_one_video_gives_no_interval() -> None:
@@ -75,15 +75,15 @@ def test_failed_infrastructure_is_left_out_of_intervals() -> None:
     right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
     lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
     figure = intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
-    assert (figure.low, figure.high, figure.clusters) == (1.0, 1.0, 6)
+    assert (figure.low, figure.high, figure.units) == (1.0, 1.0, 6)
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32))
 def test_each_draw_takes_as_many_videos_as_there_are(videos: int, seed: int) -> None:
-    drawn = video_draws(videos, 7, seed)
-    assert drawn.shape == (7, videos)
-    assert (drawn.sum(axis=1) == videos).all()
-    assert (drawn == video_draws(videos, 7, seed)).all()
+    resampled = video_resamples(videos, 7, seed)
+    assert resampled.shape == (7, videos)
+    assert (resampled.sum(axis=1) == videos).all()
+    assert (resampled == video_resamples(videos, 7, seed)).all()
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -98,7 +98,7 @@ def test_results_hold_an_interval_around_every_primary_figure(
     assert figure.low is not None
     assert figure.high is not None
     assert figure.low < figure.mean < figure.high
-    assert ends.clusters == 9
+    assert ends.units == 9
 
 
 def made_answers(seed: int) -> list:
@@ -114,29 +114,29 @@ def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: i
         np.array([s.scores["accuracy"] for s in samples]),
         np.ones(len(samples)),
         runs=[s.record.run for s in samples],
-        clusters=[s.example.video_id for s in samples],
-        draws=200,
+        units=[s.example.video_id for s in samples],
+        resamples=200,
     )
-    expected = intervals(counted_samples(Quiz(), samples), draws=200)["accuracy"]
+    expected = intervals(counted_samples(Quiz(), samples), resamples=200)["accuracy"]
     assert estimate is not None
     assert (estimate.low, estimate.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_a_ratio_is_of_sums_and_has_no_interval_of_one_cluster() -> None:
-    estimate = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, clusters=["a", "b", "c"])
+    estimate = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, units=["a", "b", "c"])
     assert estimate is not None
     assert 1 / 3 - 1e-12 <= estimate.low <= 4 / 10 <= estimate.high <= 1  # never the 0/0 of b alone
-    assert ratio_interval(np.ones(3), np.ones(3), runs=[0] * 3, clusters=["a"] * 3) is None
+    assert ratio_interval(np.ones(3), np.ones(3), runs=[0] * 3, units=["a"] * 3) is None
 
 
 def test_a_task_says_what_is_drawn_together() -> None:
     class InSets(Quiz):
-        def cluster(self, example) -> str:
+        def resampling_unit(self, example) -> str:
             return str(int(example.example_id[1:]) % 3)
 
     samples = made_answers(1)
-    assert intervals(counted_samples(Quiz(), samples))["accuracy"].clusters == 7
-    assert intervals(counted_samples(InSets(), samples))["accuracy"].clusters == 3
+    assert intervals(counted_samples(Quiz(), samples))["accuracy"].units == 7
+    assert intervals(counted_samples(InSets(), samples))["accuracy"].units == 3
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -148,7 +148,7 @@ def test_every_breakdown_of_the_results_has_an_interval(scored: dict[tuple[str, 
         members = [s for s in run.samples if s.example.metadata["preparation"] == value]
         ends = intervals(counted_samples(run.task, members))[run.task.primary]
         assert (part.figure.low, part.figure.high) == (ends.low, ends.high)
-        assert ends.clusters == 3
+        assert ends.units == 3
 
 
 def test_scoring_again_gives_the_same_interval(scored: dict[tuple[str, str], ScoredRun]) -> None:

@@ -1,4 +1,4 @@
-"""Every task's fast resampling against its own `aggregate`, drawn out sample by sample."""
+"""Every task's fast resampling against its own `aggregate`, resampled out sample by sample."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def samples_of(run: ScoredRun, number: int = 0) -> list[Scored]:
 def test_each_sample_once_gives_the_published_figures(scored: Runs, model: str, task: str) -> None:
     run = scored[model, task]
     samples = samples_of(run)
-    drawn = run.task.statistics(samples).figures(np.ones((1, len(samples))))
+    resampled = run.task.statistics(samples).figures(np.ones((1, len(samples))))
     figures = {name: value for name, value in run.task.aggregate(samples).items() if isinstance(value, float)}
-    assert figures.keys() <= drawn.keys()
+    assert figures.keys() <= resampled.keys()
     assert run.task.primary in figures
-    for name, value in drawn.items():
+    for name, value in resampled.items():
         assert_allclose(value, [figures.get(name, np.nan)], atol=1e-12, err_msg=name)
 
 
@@ -38,20 +38,20 @@ def test_draws_are_those_of_aggregating_the_drawn_samples(scored: Runs, task: st
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 3, (12, len(samples))).astype(float) * (rng.random((12, len(samples))) < 0.4)
     weights[0], weights[1] = 0, np.eye(len(samples))[0]
-    drawn = run.task.statistics(samples).figures(weights)
+    resampled = run.task.statistics(samples).figures(weights)
     expected = drawn_out(run.task, samples, weights)
-    for name, values in drawn.items():
+    for name, values in resampled.items():
         assert_allclose(values, expected.get(name, [np.nan] * len(weights)), atol=1e-9, err_msg=name)
-    assert expected.keys() <= drawn.keys()
+    assert expected.keys() <= resampled.keys()
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_unreadable_answers_alone_have_figures_of_zero_or_none(scored: Runs, task: str) -> None:
     run = scored["fair", task]
     samples = [Scored(s.example, None) for s in samples_of(run)]
-    drawn = run.task.statistics(samples).figures(np.ones((1, len(samples))))
+    resampled = run.task.statistics(samples).figures(np.ones((1, len(samples))))
     reference = run.task.aggregate(samples)
-    for name, value in drawn.items():
+    for name, value in resampled.items():
         assert_allclose(value, [reference.get(name, np.nan)], atol=1e-12, err_msg=name)
 
 
@@ -60,7 +60,7 @@ def test_samples_drawn_with_their_clusters_are_those_drawn_one_by_one(scored: Ru
     run = scored["fair", task]
     samples = samples_of(run)
     rng = np.random.default_rng(6)
-    clusters, weights = rng.integers(0, 5, len(samples)), rng.integers(0, 3, (12, 5)).astype(float)
+    units, weights = rng.integers(0, 5, len(samples)), rng.integers(0, 3, (12, 5)).astype(float)
     statistics = run.task.statistics(samples)
-    for name, values in statistics.figures(weights[:, clusters]).items():
-        assert_allclose(statistics.drawn(weights, clusters)[name], values, atol=1e-12, err_msg=name)
+    for name, values in statistics.figures(weights[:, units]).items():
+        assert_allclose(statistics.resampled(weights, units)[name], values, atol=1e-12, err_msg=name)

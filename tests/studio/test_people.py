@@ -87,8 +87,8 @@ def test_what_is_scored_together_is_drawn_together(generated: Callable[[str], Pa
     ]
     drawn = draw(task, examples, len(pair) + 1)
     assert len(drawn) == 2 * len(pair)
-    assert {task.cluster(examples[at]) for at in drawn[: len(pair)]}.isdisjoint(
-        task.cluster(examples[at]) for at in drawn[len(pair) :]
+    assert {task.resampling_unit(examples[at]) for at in drawn[: len(pair)]}.isdisjoint(
+        task.resampling_unit(examples[at]) for at in drawn[len(pair) :]
     )
 
 

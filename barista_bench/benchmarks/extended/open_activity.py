@@ -151,7 +151,7 @@ def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float
     with_choices, in_own_words = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
     gap = float((with_choices - in_own_words).mean())
     videos = [clip.partition(":")[0] for clip in clips]
-    ends = ratio_interval(with_choices - in_own_words, np.ones(len(clips)), runs=[0] * len(clips), clusters=videos)
+    ends = ratio_interval(with_choices - in_own_words, np.ones(len(clips)), runs=[0] * len(clips), units=videos)
     shown = Ranged(gap, ends.low, ends.high) if ends else gap
     return openly.model, len(clips), float(with_choices.mean()), float(in_own_words.mean()), shown
 

@@ -16,11 +16,11 @@ import numpy as np
 from barista_bench.benchmarks.handyvqa.choice_tasks import options_of
 from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
-from barista_bench.core.statistics import DRAWS, ClusteredRun, drawn_interval, figures_of, interval_weights
+from barista_bench.core.statistics import RESAMPLES, ResampledRun, figures_of, interval_weights, resampled_interval
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedFigures = dict[str, Ranged | float]
-"""By name; a number alone where there is only one cluster."""
+"""By name; a number alone where there is only one resampling unit."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class ScoredTask:
     """One task of one model: its samples are compared with the truth once."""
 
     entry: ModelSamples
-    runs: tuple[ClusteredRun, ...]
+    runs: tuple[ResampledRun, ...]
 
     @classmethod
     def of(cls, entry: ModelSamples) -> ScoredTask:
-        return cls(entry, tuple(ClusteredRun.of(entry.task, run) for run in entry.runs))
+        return cls(entry, tuple(ResampledRun.of(entry.task, run) for run in entry.runs))
 
     @cached_property
     def figures(self) -> RangedFigures:
@@ -69,16 +69,16 @@ class ScoredTask:
 def mean_figures(tasks: Sequence[ScoredTask]) -> RangedFigures:
     """The figures that all tasks have, mean over the runs of a task, then over tasks, with their intervals."""
     runs = [run for task in tasks for run in task.runs]
-    if not runs or not all(run.clusters for run in runs):
+    if not runs or not all(run.units for run in runs):
         return {}
-    clusters = sorted({cluster for run in runs for cluster in run.clusters})
-    weights = interval_weights(clusters, DRAWS) if len(clusters) > 1 else np.ones((1, 1))
-    by_task = [figures_of(task.runs, clusters, weights) for task in tasks]
+    units = sorted({unit for run in runs for unit in run.units})
+    weights = interval_weights(units, RESAMPLES) if len(units) > 1 else np.ones((1, 1))
+    by_task = [figures_of(task.runs, units, weights) for task in tasks]
     means: RangedFigures = {}
     for name in by_task[0]:
         if all(name in figures for figures in by_task):
             values = np.mean([figures[name] for figures in by_task], axis=0)
-            ends = drawn_interval(values, len(clusters)) if len(clusters) > 1 else None
+            ends = resampled_interval(values, len(units)) if len(units) > 1 else None
             if not np.isnan(values[0]):
                 means[name] = Ranged(float(values[0]), ends.low, ends.high) if ends else float(values[0])
     return means
@@ -183,7 +183,7 @@ def _option_tables(rows: list[_TableRow]) -> list[PaperTable]:
             for count, group in groups.items():
                 part = _TableRow(row.model, row.settings, {name: group})
                 scores = (part.figure(name, figure), part.point(name, chance), part.point(name, "coverage"))
-                cells.append((row.model, row.settings or None, count, len(group.runs[0].clusters), *scores))
+                cells.append((row.model, row.settings or None, count, len(group.runs[0].units), *scores))
         if len({row[2] for row in cells}) > 1:
             columns = ("Model", "Settings", "Options", "Questions", measure, "Chance", "Answered")
             note = "Unanswered questions count as wrong; questions are those of the first run."

@@ -86,7 +86,7 @@ class Matching(ReleaseTask[EvenSampling]):
     answer_note = "a score for each description"
     protocol_rules = rules_of(_PACKAGE, _WORDING)
     breakdown_keys = GROUPED_BY
-    whole_clusters = True
+    scores_whole_units = True
     options: ClassVar[Mapping[str, Option]] = {
         "conversation": Option(
             "two",
@@ -175,7 +175,7 @@ class Matching(ReleaseTask[EvenSampling]):
             evidence=EntryEvidence(f"tasks/{asked.set_id}.yaml", video.entry),
         )
 
-    def cluster(self, example: Example) -> str:
+    def resampling_unit(self, example: Example) -> str:
         """The problem set: its videos are scored together."""
         return str(example.inputs["problem_set"])
 
@@ -273,7 +273,7 @@ class Matching(ReleaseTask[EvenSampling]):
         Where every label fits one video, as in permutations, it is never this one's: the baseline of the paper, which
         also counts the video itself, is the figure `majority_f1`.
         """
-        of_set = [other for other in others if self.cluster(other) == self.cluster(example)]
+        of_set = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in of_set for label in _truth(other))
         return self._all_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
 

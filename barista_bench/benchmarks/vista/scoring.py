@@ -127,8 +127,9 @@ class MatchedSets(SampleStatistics):
     def figures(self, weights: Floats) -> Figures:
         """`macro_f1` by the released and by the strict reading, and of the majority baseline; means of samples.
 
-        Draws take whole sets (`Task.cluster`): a set that is drawn twice counts twice, with the score that it has.
-        Where draws take a part of a set's samples (models that change sides), that part is scored as a set of its own.
+        Resamples take whole sets (`Task.resampling_unit`): one that is taken twice counts twice, with the score that it
+        has. Where resamples take a part of a set's samples (models that change sides), that part is scored as a set of
+        its own.
         """
         names = {"macro_f1": "f1", "macro_f1_strict": "strict", "majority_f1": "majority"}
         if len(weights) == 1 and (weights == 1).all():  # exactly, as the metric sums

@@ -4,7 +4,7 @@
     <out>/provenance.json           who wrote them, with what prompt and settings, when, and for which videos
     <out>/<video>_qa_pairs.jsonl    what can be used, in the release's cache format
 
-Clips and categories are drawn over all videos that have no such file yet, as the task draws its own; each is asked
+Clips and categories are sampled over all videos that have no such file yet, as the task samples its own; each is asked
 about in one call. `question_checks.py` decides which replies are used; with `protocol="paper"` a refused one is asked
 for again with the reason, under another seed. `TemporalSampling.pairs` reads the questions.
 """
@@ -98,7 +98,7 @@ class _PlannedQuestion(Draft[QaPair]):
 
 
 class _Provenance(msgspec.Struct):
-    """Who writes here. `open` are the videos of a start that lacks replies: the next one draws from the same, and so
+    """Who writes here. `open` are the videos of a start that lacks replies: the next one samples from the same, and so
     plans the same questions."""
 
     identity: dict[str, Any]
@@ -116,7 +116,7 @@ class _QuestionPlan(NamedTuple):
 
 
 def write_questions(config: QuestionConfig, model: Model | None = None) -> QuestionSession:
-    """Ask for a question about each clip and category drawn, and write what can be used. Start again to go on.
+    """Ask for a question about each clip and category sampled, and write what can be used. Start again to go on.
 
     Videos whose file is there are left out; a video without usable questions gets an empty file.
 

@@ -18,7 +18,7 @@ import numpy as np
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import guarded
-from barista_bench.core.statistics import DRAWS, LEVEL, ClusteredRun, Interval, run_intervals
+from barista_bench.core.statistics import LEVEL, RESAMPLES, Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -182,7 +182,7 @@ def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredS
         try:
             if sample.counts:
                 with guarded(task, "statistics", sample.example):
-                    ClusteredRun.of(task, [sample.as_scored]).statistics.scores()
+                    ResampledRun.of(task, [sample.as_scored]).statistics.scores()
         except TaskError as error:
             sample = faulty(sample, error)
         checked.append(sample)
@@ -194,9 +194,9 @@ class CountedSamples:
     """The samples of one repetition of a run that count, compared with the truth once."""
 
     samples: tuple[ScoredSample, ...]
-    clustered: ClusteredRun
+    clustered: ResampledRun
 
-    def among(self, samples: Iterable[ScoredSample]) -> ClusteredRun:
+    def among(self, samples: Iterable[ScoredSample]) -> ResampledRun:
         """Those that are among `samples`, in their order here; none of other repetitions."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
@@ -220,7 +220,7 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
     counted = {}
     for run, group in by_repetition(samples).items():
         with guarded(task, "statistics", f"{len(group)} samples of run {run}"):
-            clustered = ClusteredRun.of(task, [sample.as_scored for sample in group])
+            clustered = ResampledRun.of(task, [sample.as_scored for sample in group])
             columns = clustered.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
         scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few are different
@@ -238,12 +238,14 @@ def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSampl
     return dict(sorted(runs.items()))
 
 
-def group_figure(task: Task, counted: Counted, group: Iterable[ScoredSample], *, draws: int = DRAWS) -> Figure | None:
-    """The primary figure of a group of samples, over its repetitions, with its interval over its clusters.
+def group_figure(
+    task: Task, counted: Counted, group: Iterable[ScoredSample], *, resamples: int = RESAMPLES
+) -> Figure | None:
+    """The primary figure of a group of samples, over its repetitions, with its interval over its resampling units.
 
     Args:
         counted: all samples of the run that count.
-        draws: of the bootstrap, 0 for no interval.
+        resamples: of the bootstrap, 0 for no interval.
 
     Returns:
         None where no sample of the group counts, or where one of its repetitions has no such figure.
@@ -253,11 +255,11 @@ def group_figure(task: Task, counted: Counted, group: Iterable[ScoredSample], *,
     for sample in group:
         by_run[sample.record.run].append(sample)
     among = (counted[run].among(by_run[run]) for run in counted if by_run[run])
-    parts = [part for part in among if part.clusters]
+    parts = [part for part in among if part.units]
     values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None
-    return figure(values, run_intervals(parts, draws=draws).get(name) if draws else None)
+    return figure(values, run_intervals(parts, resamples=resamples).get(name) if resamples else None)
 
 
 def figure(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> Figure:
@@ -271,11 +273,11 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
     )
 
 
-def intervals(counted: Counted, *, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
+def intervals(counted: Counted, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
     """Of all figures, as `run_intervals` gives them."""
-    return run_intervals([group.clustered for group in counted.values()], draws=draws, level=level)
+    return run_intervals([group.clustered for group in counted.values()], resamples=resamples, level=level)
 
 
-def interval_of(run: ScoredRun, *, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
+def interval_of(run: ScoredRun, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
     """Intervals of all figures of a scored run."""
-    return intervals(run.counted, draws=draws, level=level)
+    return intervals(run.counted, resamples=resamples, level=level)

@@ -14,7 +14,7 @@ from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, Questio
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A drawn question as it is asked.
+    """A sampled question as it is asked.
 
     Args:
         id: in its family.
@@ -57,22 +57,22 @@ def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[
     return [kept for rows in by_subtask.values() for kept in _in_turns(rows, seed)[:most]]
 
 
-def draw(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
-    """At most `size` of one subtask's candidates: the video and the answer drawn least so far come next.
+def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
+    """At most `size` of one subtask's candidates: the video and the answer sampled least so far come next.
 
     The order of `candidates` does not matter.
     """
     waiting = list(enumerate(_in_turns(candidates, seed)))
     videos: Counter[str] = Counter()
     answers: Counter[str] = Counter()
-    drawn: list[QuestionCandidate] = []
-    while waiting and len(drawn) < size:
+    sampled: list[QuestionCandidate] = []
+    while waiting and len(sampled) < size:
         keys = [(answers[c.answer_class], videos[c.video_id], rank) for rank, c in waiting]
         _, best = waiting.pop(keys.index(min(keys)))
         videos[best.video_id] += 1
         answers[best.answer_class] += 1
-        drawn.append(best)
-    return drawn
+        sampled.append(best)
+    return sampled
 
 
 def _in_turns(candidates: Sequence[QuestionCandidate], seed: int) -> list[QuestionCandidate]:
@@ -97,22 +97,22 @@ def _key(candidate: QuestionCandidate, seed: int) -> int:
 
 
 def with_choices(
-    drawn: Sequence[QuestionCandidate], prefix: str, wrong_needed: Callable[[QuestionCandidate], int], seed: int
+    sampled: Sequence[QuestionCandidate], prefix: str, wrong_needed: Callable[[QuestionCandidate], int], seed: int
 ) -> list[Item]:
     """Items with their wrong choices and letters.
 
-    A choice is drawn as wrong in proportion to how often it is right in the subtask, so that how often it stands there
-    says nothing; the right one takes each place equally often.
+    A choice is sampled as wrong in proportion to how often it is right in the subtask, so that how often it stands
+    there says nothing; the right one takes each place equally often.
 
     Args:
         prefix: of ids, which count from 0 within it.
         wrong_needed: how many wrong choices a candidate takes.
     """
-    balance = Counter(choice.text for candidate in drawn for choice in candidate.right * wrong_needed(candidate))
-    positions = [at % (wrong_needed(candidate) + 1) for at, candidate in enumerate(drawn)]
+    balance = Counter(choice.text for candidate in sampled for choice in candidate.right * wrong_needed(candidate))
+    positions = [at % (wrong_needed(candidate) + 1) for at, candidate in enumerate(sampled)]
     random.Random(content_seed("places", seed, prefix)).shuffle(positions)  # noqa: S311
     items = []
-    for at, (candidate, position) in enumerate(zip(drawn, positions, strict=True)):
+    for at, (candidate, position) in enumerate(zip(sampled, positions, strict=True)):
         wrong: list[Choice] = []
         pool = list(candidate.wrong)
         while len(wrong) < wrong_needed(candidate):

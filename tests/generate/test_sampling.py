@@ -21,7 +21,7 @@ from barista_bench.generate.candidates import (
     decide,
     reasons_of,
 )
-from barista_bench.generate.drawing import draw, once_an_event, thin, with_choices
+from barista_bench.generate.sampling import once_an_event, sample, thin, with_choices
 from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
 from barista_bench.generate.statements import HasValue, Seen
 from tests.generate.graphs import graph_document, scene_of
@@ -88,16 +88,16 @@ def test_texts_that_a_reader_cannot_tell_apart_are_one_choice(first: str, second
 def test_videos_and_answers_are_drawn_in_turn() -> None:
     pool = [candidate(at, answer=STATES[at % 2], video=f"v{at % 3}") for at in range(60)]
     pool += [candidate(at, answer="full", video="v0") for at in range(60, 64)]
-    drawn = draw(pool, 12, seed=0)
-    assert Counter(c.right[0].text for c in drawn) == {"empty": 4, "being filled": 4, "full": 4}
-    assert max(Counter(c.video_id for c in drawn).values()) <= 6
+    sampled = sample(pool, 12, seed=0)
+    assert Counter(c.right[0].text for c in sampled) == {"empty": 4, "being filled": 4, "full": 4}
+    assert max(Counter(c.video_id for c in sampled).values()) <= 6
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 30))
 def test_what_is_drawn_does_not_depend_on_the_order_of_candidates(rng: random.Random, size: int) -> None:
     pool = [candidate(at, answer=STATES[at % 4], video=f"v{at % 5}") for at in range(40)]
     shuffled = rng.sample(pool, len(pool))
-    assert draw(shuffled, size, seed=3) == draw(pool, size, seed=3)
+    assert sample(shuffled, size, seed=3) == sample(pool, size, seed=3)
     assert sorted(c.frames for c in thin(shuffled, size, 3)) == sorted(c.frames for c in thin(pool, size, 3))
 
 
@@ -110,18 +110,18 @@ def test_a_video_keeps_of_each_subtask_no_more_than_it_may_offer() -> None:
 
 
 def test_the_right_choice_stands_in_each_place_equally_often_and_all_choices_are_kept() -> None:
-    drawn = [candidate(at, answer=STATES[at % 4]) for at in range(40)]
-    items = with_choices(drawn, "state", lambda _: 3, seed=0)
+    sampled = [candidate(at, answer=STATES[at % 4]) for at in range(40)]
+    items = with_choices(sampled, "state", lambda _: 3, seed=0)
     assert Counter(item.correct for item in items) == {(index,): 10 for index in range(4)}
-    for item, source in zip(items, drawn, strict=True):
+    for item, source in zip(items, sampled, strict=True):
         assert item.choices[item.correct[0]] == source.right[0]
         assert {choice.text for choice in item.choices} == set(STATES)
     assert len({item.id for item in items}) == 40
 
 
 def test_a_choice_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
-    drawn = [candidate(at, answer="empty" if at % 4 else "full") for at in range(40)]
-    items = with_choices(drawn, "state", lambda _: 1, seed=0)
+    sampled = [candidate(at, answer="empty" if at % 4 else "full") for at in range(40)]
+    items = with_choices(sampled, "state", lambda _: 1, seed=0)
     wrong = Counter(choice.text for item in items for at, choice in enumerate(item.choices) if at not in item.correct)
     assert wrong["empty"] == 10  # wherever it is not right
     assert wrong["full"] >= 10  # as often as it is right

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from barista_bench.files import writing
-from barista_bench.files.writing import place_file, replacing, write_whole
+from barista_bench.files.writing import atomic_write, place_file, write_whole
 
 
 def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     write_whole(path, "old")
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -24,7 +24,7 @@ def test_a_durable_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, mon
     path = tmp_path / "log.jsonl"
     synced = []
     monkeypatch.setattr(writing, "sync", lambda what: synced.append((what.name, path.exists())))
-    with replacing(path, durable=True) as partial:
+    with atomic_write(path, durable=True) as partial:
         partial.write_text("new")
     assert synced == [(partial.name, False), (tmp_path.name, True)]
 
@@ -32,7 +32,7 @@ def test_a_durable_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, mon
 def test_an_error_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     write_whole(path, b"old")
-    with pytest.raises(ZeroDivisionError), replacing(path) as partial:
+    with pytest.raises(ZeroDivisionError), atomic_write(path) as partial:
         1 / partial.write_text("")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from barista_bench import cli
-from barista_bench.cli.app import explained
+from barista_bench.cli.app import exit_on_error
 from barista_bench.data.folder import build
 
 invoke = CliRunner().invoke
@@ -91,7 +91,7 @@ def test_mini_keeps_a_link_and_fills_its_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.ENAMETOOLONG, errno.EACCES, errno.EIO])
 def test_an_error_of_the_system_names_the_file_and_the_remedy(number: int, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit), explained():
+    with pytest.raises(typer.Exit), exit_on_error():
         raise OSError(number, os.strerror(number), "some/file")
     error = capsys.readouterr().err
     assert error.startswith(f"error: some/file: {os.strerror(number)}. Remedy: ")

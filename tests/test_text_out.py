@@ -111,7 +111,7 @@ ROUND_THE_DOOR = {
     ("generate/vista_release.py", "csv.writer"): "the release's own metadata.csv, which holds texts as they are",
 }
 FILES_FOR_PEOPLE = (".md", ".csv", ".tex", ".html")
-WRITING = {"write_text", "write_bytes", "write_whole", "save", "open", "replacing", "savefig"}
+WRITING = {"write_text", "write_bytes", "write_whole", "save", "open", "atomic_write", "savefig"}
 WRITERS_OF_FILES = {
     "annotate/decisions.py": "reads a table of confidences; what it writes is JSON",
     "stats/tables.py": "text_out.csv",

@@ -85,7 +85,7 @@ def blended_frames(
         yield frame, _blended(frame, [(view, known) for view, known in sides if view is not None])
 
 
-class View(NamedTuple):
+class KeyframeView(NamedTuple):
     """A frame as seen from one keyframe: its objects, and the confidence of each pixel, 0..255."""
 
     frame: int
@@ -118,7 +118,7 @@ class _Crop(NamedTuple):
         return plane
 
 
-def views(working: WorkingFrames, order: range, known: Mapping[str, KnownMask]) -> Iterator[View]:
+def views(working: WorkingFrames, order: range, known: Mapping[str, KnownMask]) -> Iterator[KeyframeView]:
     """The frames of `order` as seen from its first one, on which the objects are known."""
     masks = {name: working.shrunk(mask.rle) for name, mask in known.items()}
     for to_keyframe in maps_to_keyframe(working.grays, order):
@@ -126,10 +126,10 @@ def views(working: WorkingFrames, order: range, known: Mapping[str, KnownMask]) 
             name: _Crop.around(sample(mask, to_keyframe.positions, border=cv2.BORDER_CONSTANT))
             for name, mask in masks.items()
         }
-        yield View(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))
+        yield KeyframeView(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))
 
 
-def _blended(frame: int, sides: Sequence[tuple[View, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
+def _blended(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
     blends = {}
     for name in sorted({name for _, known in sides for name in known}):
         seen = [(view, known[name]) for view, known in sides if name in known]

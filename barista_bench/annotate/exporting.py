@@ -26,7 +26,7 @@ from barista_bench.annotate.records import (
 )
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import DataError
-from barista_bench.files.writing import replacing, replacing_folder, write_whole
+from barista_bench.files.writing import atomic_write, replacing_folder, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import AV_ERRORS, reason
 from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes
@@ -212,7 +212,7 @@ def remux(source: Path, out: Path) -> None:
         DataError: MP4 cannot hold the stream, or shows other frames than the source.
     """
     try:
-        with replacing(out) as partial_path, av.open(str(source)) as container:
+        with atomic_write(out) as partial_path, av.open(str(source)) as container:
             options = {"movflags": "+faststart", "fflags": "+bitexact"}
             with av.open(str(partial_path), "w", format="mp4", options=options) as copy:
                 stream = container.streams.video[0]

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import cv2
 import numpy as np
 
-from barista_bench.annotate.blending import WORKING_SIDE, KnownMask, View, WorkingFrames, blended_frames, views
+from barista_bench.annotate.blending import WORKING_SIDE, KnownMask, KeyframeView, WorkingFrames, blended_frames, views
 from barista_bench.annotate.colour import ColourTable, colour_table, refine
 from barista_bench.annotate.propagation import (
     FrameMasks,
@@ -157,7 +157,7 @@ def _weaken_absences(
                 known[here][name] = known[here][name]._replace(confidence=confidence)
 
 
-def _seen_from(frames: FrameReader, start: int, end: int, known: KnownObjects) -> tuple[WorkingFrames, View]:
+def _seen_from(frames: FrameReader, start: int, end: int, known: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
     """Frame `end` as seen from `start`, before or after it."""
     span = range(min(start, end), max(start, end) + 1)
     working = WorkingFrames(frames, span)

@@ -191,7 +191,7 @@ class LinksFile(StageFile, frozen=True, kw_only=True):
     boundaries: list[Boundary]
 
 
-class TrackMask(ProjectRecord, frozen=True, kw_only=True):
+class TrackedMask(ProjectRecord, frozen=True, kw_only=True):
     counts: str
     confidence: Confidence
 
@@ -201,7 +201,7 @@ class TrackLine(ProjectRecord, frozen=True, kw_only=True):
 
     FILE = "tracks.jsonl"
     frame: Frame
-    masks: dict[str, TrackMask]
+    masks: dict[str, TrackedMask]
 
 
 class Doubt(ProjectRecord, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ class VideoJob(NamedTuple):
         return cls(project, video_id, _files(project, video_id))
 
 
-class StageFile(NamedTuple):
+class WrittenFile(NamedTuple):
     """A file that a node made, by its path in the project's folder; the content is None where it removed one."""
 
     name: str
@@ -97,7 +97,7 @@ def _run_on(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> 
             write_whole(path, result.content)
 
 
-def run_job(job: VideoJob) -> Iterator[StageFile | VideoOutcome]:
+def run_job(job: VideoJob) -> Iterator[WrittenFile | VideoOutcome]:
     """What changes in the project's folder when a video's stages are run, by name, and then the outcome."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -109,7 +109,7 @@ def run_job(job: VideoJob) -> Iterator[StageFile | VideoOutcome]:
         made = _files(folder, job.video_id)
         for name in sorted(made | job.files):
             if made.get(name) != job.files.get(name):
-                yield StageFile(name, made.get(name))
+                yield WrittenFile(name, made.get(name))
         yield msgspec.structs.replace(outcome, problem=outcome.problem.replace(scratch, str(job.project)))
 
 

@@ -11,7 +11,7 @@ from barista_bench.annotate.records import SegmentsFile, SignalFile
 from barista_bench.annotate.segments import filtered_signal
 from barista_bench.errors import DataError, require_extra
 from barista_bench.files.reading import confined
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import atomic_write
 
 
 def plot_signal(video: VideoFiles, folder: Path) -> Path:
@@ -40,6 +40,6 @@ def plot_signal(video: VideoFiles, folder: Path) -> Path:
     axes.legend(loc="upper right", fontsize="small")
     folder.mkdir(parents=True, exist_ok=True)
     path = confined(folder, f"{video.video_id}.png")
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         figure.savefig(partial, format="png", dpi=120, metadata={"Software": None})
     return path

@@ -38,8 +38,8 @@ from barista_bench.annotate.records import (
     SegmentsFile,
     SignalFile,
     SignedEdit,
+    TrackedMask,
     TrackLine,
-    TrackMask,
 )
 from barista_bench.annotate.review import doubtful_frames
 from barista_bench.annotate.sam_propagation import SamPropagator
@@ -47,7 +47,7 @@ from barista_bench.annotate.segments import choose_keyframes, interaction_segmen
 from barista_bench.core.plugins import load_plugin
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import bounded_lines
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity
 from barista_bench.scene_graph.masks import Rle
@@ -261,14 +261,14 @@ def _propagated(
         results = propagator.propagate(frames, given, span)
     for frame, masks in results:
         rows = {
-            name: TrackMask(counts=mask.rle.counts, confidence=round(min(max(mask.confidence, 0.0), 1.0), 4))
+            name: TrackedMask(counts=mask.rle.counts, confidence=round(min(max(mask.confidence, 0.0), 1.0), 4))
             for name, mask in masks.items()
         }
         yield TrackLine(frame=frame, masks=rows)
 
 
 def _write_tracks(path: Path, provenance: Provenance, lines: Iterator[TrackLine]) -> None:
-    with replacing(path) as partial_path, partial_path.open("wb") as file:
+    with atomic_write(path) as partial_path, partial_path.open("wb") as file:
         file.write(msgspec.json.encode(provenance) + b"\n")
         for line in lines:
             file.write(msgspec.json.encode(line) + b"\n")

@@ -21,7 +21,7 @@ from barista_bench.cli.app import (
     FlagsBySection,
     app,
     echo,
-    explained,
+    exit_on_error,
     given,
     print_result,
     with_flags,
@@ -51,7 +51,7 @@ class FormatChoice(StrEnum):
 @group.callback()
 def _require_libraries() -> None:
     """From a video to a scene graph: start -> run -> accept -> run -> export. See docs/your_own_videos.md."""
-    with explained():
+    with exit_on_error():
         importlib.import_module("barista_bench.annotate")  # says what is missing, and how to install it
 
 
@@ -69,7 +69,7 @@ def start(
     from barista_bench.annotate.project import start as make
     from barista_bench.annotate.stages import propagator_of
 
-    with explained():
+    with exit_on_error():
         propagator_of(propagator)
         made = make(project, videos, vocabulary, propagator=propagator, num_proc=num_proc)
     for name, problem in made.file.lost.items():
@@ -84,7 +84,7 @@ def run(project: ProjectFolder, num_proc: Processes = 1, cluster: Cluster = None
     from barista_bench.annotate.running import run as run_all
 
     lost = 0
-    with explained():
+    with exit_on_error():
         for outcome in run_all(open_project(project), num_proc=num_proc, cluster=cluster):
             if outcome.problem:
                 lost += 1
@@ -109,7 +109,7 @@ def accept(
     from barista_bench.annotate.decisions import read_decisions
     from barista_bench.annotate.project import open_project
 
-    with explained():
+    with exit_on_error():
         opened, problems = open_project(project), []
         for path in source:
             try:
@@ -138,7 +138,7 @@ def import_masks(
     from barista_bench.annotate.decisions import accept as take_in
     from barista_bench.annotate.project import open_project
 
-    with explained():
+    with exit_on_error():
         opened, problems = open_project(project), []
         for read in _readers(source, source_format):
             try:
@@ -197,7 +197,7 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.ask.catalog import load_model
 
     file = flags.pop("config")
-    with explained():
+    with exit_on_error():
         settings = resolve(DescribingSettings, given(flags), file=file)
         project = open_project(settings.project)
         problems = []
@@ -227,7 +227,7 @@ def status(project: ProjectFolder) -> None:
     from barista_bench.annotate.running import missing_masks
     from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
 
-    with explained():
+    with exit_on_error():
         opened = open_project(project)
         for video_id in sorted(opened.file.videos):
             video = opened.video(video_id)
@@ -249,7 +249,7 @@ def review(
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.records import ReviewFile
 
-    with explained():
+    with exit_on_error():
         opened = open_project(project)
         for video_id in sorted(opened.file.videos):
             video = opened.video(video_id)
@@ -280,7 +280,7 @@ def export(
     from barista_bench.annotate.project import open_project
     from barista_bench.interchange.mask_formats import write_mask_tracks
 
-    with explained():
+    with exit_on_error():
         if target_format is not FormatChoice.release:
             opened = open_project(project)
             tracks = (as_mask_tracks(opened.video(video_id)) for video_id in sorted(opened.file.videos))

@@ -240,7 +240,7 @@ def main() -> None:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
+def exit_on_error() -> Iterator[None]:
     """One line for what went wrong, and exit code 1: at once, or at the end where the code of a task raised."""
     try:
         with faults_at_the_end():

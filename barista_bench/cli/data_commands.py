@@ -22,7 +22,7 @@ from barista_bench.cli.app import (
     ProtocolChoice,
     app,
     echo,
-    explained,
+    exit_on_error,
     print_json,
     print_result,
 )
@@ -90,7 +90,7 @@ def mini(
     """
     from barista_bench.mini import write_kitchen
 
-    with explained():
+    with exit_on_error():
         folders = write_kitchen(
             out, videos=videos, seed=seed, width=width, height=height, num_proc=num_proc, progress=progress
         )
@@ -116,7 +116,7 @@ def validate(
     if benchmark != "barista":
         _validate_release(benchmark, root, videos, strict, show, progress)
         return
-    with explained():
+    with exit_on_error():
         validation = check(root, num_proc=num_proc, progress=progress)
     for video in validation.videos:
         print_result(
@@ -132,7 +132,7 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
     from barista_bench.benchmarks import get_task
     from barista_bench.data.origin import open_origin
 
-    with explained():
+    with exit_on_error():
         origin = open_origin(benchmark, root, videos=videos)
         tasks = [get_task(benchmark, name) for name in origin.benchmark.task_names]
         plans = origin.plans([(task, task.sampling) for task in tasks], num_proc=1, progress=progress)
@@ -180,7 +180,7 @@ def stats(
     if benchmark != "barista":
         _set_statistics(root, benchmark, out, json)
         return
-    with explained():
+    with exit_on_error():
         check_target(out, STATISTICS)
         counts = statistics(SceneGraph(root), progress=progress)
         files = write_statistics(counts, out, plots=plots)
@@ -197,7 +197,7 @@ def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
     from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
     from barista_bench.reporting.set_statistics import as_text, set_statistics
 
-    with explained():
+    with exit_on_error():
         check_target(out, STATISTICS)
         tables = set_statistics(data, benchmark)
         text = as_text(tables, benchmark)
@@ -266,7 +266,7 @@ def build(
     """Make a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
     from barista_bench.data.folder import build as make
 
-    with explained():
+    with exit_on_error():
         built = make(
             source,
             out,
@@ -330,7 +330,7 @@ def trace(
     from barista_bench.data.frozen import read_frozen
     from barista_bench.data.manifest import DEFAULT, read_manifest
 
-    with explained():
+    with exit_on_error():
         files = sorted((data / "frozen").glob("*.jsonl"))
         if not files:
             raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")

@@ -17,7 +17,7 @@ from barista_bench.cli.app import (
     Root,
     app,
     echo,
-    explained,
+    exit_on_error,
     given,
     parsed_box_format,
     print_result,
@@ -46,7 +46,7 @@ def publish(
     from barista_bench.hub.publishing import publication
     from barista_bench.hub.pushing import Destination, Pusher, find_token
 
-    with explained():
+    with exit_on_error():
         made = publication(folder, repo)
         if dry_run:
             print_result(*(f"{size:>13,}  {name}" for name, size in made.files.items()))
@@ -69,7 +69,7 @@ def submission(
     """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""
     from barista_bench.interchange.submission_file import write_submission_file
 
-    with explained():
+    with exit_on_error():
         path, count = write_submission_file(run, out, repetition, data=data, allow_incomplete=allow_incomplete)
     echo(f"wrote {path}: {count} answers")
 
@@ -91,7 +91,7 @@ def import_run(
     """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
     from barista_bench.interchange.importing import import_run as make
 
-    with explained():
+    with exit_on_error():
         written = parsed_box_format(box_format)
         done = make(folders, out, examples=examples, root=root, box_format=written, protocol=protocol.value)
     counts = ", ".join(f"{status} {count}" for status, count in sorted(done.statuses.items()))
@@ -128,7 +128,7 @@ def export_run(
     from barista_bench.interchange.exporting import export_run as make
     from barista_bench.interchange.fiftyone_dataset import write_fiftyone
 
-    with explained():
+    with exit_on_error():
         if form is ExportChoice.fiftyone:
             if judge is not None:
                 raise ConfigError("--judge is for the released layout. Remedy: leave it out")
@@ -149,7 +149,7 @@ def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold
     from barista_bench.harness.lmms_eval import write_tasks
 
     del flags["config"]  # a run file says how to ask, too
-    with explained():
+    with exit_on_error():
         folder, names = write_tasks({"task": "all", **given(flags)})
     echo(f"wrote {', '.join(names)}", err=True)
     print_result(str(folder))  # what the shell puts into --include_path

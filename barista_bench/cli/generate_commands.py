@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, explained, print_result
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, exit_on_error, print_result
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -51,7 +51,7 @@ def generate(
     """
     from barista_bench.generate.generator import generate as make
 
-    with explained():
+    with exit_on_error():
         reports = make(
             source,
             out,
@@ -106,7 +106,7 @@ def audit(
     from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
     from barista_bench.reporting.audit_page import audit_page, verdict
 
-    with explained():
+    with exit_on_error():
         audits = audit_sets(generated_sets(Path(data)) or choice_sets(data, benchmark, split))
         write_whole(out, audit_page(data, audits, _ablated(runs or [])))
     for row in audits:

@@ -17,8 +17,8 @@ from barista_bench.cli.app import (
     Root,
     app,
     echo,
+    exit_on_error,
     exit_on_failures,
-    explained,
     print_result,
     scored_runs,
     settings,
@@ -57,7 +57,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_config
 
-    with explained():
+    with exit_on_error():
         config = settings(JudgeConfig, flags)
         session = judge_config(config)
         judged = score_judged(session.run, session.folder)
@@ -96,7 +96,7 @@ def judges(
     from barista_bench.judging.human import human_agreement, read_ratings
     from barista_bench.judging.scoring import all_judged
 
-    with explained():
+    with exit_on_error():
         check_target(out, JUDGES)
         runs = scored_runs(folders, data, root, option)
         judged = [judged_run for run in runs for judged_run in all_judged(run)]
@@ -114,7 +114,7 @@ def judges(
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     from barista_bench.generate.writing.questions import write_questions
 
-    with explained():
+    with exit_on_error():
         config = settings(QuestionConfig, flags)
         session = write_questions(config)
     echo(
@@ -134,7 +134,7 @@ app.command(help=_QUESTIONS_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     from barista_bench.generate.writing.rewording import reword as make
 
-    with explained():
+    with exit_on_error():
         session = make(settings(RewordConfig, flags))
     echo(
         f"{session.revised} of {session.items} items reworded in {session.folder}, "

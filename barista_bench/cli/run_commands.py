@@ -21,8 +21,8 @@ from barista_bench.cli.app import (
     Root,
     app,
     echo,
+    exit_on_error,
     exit_on_failures,
-    explained,
     print_json,
     print_result,
     scored_runs,
@@ -61,7 +61,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     from barista_bench.runs.ask.runner import run_config
 
     dry_run = flags.pop("dry_run")
-    with explained():
+    with exit_on_error():
         config = settings(RunConfig, flags)
         if dry_run:
             print_result(*as_text(estimate(config)).split("\n"))
@@ -77,7 +77,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.ask.runner import open_tasks, run_config
     from barista_bench.runs.score.scoring import score_tasks
 
-    with explained():
+    with exit_on_error():
         config = settings(RunConfig, flags, task="all")
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
@@ -140,7 +140,7 @@ def score(
     from barista_bench.runs.score.scoring import options_of_each
 
     results = []
-    with explained():
+    with exit_on_error():
         options = parse_pairs(option or [])
         if predictions is not None:
             from barista_bench.interchange.recorded_answers import import_recorded, known_formats
@@ -187,7 +187,7 @@ def report(
     from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
 
-    with explained():
+    with exit_on_error():
         check_target(out, REPORT)
         scored = scored_runs(folders, data, root, option)
         size = round(max_size * 1_000_000)
@@ -207,7 +207,7 @@ def diff(
     from barista_bench.runs.diff import as_text
     from barista_bench.runs.diff import diff as compare_runs
 
-    with explained():
+    with exit_on_error():
         difference = compare_runs(first, second, shown=show)
     print_result(*as_text(difference).removesuffix("\n").split("\n"))
     if not difference.same:
@@ -219,7 +219,7 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
     """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
     from barista_bench.runs.log.log_reader import compact as compact_logs
 
-    with explained():
+    with exit_on_error():
         done = compact_logs(folder)
     echo(f"{done.before} records became {done.after}, {done.bytes} bytes less")
 
@@ -232,7 +232,7 @@ def merge(
     """Join the run folders that machines without a common disk have written of one run."""
     from barista_bench.runs.log.merging import merge as merge_runs
 
-    with explained():
+    with exit_on_error():
         done = merge_runs(folders, out)
     echo(f"{done.before} records became {done.after} in {out}")
 
@@ -258,7 +258,7 @@ def compare(
     from barista_bench.stats import compare_runs, differing_circumstances
     from barista_bench.stats.tables import comparison_table
 
-    with explained():
+    with exit_on_error():
         if csv is not None:
             check_place(csv)
         runs = scored_runs(folders, data, root, option)
@@ -281,7 +281,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
     """Say how far answers agree, those of people too: each pair of runs of a task, all people, and all runs."""
     from barista_bench.stats import answer_agreement
 
-    with explained():
+    with exit_on_error():
         for row in answer_agreement(scored_runs(folders, data, root, option)):
             print_result(agreement_line(row))
 
@@ -299,7 +299,7 @@ def analyse(
     from barista_bench.files.writing import ANALYSIS, check_target
     from barista_bench.stats.tables import analysis_tables, write_tables
 
-    with explained():
+    with exit_on_error():
         check_target(out, ANALYSIS)
         runs = scored_runs(folders, data, root, option)
         tables, left_out = analysis_tables(runs, resamples=resamples)
@@ -388,7 +388,7 @@ def submit(
         "source_url": source_url,
         "source_name": source_name,
     }
-    with explained():
+    with exit_on_error():
         _refuse_contradictions(push, pull_request, branch, to_main, model_folder)
         check_target(out, SUBMISSION)
         made = make_submission(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, app, explained, print_result
+from barista_bench.cli.app import LOOK, app, exit_on_error, print_result
 
 
 @app.command(rich_help_panel=LOOK)
@@ -29,7 +29,7 @@ def studio(
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Look at graphs and runs, annotate and review, answer the questions yourself: a page on this machine alone."""
-    with explained():
+    with exit_on_error():
         from barista_bench.studio.server import serving
         from barista_bench.studio.workspace import open_workspace
 

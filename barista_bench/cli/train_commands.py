@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import MAKE, app, echo, explained, parsed_box_format
+from barista_bench.cli.app import MAKE, app, echo, exit_on_error, parsed_box_format
 
 
 class TrainingFormat(StrEnum):
@@ -46,7 +46,7 @@ def export(
     """Write the training videos of a dataset as a training set. Test videos are refused, by content."""
     from barista_bench.training.exporting import export as make
 
-    with explained():
+    with exit_on_error():
         done = make(
             data,
             out,

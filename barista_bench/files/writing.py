@@ -68,7 +68,7 @@ KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN
 
 
 @contextmanager
-def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
+def atomic_write(path: Path, *, durable: bool = False) -> Iterator[Path]:
     """A hidden file to write beside `path`, which replaces it at the end.
 
     An error leaves `path` as it was. Several processes or threads may do this at once: the last to end counts. Only a
@@ -78,7 +78,7 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
         durable: sync the file before, and the folder after it replaces `path`, against a loss of power.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
-    with naming(path):
+    with name_full_disk(path):
         try:
             yield partial
             if durable:
@@ -91,7 +91,7 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def name_full_disk(path: Path) -> Iterator[None]:
     """Add `path` to the system's error for a full disk, which names no file."""
     try:
         yield
@@ -102,7 +102,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def changing(path: Path) -> Iterator[Path]:
+def locked_for_update(path: Path) -> Iterator[Path]:
     """The file that `path` leads to, links followed, for who reads it and replaces it: nobody else does meanwhile.
 
     Its lock is a file beside it that stays behind; an unlocked one means nothing.
@@ -126,7 +126,7 @@ def sync(path: Path) -> None:
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write `path` atomically; text as UTF-8."""
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
@@ -140,7 +140,7 @@ def place_file(origin: Path, target: Path) -> None:
     except FileExistsError:
         raise
     except OSError:
-        with replacing(target) as partial:
+        with atomic_write(target) as partial:
             shutil.copyfile(origin, partial)
 
 
@@ -233,7 +233,7 @@ def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
     in_place = _must_stay(target)
     parent = target if in_place else target.parent
     parent.mkdir(parents=True, exist_ok=True)
-    with naming(out):
+    with name_full_disk(out):
         work = Path(mkdtemp(prefix=_WORK, dir=parent))
         try:
             fresh = work / "new"

@@ -18,7 +18,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.generate.candidates import alike
 from barista_bench.generate.family import FAMILIES, family_class
-from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess, words_in
+from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, GuessedSet, Guesser, guess, words_in
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
@@ -33,7 +33,7 @@ class GuesserResult(NamedTuple):
     """What a guesser makes of one task; `p_adjusted` by Holm's procedure over all tasks and guessers of an audit."""
 
     guesser: Guesser
-    guesses: Guesses
+    guesses: GuessedSet
     p_adjusted: float
 
 

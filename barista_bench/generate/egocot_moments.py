@@ -12,7 +12,7 @@ from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import HandUse, Thing, ValueSpan
+from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan
 from barista_bench.generate.statements import Seen, Statement, Touches, Unique
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
@@ -75,12 +75,12 @@ class Moments:
         return f"Between {self.time(start)} and {self.time(end)}."
 
     @cached_property
-    def used(self) -> list[Thing]:
+    def used(self) -> list[NamedObject]:
         """What hands are ever on, each once, by time."""
         return list({use.thing.id: use.thing for use in self.scene.uses}.values())
 
     @cached_property
-    def by_use(self) -> list[Thing]:
+    def by_use(self) -> list[NamedObject]:
         """What hands are ever on, and then all else."""
         return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
 
@@ -90,7 +90,7 @@ class Moments:
         dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
         return [span._replace(value=group[0]) for group in dimension if span.value not in group]
 
-    def visible(self, things: Sequence[Thing], *frames: int) -> list[Thing]:
+    def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
         """Those that are well to be seen on all frames, by a name that fits nothing else there."""
         return [
             thing
@@ -134,7 +134,7 @@ class Moments:
         right: Choice,
         choices: Sequence[Choice],
         frames: Sequence[int],
-        things: Sequence[Thing] = (),
+        things: Sequence[NamedObject] = (),
         *,
         answer: str = "",
         event: str = "",
@@ -167,7 +167,7 @@ class Moments:
         return f"the {span.thing.name} is {self.words.state(span.value)}"
 
 
-def touching(side: Side, thing: Thing) -> str:
+def touching(side: Side, thing: NamedObject) -> str:
     return f"the {side} hand is touching the {thing.name}"
 
 

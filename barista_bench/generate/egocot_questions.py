@@ -29,7 +29,7 @@ from barista_bench.generate.egocot_statements import (
     quarter_of,
 )
 from barista_bench.generate.naming import third_person
-from barista_bench.generate.spans import SIDES, HandUse, Thing, ValueSpan
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, Changes, HasValue, Precedes, Seen, Touches, Unique
 from barista_bench.scene_graph.domain import Side
 
@@ -46,16 +46,16 @@ def active_object(at: Moments) -> Iterator[QuestionCandidate]:
             yield at.question("AOG", question, choice(use.thing), choices, [frame], [use.thing])
 
 
-def _whole(at: Moments, things: Sequence[Thing]) -> list[Thing]:
+def _whole(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
     """Things of which none is a part of one before it, or has it as a part: these would be no two choices."""
-    kept: list[Thing] = []
+    kept: list[NamedObject] = []
     for thing in things:
         if not any(at.scene.is_part_of_other(thing.id, other.id) for other in kept):
             kept.append(thing)
     return kept
 
 
-def _touched(side: Side, frame: int, thing: Thing) -> Choice:
+def _touched(side: Side, frame: int, thing: NamedObject) -> Choice:
     return Choice(f"The {thing.name}.", Touches(side, thing.id, frame))
 
 
@@ -72,7 +72,7 @@ def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
                 yield at.question("HOA", question, _touches(frame, use.side, use.thing), choices, [frame], things)
 
 
-def _touches(frame: int, side: Side, thing: Thing) -> Choice:
+def _touches(frame: int, side: Side, thing: NamedObject) -> Choice:
     return Choice(sentence(touching(side, thing)), Touches(side, thing.id, frame))
 
 
@@ -88,7 +88,7 @@ def state_in_use(at: Moments) -> Iterator[QuestionCandidate]:
                 yield at.question("MSP", question, choice(now.value, is_on), choices, [frame], [thing])
 
 
-def _alternatives(at: Moments, thing: Thing, frame: int) -> Iterator[tuple[ValueSpan, str]]:
+def _alternatives(at: Moments, thing: NamedObject, frame: int) -> Iterator[tuple[ValueSpan, str]]:
     """(a thing's value at a frame, another one that it has at another time)."""
     spans = [span for span in at.scene.values if span.thing == thing]
     for now in spans:
@@ -130,12 +130,12 @@ def place_before(at: Moments) -> Iterator[QuestionCandidate]:
                 yield at.question("LVR", question, right, quarters(thing, frame), [frame], [thing])
 
 
-def quarters(thing: Thing, frame: int) -> list[Choice]:
+def quarters(thing: NamedObject, frame: int) -> list[Choice]:
     """Where a thing can be: four choices."""
     return [in_quarter(thing, frame, quarter) for quarter in QUARTERS]
 
 
-def in_quarter(thing: Thing, frame: int, quarter: tuple[Down, Across]) -> Choice:
+def in_quarter(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
     return Choice(f"In the {' '.join(quarter)}.", InQuarter(thing.id, *quarter, frame))
 
 
@@ -160,7 +160,7 @@ def order_of_contacts(at: Moments) -> Iterator[QuestionCandidate]:
                 yield msgspec.structs.replace(candidate, given=named, objects=ids, event=" ".join(ids))
 
 
-def _in_order(until: int, first: tuple[Thing, Thing], other: tuple[Thing, Thing]) -> Choice:
+def _in_order(until: int, first: tuple[NamedObject, NamedObject], other: tuple[NamedObject, NamedObject]) -> Choice:
     texts = (f"the {earlier.name} before the {later.name}" for earlier, later in (first, other))
     orders = (Precedes((earlier.id, later.id), until) for earlier, later in (first, other))
     return Choice(sentence(", and ".join(texts)), AllOf(tuple(orders)))
@@ -288,7 +288,9 @@ def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
             yield at.question("HGC", question, right, choices, [start, end], things, answer=answer)
 
 
-def _touch_in_turn(first: tuple[int, HandUse], second: tuple[int, HandUse], before: Thing, after: Thing) -> Choice:
+def _touch_in_turn(
+    first: tuple[int, HandUse], second: tuple[int, HandUse], before: NamedObject, after: NamedObject
+) -> Choice:
     rows = [(use.side, thing, frame) for (frame, use), thing in ((first, before), (second, after))]
     texts = [touching(side, thing) for side, thing, _ in rows]
     touches = tuple(Touches(side, thing.id, frame) for side, thing, frame in rows)

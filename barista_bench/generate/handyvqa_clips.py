@@ -16,7 +16,7 @@ _CLOSE_S = 1e-6
 """Seconds by which the times of frames may be off, as in `media.frame_choice`."""
 
 
-class Clip(NamedTuple):
+class ClipWindow(NamedTuple):
     """Frames [start, stop) around `centre`, and those of them that are shown, in order."""
 
     centre: int
@@ -25,15 +25,15 @@ class Clip(NamedTuple):
     shown: tuple[int, ...]
 
 
-def clip_around(scene: Scene, centre: int) -> Clip:
+def clip_around(scene: Scene, centre: int) -> ClipWindow:
     """The frames within 2.5 s of a frame, as far as the video has them."""
     half = (HALF_WINDOW_S + _CLOSE_S) * scene.fps
     start = max(0, math.ceil(centre - half))
     stop = min(scene.frame_count, math.floor(centre + half) + 1)
-    return Clip(centre, start, stop, tuple(start + at for at in evenly_spaced(stop - start, SHOWN)))
+    return ClipWindow(centre, start, stop, tuple(start + at for at in evenly_spaced(stop - start, SHOWN)))
 
 
-def clip_halfway(scene: Scene, frame: int) -> tuple[Clip, int] | None:
+def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
     """The clip halfway through which a frame, or one next to it, is shown, and that frame; None near the video's ends,
     where no clip has it in its middle."""
     step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))

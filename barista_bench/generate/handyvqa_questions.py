@@ -11,23 +11,23 @@ from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.handyvqa_clips import Clip, clip_around, clip_halfway
+from barista_bench.generate.handyvqa_clips import ClipWindow, clip_around, clip_halfway
 from barista_bench.generate.handyvqa_statements import (
     ClearlyNamed,
-    Course,
-    Deed,
+    HandAction,
     HandAtWork,
-    HandOn,
+    HandIsOn,
     HandsDo,
     InWords,
     Masked,
     NothingElseTouched,
     Placed,
+    StateSequence,
     TouchedInClip,
     recorded_course,
 )
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, PlaceSpan, Thing
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan
 from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
@@ -104,18 +104,18 @@ class Questions:
         """What each hand does at one moment; wrong are the hands exchanged, and what hands do at other times."""
         scene = self.scene
         for clip, frame in self._halfway(scene.uses):
-            done = {side: self._deed(side, frame) for side in SIDES}
-            deeds = [deed for deed in done.values() if deed is not None]
-            pool = [*dict.fromkeys((*deeds, *self._other_deeds(clip, frame))), None]
-            pairs = [(done["right"], done["left"]), *product([*deeds, None], pool), *product(pool, [*deeds, None])]
+            done = {side: self._action(side, frame) for side in SIDES}
+            action = [action for action in done.values() if action is not None]
+            pool = [*dict.fromkeys((*action, *self._other_actions(clip, frame))), None]
+            pairs = [(done["right"], done["left"]), *product([*action, None], pool), *product(pool, [*action, None])]
             others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
             others.pop((done["left"], done["right"]), None)
             right = self._hands(done["left"], done["right"], clip, frame)
             wrong = [self._hands(*pair, clip, frame) for pair in others]
-            ids = tuple(dict.fromkeys(deed[1] for deed in deeds))
+            ids = tuple(dict.fromkeys(action[1] for action in action))
             yield self._asked("process", PROCESS, clip, right, wrong, self._clear(ids, clip), ids)
 
-    def _other_deeds(self, clip: Clip, frame: int) -> list[Deed]:
+    def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
         """What hands do at other times, the nearest first, to things whose names are clear in a clip."""
         rows = [
             (abs(start + end - 2 * frame), (value, use.thing.id))
@@ -123,9 +123,9 @@ class Questions:
             for value, start, end in use.contacts
             if value in self.scene.domain.contacts and self._is_clear(use.thing.id, clip)
         ]
-        return list(dict.fromkeys(deed for _, deed in sorted(rows)))[:OTHER_DEEDS]
+        return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_DEEDS]
 
-    def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[Clip, int]]:
+    def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
         """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
         it; not two next to each other."""
         step = self.scene.frames(HALF_WINDOW_S)
@@ -139,7 +139,7 @@ class Questions:
         clips = (clip_halfway(self.scene, frame) for frame in apart)
         return list(dict.fromkeys(clip for clip in clips if clip is not None))
 
-    def _deed(self, side: Side, frame: int) -> Deed | None:
+    def _action(self, side: Side, frame: int) -> HandAction | None:
         """What a hand does at a frame: of several contacts the part's, then the one that passes soonest."""
         known = list(self.scene.domain.contacts)
         rows = [
@@ -150,22 +150,22 @@ class Questions:
         ]
         return min(rows)[3:] if rows else None
 
-    def _can_be(self, left: Deed | None, right: Deed | None) -> bool:
+    def _can_be(self, left: HandAction | None, right: HandAction | None) -> bool:
         """Whether a wrong answer can say so of two hands: one does something, and not to a part of the other's."""
         if left is None or right is None:
             return left is not right
         return not self.scene.is_part_of_other(left[1], right[1])
 
-    def _hands(self, left: Deed | None, right: Deed | None, clip: Clip, frame: int) -> Choice:
+    def _hands(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
         if left is not None and left == right:
             return Choice(f"Both hands {self.scene.domain.contacts[left[0]].do} the {self._name(left[1])}.", statement)
         return Choice(f"The left hand {self._does(left)}; the right hand {self._does(right)}.", statement)
 
-    def _does(self, deed: Deed | None) -> str:
-        if deed is None:
+    def _does(self, action: HandAction | None) -> str:
+        if action is None:
             return "touches nothing in view"
-        return f"{self.scene.domain.contacts[deed[0]].does} the {self._name(deed[1])}"
+        return f"{self.scene.domain.contacts[action[0]].does} the {self._name(action[1])}"
 
     # Parts
 
@@ -185,11 +185,11 @@ class Questions:
                     "rvos_parts", question, clip, (right,), choices.values(), given, [use.thing.id], [use]
                 )
 
-    def _part(self, part: str, side: Side, clip: Clip, frame: int) -> Choice:
+    def _part(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
         is_told = " of the " in self._name(part) or not owners
         text = f"The {self._name(part)}." if is_told else f"The {self._name(part)} of the {owners[0]}."
-        return Choice(text, HandOn(side, part, None, frame, clip.shown))
+        return Choice(text, HandIsOn(side, part, None, frame, clip.shown))
 
     # Objects
 
@@ -211,10 +211,10 @@ class Questions:
             yield self._asked("objects", OBJECTS, clip, right, wrong, given, tuple(counted))
             yield self._asked_masks("rvos_objects", OBJECTS, clip, right, wrong, given, counted, uses)
 
-    def _object(self, item: str, clip: Clip) -> Choice:
+    def _object(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
-    def _joined(self, item: str, clip: Clip) -> Iterator[str]:
+    def _joined(self, item: str, clip: ClipWindow) -> Iterator[str]:
         """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
@@ -226,7 +226,7 @@ class Questions:
         self,
         subtask: str,
         question: str,
-        clip: Clip,
+        clip: ClipWindow,
         right: tuple[Choice, ...],
         wrong: Iterable[Choice],
         given: tuple[Statement, ...],
@@ -241,7 +241,7 @@ class Questions:
         extra = {"annotated": list(frames), "masked": masked}
         return self._asked(subtask, question, clip, right, wrong, (*given, readable), tuple(items), extra)
 
-    def _masked_frames(self, clip: Clip, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
+    def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
         enough, those on which some of it is touched. Evenly spaced, in order."""
         clear = []
@@ -279,11 +279,11 @@ class Questions:
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 yield msgspec.structs.replace(asked, event=f"{thing.id} {course} {changes}")
 
-    def _course(self, thing: Thing, values: tuple[str, ...], clip: Clip) -> Choice:
+    def _course(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
         said = [self.words.states.get(value, value) for value in values]
         again = [f"{word} again" if word in said[:at] else word for at, word in enumerate(said)]
         text = f"{said[0].capitalize()} throughout." if len(said) == 1 else f"First {', then '.join(again)}."
-        return Choice(text, Course(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
+        return Choice(text, StateSequence(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
 
     # Location
 
@@ -304,7 +304,7 @@ class Questions:
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
                 yield self._asked("location", question, clip, right, wrong, given, (thing.id,), {ABOUT: thing.name})
 
-    def _moves(self) -> list[tuple[int, Thing]]:
+    def _moves(self) -> list[tuple[int, NamedObject]]:
         """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
         scene = self.scene
         half = scene.frames(HALF_WINDOW_S)
@@ -315,7 +315,7 @@ class Questions:
         rows = middles | edges | {(frame + at, thing) for frame, thing in middles for at in (-half, half)}
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
 
-    def _places(self, thing: Thing) -> list[tuple[str, str]]:
+    def _places(self, thing: NamedObject) -> list[tuple[str, str]]:
         """(predicate, id of the other) of every place that a thing has in the video, then one of its category, then one
         that its name could mean as well: sugar for milk; not with what is a part of it."""
         spans = [span for span in self.scene.places if span.predicate in self.words.where]
@@ -325,29 +325,29 @@ class Questions:
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
-    def _located(self, thing: Thing, placing: tuple[str, str], frame: int) -> Choice:
+    def _located(self, thing: NamedObject, placing: tuple[str, str], frame: int) -> Choice:
         words = self.scene.domain.places[placing[0]].words
         return Choice(f"{words.capitalize()} the {self._name(placing[1])}.", Placed(thing.id, *placing, frame))
 
-    def _in_hand(self, thing: Thing, side: Side, clip: Clip, frame: int) -> Choice:
-        return Choice(f"In the {side} hand.", HandOn(side, thing.id, self.words.grip, frame, clip.shown))
+    def _in_hand(self, thing: NamedObject, side: Side, clip: ClipWindow, frame: int) -> Choice:
+        return Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
 
     # What all have in common
 
     def _name(self, object_id: str) -> str:
         return self.scene.things[object_id].name
 
-    def _is_clear(self, object_id: str, clip: Clip) -> bool:
+    def _is_clear(self, object_id: str, clip: ClipWindow) -> bool:
         return self.scene.unique(self.scene.things[object_id], clip.shown)
 
-    def _clear(self, ids: Iterable[str], clip: Clip) -> tuple[Statement, ...]:
+    def _clear(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
         return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
 
     def _asked(
         self,
         subtask: str,
         question: str,
-        clip: Clip,
+        clip: ClipWindow,
         right: Choice | tuple[Choice, ...],
         wrong: Iterable[Choice],
         given: tuple[Statement, ...] = (),

@@ -24,7 +24,7 @@ from barista_bench.generate.statements import (
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import Side
 
-Deed = tuple[str, str]
+HandAction = tuple[str, str]
 """What a hand does: (contact, object id)."""
 
 
@@ -139,7 +139,7 @@ class Masked(Statement, frozen=True):
         return len(self.frames) >= 2 and all(isinstance(rle, Rle) for rle in scene.video.rles(items))
 
 
-class HandOn(Statement, frozen=True):
+class HandIsOn(Statement, frozen=True):
     """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the
     hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where there
     is no contact near, the object is well to be seen, and the hand is out of the picture or apart from it."""
@@ -193,21 +193,21 @@ def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
 class HandsDo(Statement, frozen=True):
     """What each hand does at a frame; None is a hand that touches nothing that is to be seen.
 
-    True of a hand without a deed where it has no contact near the frame, and is out of the picture or apart from
+    True of a hand without a action where it has no contact near the frame, and is out of the picture or apart from
     everything in it. False where what one of the hands is said to do is excluded.
     """
 
-    left: Deed | None
-    right: Deed | None
+    left: HandAction | None
+    right: HandAction | None
     frame: int
     shown: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
         return all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
 
-    def _does(self, scene: Scene, side: Side, deed: Deed | None) -> Truth:
-        if deed is not None:
-            return HandOn(side, deed[1], deed[0], self.frame, self.shown).truth(scene)
+    def _does(self, scene: Scene, side: Side, action: HandAction | None) -> Truth:
+        if action is not None:
+            return HandIsOn(side, action[1], action[0], self.frame, self.shown).truth(scene)
         if near := uses_near(scene, self.frame, self.frame + 1, side=side):
             return False if any(_is_on(scene, use, self.frame) for use in near) else None
         hand, visible = scene.hand_id(side), scene.hand_visible(side, self.frame)
@@ -217,7 +217,7 @@ class HandsDo(Statement, frozen=True):
         return True if all(scene.apart(hand, item, self.frame) for item in others) else None
 
 
-class Course(Statement, frozen=True):
+class StateSequence(Statement, frozen=True):
     """The values that an attribute has one after the other in [start, end).
 
     Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the

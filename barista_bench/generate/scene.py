@@ -19,7 +19,7 @@ from scipy.ndimage import maximum_filter
 
 from barista_bench.errors import DataError
 from barista_bench.generate.naming import OF, names_of
-from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, Labelled, PlaceSpan, Thing, ValueSpan
+from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, Labelled, NamedObject, PlaceSpan, ValueSpan
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
 from barista_bench.scene_graph.video_graph import Box, Segment
@@ -34,7 +34,7 @@ APART = 0.01
 """Share of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
 
 
-def remembered(work: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
+def cached_by_scene(work: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
     """Keep what `work` makes of a scene as long as the scene, by its arguments: questions ask it thousands of times."""
 
     @wraps(work)
@@ -85,10 +85,10 @@ class Scene:
         return self.frames(self.domain.lengths.margin)
 
     @cached_property
-    def things(self) -> dict[str, Thing]:
+    def things(self) -> dict[str, NamedObject]:
         """Everything that has a name, hands apart, by id."""
         names = names_of(self.video, self.domain, self.wholes, self.owners)
-        return {item.id: Thing(item.id, name, item.category) for item, name in names.items()}
+        return {item.id: NamedObject(item.id, name, item.category) for item, name in names.items()}
 
     @cached_property
     def hands(self) -> dict[Side, list[str]]:
@@ -127,7 +127,7 @@ class Scene:
         """Each hand's object where there is one, and it is annotated on a frame."""
         return [hand for side in SIDES if (hand := self.hand_id(side)) and self.annotated(hand, frame)]
 
-    @remembered
+    @cached_by_scene
     def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
         """(sorted frames, mask areas in pixels, their median) of an object; the box's where a mask is unreadable."""
         table = self.video.instances_table
@@ -141,7 +141,7 @@ class Scene:
         ]
         return table.frame[positions], np.array(areas, dtype=np.float64), float(np.median(areas)) if areas else 0.0
 
-    @remembered
+    @cached_by_scene
     def apart(self, first: str, second: str, frame: int) -> bool:
         """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks,
         or already between their boxes. Where these are near and a mask cannot be read, they are not."""
@@ -166,7 +166,7 @@ class Scene:
         grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
         return not bool((grown.astype(bool) & near).any())
 
-    def unique(self, thing: Thing, frames: Iterable[int]) -> bool:
+    def unique(self, thing: NamedObject, frames: Iterable[int]) -> bool:
         """Whether a thing's name says which one is meant: on none of the frames is there another that it could name."""
         others = [other.id for other in self.things.values() if other.id != thing.id and self._could_name(thing, other)]
         nameless = [
@@ -174,7 +174,7 @@ class Scene:
         ]
         return not any(object_id in self.boxes(frame) for frame in frames for object_id in (*others, *nameless))
 
-    def _could_name(self, thing: Thing, other: Thing) -> bool:
+    def _could_name(self, thing: NamedObject, other: NamedObject) -> bool:
         # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
         name = other.name if OF in thing.name else other.name.partition(OF)[0]
         return name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name

@@ -33,7 +33,7 @@ class AskedChoices(NamedTuple):
     correct: tuple[int, ...]
 
 
-class Guesses(NamedTuple):
+class GuessedSet(NamedTuple):
     """What a guesser makes of a set.
 
     Args:
@@ -50,7 +50,7 @@ class Guesses(NamedTuple):
     p_value: float
 
 
-def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> Guesses | None:
+def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> GuessedSet | None:
     """How well a guesser does; None where there are fewer than two videos to learn from and be asked about."""
     videos = sorted({question.video_id for question in questions})
     if len(videos) < 2:
@@ -61,7 +61,7 @@ def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> Guesses | None
         best = np.flatnonzero(score >= score.max() - 1e-9)
         credit.append(len(set(best.tolist()) & set(question.correct)) / len(best))
     chances = [len(question.correct) / len(question.choices) for question in questions]
-    return Guesses(tuple(credit), float(np.mean(credit)), float(np.mean(chances)), _p_value(sum(credit), chances))
+    return GuessedSet(tuple(credit), float(np.mean(credit)), float(np.mean(chances)), _p_value(sum(credit), chances))
 
 
 def _p_value(hits: float, chances: Sequence[float]) -> float:

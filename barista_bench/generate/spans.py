@@ -13,7 +13,7 @@ Labelled: TypeAlias = tuple[str, int, int]
 """A value, or the like, over frames [start, end)."""
 
 
-class Thing(NamedTuple):
+class NamedObject(NamedTuple):
     """An object as people call it: `name` is its category, what it is a kind of, or either with its colour."""
 
     id: str
@@ -34,7 +34,7 @@ class HandUse(NamedTuple):
     """
 
     side: Side
-    thing: Thing
+    thing: NamedObject
     start: int
     end: int
     contacts: tuple[Labelled, ...]
@@ -44,7 +44,7 @@ class HandUse(NamedTuple):
 class ValueSpan(NamedTuple):
     """A value of one of a thing's attributes over frames [start, end), holes included."""
 
-    thing: Thing
+    thing: NamedObject
     type: str
     value: str
     start: int
@@ -54,9 +54,9 @@ class ValueSpan(NamedTuple):
 class PlaceSpan(NamedTuple):
     """A spatial relation over frames [start, end), holes included."""
 
-    thing: Thing
+    thing: NamedObject
     predicate: str
-    other: Thing
+    other: NamedObject
     start: int
     end: int
 

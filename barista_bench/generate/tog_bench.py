@@ -28,7 +28,7 @@ from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import Thing
+from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
 from barista_bench.generate.tog_statements import (
     Fillable,
@@ -170,7 +170,7 @@ class ToGBenchFamily(Family):
                 yield self._candidate(scene, say, (after.thing,), _own_names((before.thing,)), [done])
 
     def _candidate(
-        self, scene: Scene, say: str, things: Sequence[Thing], takes: Slots, evidence: Sequence[Statement]
+        self, scene: Scene, say: str, things: Sequence[NamedObject], takes: Slots, evidence: Sequence[Statement]
     ) -> QuestionCandidate:
         named = {letter: thing for letter, thing in zip(LETTERS, things, strict=False) if letter in say}
         text = say
@@ -203,7 +203,7 @@ class ToGBenchFamily(Family):
             extra={"kinds": kinds},
         )
 
-    def _is_singular(self, thing: Thing) -> bool:
+    def _is_singular(self, thing: NamedObject) -> bool:
         return thing.noun in self.domain.singular or thing.category.lower() in self.domain.singular
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
@@ -225,7 +225,7 @@ class ToGBenchFamily(Family):
         ]
         return TaskRecord(item.id, candidate.video_id, candidate.question, kind, objects)
 
-    def _record(self, scene: Scene, thing: Thing, kind: Kind) -> ObjectRecord:
+    def _record(self, scene: Scene, thing: NamedObject, kind: Kind) -> ObjectRecord:
         category = thing.category.lower()
         kinds = [thing.noun, *([] if category in self.domain.vague else [category])]
         further = [word for kind in kinds for word in (kind, *self.words.synonyms.get(kind, ()))]
@@ -240,11 +240,11 @@ class ToGBenchFamily(Family):
         return ObjectRecord(thing.name, intervals, boxes, kind, synonyms, thing.id)
 
 
-def _own_names(things: Sequence[Thing]) -> Slots:
+def _own_names(things: Sequence[NamedObject]) -> Slots:
     return tuple((thing.name,) for thing in things)
 
 
-def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[Thing, ...]]:
+def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
     """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order."""
     if len(set(takes)) == 1:
         yield from combinations([thing for thing in scene.things.values() if serves(thing, takes[0])], len(takes))

@@ -10,7 +10,7 @@ import numpy as np
 
 from barista_bench.benchmarks.tog_bench.t_stvg import RATE
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import Thing
+from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, Truth
 
 
@@ -90,7 +90,7 @@ class Trackable(Statement, frozen=True):
         return bool(spans) and all(any(start <= frame < end for frame in shown) for start, end in spans)
 
 
-def serves(thing: Thing, kinds: tuple[str, ...]) -> bool:
+def serves(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
     """Whether a thing's name or category is among `kinds`."""
     return thing.name in kinds or thing.category.lower() in kinds
 
@@ -120,5 +120,5 @@ def stretches(scene: Scene, object_id: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _in_view(scene: Scene, kinds: tuple[str, ...]) -> list[Thing]:
+def _in_view(scene: Scene, kinds: tuple[str, ...]) -> list[NamedObject]:
     return [thing for thing in scene.things.values() if serves(thing, kinds) and len(scene.frames_of(thing.id))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import Thing
+from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Changes, Located, Seen, moments_of
 from barista_bench.generate.vista_sequences import ActionClip
 from barista_bench.generate.vista_statements import AloneInView, Depicts, NothingInside, taken_in
@@ -77,7 +77,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
             if list(kinds.values()).count(kinds[thing.id]) == 1
         ]
 
-        def say(predicate: str, thing: Thing, moved: Thing = span.thing) -> Choice:
+        def say(predicate: str, thing: NamedObject, moved: NamedObject = span.thing) -> Choice:
             where = scene.domain.places[predicate].words
             text = f"The {kinds[moved.id]} ends up {where} the {kinds[thing.id]}."
             return Choice(text, Located(moved.id, predicate, thing.id, last))
@@ -110,7 +110,7 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
             if end - start < scene.frames(scene.domain.lengths.action_min):
                 continue
 
-            def say(value: str, start: int = start, end: int = end, thing: Thing = span.thing) -> Choice:
+            def say(value: str, start: int = start, end: int = end, thing: NamedObject = span.thing) -> Choice:
                 text = f"The {_kind(scene, thing)} is {words.states[_kind(scene, thing)][value]}."
                 return Choice(text, Changes(thing.id, "state", value, value, start, end))
 
@@ -137,7 +137,7 @@ def _of_set(key: str, span: tuple[int, int], *actions: str) -> dict[str, Any]:
     return {"set": key.replace(" ", "_"), "spans": [span], "shared": 1, "actions": actions}
 
 
-def _kind(scene: Scene, thing: Thing) -> str:
+def _kind(scene: Scene, thing: NamedObject) -> str:
     """What a thing is called in any video: without colours."""
     category = thing.category.lower()
     return thing.name if category in scene.domain.vague else category

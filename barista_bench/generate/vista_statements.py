@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import ClassVar, TypeVar
 
-from barista_bench.generate.scene import Scene, remembered
-from barista_bench.generate.spans import Thing, overlapping
+from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.spans import NamedObject, overlapping
 from barista_bench.generate.statements import Statement, Truth, differ, moments_of
 
 ClipT = TypeVar("ClipT")
@@ -50,7 +50,7 @@ def fits(actions: Sequence[str], clips: Sequence[ClipT], taken: Callable[[str, C
     return waiting == len(actions)
 
 
-@remembered
+@cached_by_scene
 def taken_for(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
     """Whether each activity that is recorded in a clip can be taken for another one, `said`; what a value says to go on
     can be taken for all of its verbs."""
@@ -162,7 +162,7 @@ class AloneInView(Statement, frozen=True):
         return not any(scene.annotated(other, frame) for other in others for frame in frames)
 
 
-def is_of_kind(thing: Thing, kind: str) -> bool:
+def is_of_kind(thing: NamedObject, kind: str) -> bool:
     """Whether `kind` is what a thing is called or a part of it, or its category."""
     return kind in (thing.name, thing.category.lower()) or thing.name.endswith(f" {kind}")
 
@@ -177,12 +177,12 @@ def follow_each_other(scene: Scene, last: int, first: int) -> bool:
     return is_next and not overlapping(scene.actions, last + 1, first)
 
 
-def taken_in(scene: Scene, start: int, end: int) -> set[Thing]:
+def taken_in(scene: Scene, start: int, end: int) -> set[NamedObject]:
     """What hands use at some time in [start, end)."""
     return {use.thing for use in overlapping(scene.uses, start, end)}
 
 
-@remembered
+@cached_by_scene
 def _is_same(scene: Scene, object_id: str, last: int, first: int) -> bool:
     """Whether recorded state, place and holder of an object are the same on two frames."""
     thing = scene.things[object_id]
@@ -193,7 +193,7 @@ def _is_same(scene: Scene, object_id: str, last: int, first: int) -> bool:
     return before == after
 
 
-def _is_as_left(scene: Scene, thing: Thing, last: int, first: int) -> bool:
+def _is_as_left(scene: Scene, thing: NamedObject, last: int, first: int) -> bool:
     """Whether state and place are the same; where none is recorded, whether no hand has touched it between."""
     before, after = (_states(scene, thing, frame) | _places(scene, thing, frame) for frame in (last, first))
     low, high = sorted((last, first))
@@ -201,7 +201,7 @@ def _is_as_left(scene: Scene, thing: Thing, last: int, first: int) -> bool:
     return before == after and bool(before or not is_touched)
 
 
-def _states(scene: Scene, thing: Thing, frame: int) -> frozenset[tuple[str, ...]]:
+def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
     """Values of a thing's attributes on a frame, without those of attributes that never change."""
     return frozenset(
         (span.type, span.value)
@@ -210,7 +210,7 @@ def _states(scene: Scene, thing: Thing, frame: int) -> frozenset[tuple[str, ...]
     )
 
 
-def _places(scene: Scene, thing: Thing, frame: int) -> frozenset[tuple[str, ...]]:
+def _places(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
     """What a thing is in, on or at on a frame, and what is so to it, without what is always so."""
     return frozenset(
         (span.thing.id, span.predicate, span.other.id)
@@ -221,6 +221,6 @@ def _places(scene: Scene, thing: Thing, frame: int) -> frozenset[tuple[str, ...]
     )
 
 
-def _changes(scene: Scene, thing: Thing, attribute_type: str) -> bool:
+def _changes(scene: Scene, thing: NamedObject, attribute_type: str) -> bool:
     spans = [span for span in scene.values if span.thing == thing and span.type == attribute_type]
     return any(first.value != second.value for first, second in pairwise(spans))

@@ -43,7 +43,7 @@ IndexResult: TypeAlias = Mapping[str, Any]
 """One result as model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
 
 
-class Target(HubModel):
+class SubmissionTarget(HubModel):
     """Where results go and what is said of them. Raises DataError through `checked`, naming the field."""
 
     model_repo: RepoId
@@ -69,7 +69,7 @@ class Target(HubModel):
 class Submission:
     """What is published of one model: at least one row, all of one benchmark, at most one a leaderboard."""
 
-    target: Target
+    target: SubmissionTarget
     rows: tuple[SubmissionRow, ...]
 
     @property
@@ -121,7 +121,7 @@ class Submission:
 
 def make_submission(
     folders: Sequence[str | Path],
-    target: Mapping[str, object] | Target,
+    target: Mapping[str, object] | SubmissionTarget,
     *,
     judge: str | None = None,
     allow_incomplete: bool = False,
@@ -133,7 +133,7 @@ def make_submission(
 
     Args:
         folders: scored run folders; their results must be what their logs give. Nothing is written there.
-        target: fields of `Target`.
+        target: fields of `SubmissionTarget`.
         judge, data, root, dataset: see `read_row`.
         allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.
 
@@ -144,12 +144,14 @@ def make_submission(
     """
     if not folders:
         raise ConfigError("no run to submit. Remedy: name scored run folders")
-    goal = target if isinstance(target, Target) else checked(Target, dict(target), "submission")
+    goal = target if isinstance(target, SubmissionTarget) else checked(SubmissionTarget, dict(target), "submission")
     rows = [read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset) for folder in folders]
     return submission_of(rows, goal, allow_incomplete=allow_incomplete)
 
 
-def submission_of(rows: Sequence[SubmissionRow], target: Target, *, allow_incomplete: bool = False) -> Submission:
+def submission_of(
+    rows: Sequence[SubmissionRow], target: SubmissionTarget, *, allow_incomplete: bool = False
+) -> Submission:
     """Rows as one submission. Raises DataError, see `make_submission`."""
     for row in rows:
         where = str(row.folder / RESULTS_FILE)
@@ -166,7 +168,7 @@ def submission_of(rows: Sequence[SubmissionRow], target: Target, *, allow_incomp
     return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
 
 
-def _check_name(row: SubmissionRow, target: Target) -> None:
+def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
     """The model that was run must be the one that the results are said to be of."""
     run = row.results.model.name
     plain = run.partition(":")[2] if run.partition(":")[0] in ("sam3", "served", "predictions") else run
@@ -244,7 +246,7 @@ def notes(row: SubmissionRow) -> str:
     return "; ".join(parts)
 
 
-def public_results(row: SubmissionRow, target: Target) -> Results:
+def public_results(row: SubmissionRow, target: SubmissionTarget) -> Results:
     """`results.json` for a results dataset: under the model's public name, without addresses and prices."""
     model = row.results.model
     settings = public_settings(model.settings)
@@ -254,7 +256,7 @@ def public_results(row: SubmissionRow, target: Target) -> Results:
     )
 
 
-def public_judged(row: SubmissionRow, target: Target) -> JudgedResults | None:
+def public_judged(row: SubmissionRow, target: SubmissionTarget) -> JudgedResults | None:
     """The judge's part of `public_results`."""
     if row.judged is None:
         return None

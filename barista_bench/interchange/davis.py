@@ -18,7 +18,7 @@ from PIL import Image
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded
-from barista_bench.files.writing import replacing, write_whole
+from barista_bench.files.writing import atomic_write, write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -98,7 +98,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
             cut += lost
             image = Image.fromarray(picture, mode="P")
             image.putpalette(_palette())
-            with replacing(target / f"{frame:05d}.png") as partial:
+            with atomic_write(target / f"{frame:05d}.png") as partial:
                 image.save(partial, format="PNG")
         what = f"{cut} pixels of overlapping objects were cut" if cut else "no objects overlap"
         lines.append(f"{video.video_id}: {len(video.masks)} frames, {len(names)} objects; {what}")

@@ -19,7 +19,7 @@ from barista_bench import __version__
 from barista_bench.core.example import status_counts
 from barista_bench.core.statistics import ratio_interval
 from barista_bench.core.task import Task
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import (
@@ -115,7 +115,7 @@ class JudgedRun:
         """Write `results.json` and `scores.jsonl` to the judge's folder."""
         videos = {sample.name: sample.example.video_id for sample in self.run.samples}
         with (
-            replacing(self.folder / SCORES_FILE) as partial,
+            atomic_write(self.folder / SCORES_FILE) as partial,
             partial.open("w", encoding="utf-8", errors="replace") as file,
         ):
             for (example_id, number), verdicts in self.verdicts.items():

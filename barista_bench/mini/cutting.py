@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import atomic_write
 
 Picture = NDArray[np.uint8]
 
@@ -45,7 +45,7 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
         "x264-params": f"keyint={every}:min-keyint={every}:scenecut=0:open-gop=0:bframes=2",
     }
     written = 0
-    with replacing(target) as part:
+    with atomic_write(target) as part:
         with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
             stream = container.add_stream("libx264", rate=rate, options=options)
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"

@@ -21,14 +21,14 @@ ONE_RATE = "own, one rate a video"
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class VideoClip:
     """Images of a request that are one video, by their numbers, and when each was filmed."""
 
     images: tuple[int, ...]
     times: FrameTimes
 
 
-def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | ImagePart | Clip]:
+def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | ImagePart | VideoClip]:
     """The prompt's parts as chats hold them, where images that follow each other are one clip, if two or more.
 
     Images of one moment stay images: two views of a frame are no video.
@@ -43,7 +43,7 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
     if times is not None and len(times.indices) != count:
         what = f"it has {count} images, and the times of {len(times.indices)} frames"
         raise ValueError(f"{what}. Remedy: say in the task's `image_frames` which frame each image shows")
-    shown: list[TextPart | ImagePart | Clip] = []
+    shown: list[TextPart | ImagePart | VideoClip] = []
     for _, run in groupby(request.prompt.joined, lambda part: isinstance(part, ImagePart)):
         parts = list(run)
         images = tuple(part.index for part in parts if isinstance(part, ImagePart))
@@ -51,14 +51,14 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
         if len(images) < 2 or (own is not None and not own.span):
             shown += parts
         elif fps is not None:
-            shown.append(Clip(images, FrameTimes(fps, tuple(range(len(images))))))
+            shown.append(VideoClip(images, FrameTimes(fps, tuple(range(len(images))))))
         elif own is None:
             raise ValueError(
                 "it is not known when its frames were filmed, neither by the example nor by its media. "
                 "Remedy: build the set again, or say video_fps (frames a second of those shown)"
             )
         else:
-            shown.append(Clip(images, own))
+            shown.append(VideoClip(images, own))
     return shown
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, valid_video_id
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import atomic_write
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     MALFORMED,
@@ -351,7 +351,7 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
     if folder.exists():
         raise DataError(f"{folder}: exists already. Remedy: write to another root, or remove it first")
     folder.mkdir(parents=True)
-    with replacing(folder / ANNOTATION_FILE) as partial:
+    with atomic_write(folder / ANNOTATION_FILE) as partial:
         partial.write_bytes(release_bytes(graph))
         if video is not None:
             shutil.copyfile(video, folder / VIDEO_FILE)

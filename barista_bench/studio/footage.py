@@ -26,7 +26,7 @@ from PIL import Image
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import VideoError
 from barista_bench.files.text_out import NO_SPACE
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.background import BackgroundWork
@@ -125,7 +125,7 @@ def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
     file = cache / f"{file_sha256(path)}-{_RECIPE}.mp4"
     if not _is_plain(file):
         _remove_leftovers(cache)
-        with replacing(file) as partial, open_reader(path) as frames:
+        with atomic_write(file) as partial, open_reader(path) as frames:
             _encode(frames, partial, done)
         _shrink(cache, file)
     os.utime(file)

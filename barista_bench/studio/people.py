@@ -31,7 +31,7 @@ from barista_bench.models import ModelIdentity
 from barista_bench.models.base import HUMAN
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed, locked, open_tasks
+from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed_run, locked, open_tasks
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sample_keys
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
@@ -167,7 +167,7 @@ class Answering(View):
         alone = Shard()
         with locked(opened.folder, alone, alone.launch(task.opened.task.name)) as samples:
             if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
-                with claimed(opened, task.inputs, samples, self._identity, DEFAULT_BOXES, task.config, alone):
+                with claimed_run(opened, task.inputs, samples, self._identity, DEFAULT_BOXES, task.config, alone):
                     self._claimed.add(opened.folder)
             samples.append(record)
 

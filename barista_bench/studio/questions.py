@@ -10,7 +10,7 @@ import msgspec
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
-from barista_bench.files.writing import changing, replacing
+from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.generate.review import (
     MAX_LINE,
@@ -80,12 +80,12 @@ class Reviewing(View):
         reviews = self._workspace.reviews
         if not 0 <= verdict.file < len(reviews):
             raise DataError(f"no review file {verdict.file} is open. Remedy: load the page again")
-        with changing(reviews[verdict.file]) as path:
+        with locked_for_update(reviews[verdict.file]) as path:
             rows = read_review(path)  # as it is now: somebody may have edited it
             if verdict.item not in rows:
                 raise DataError(f"{path}: no item {verdict.item!r}. Remedy: load the page again")
             rows[verdict.item] = decided = _decided(rows[verdict.item], verdict, self._workspace.person)
-            with replacing(path, durable=True) as partial:
+            with atomic_write(path, durable=True) as partial:
                 partial.write_bytes(review_bytes(rows.values()))
         return msgspec.to_builtins(decided)
 

@@ -15,7 +15,7 @@ import msgspec
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import Judged, content_seed
 from barista_bench.errors import BaristaError, DataError
-from barista_bench.files.writing import changing, replacing
+from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
 from barista_bench.judging.cross import labels_of_runs
 from barista_bench.judging.human import Rating, read_ratings
@@ -91,14 +91,14 @@ class RatingAnswers(View):
             if set(sent.scores) != set(answer.rubric.names):
                 raise DataError(f"scores are wanted for {', '.join(answer.rubric.names)}. Remedy: give one for each")
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with changing(self._file) as file:
+            with locked_for_update(self._file) as file:
                 ratings, stale = self._sorted_out(self._ratings())
                 wanted = _rows(answer) - _keys(ratings)
                 ratings += [rating for rating in stale if _key(rating) not in wanted]  # the others are replaced
                 for model, example_id, run, criterion in sorted(wanted):
                     score = sent.scores[criterion]
                     ratings.append(Rating(example_id, criterion, score, model, run, answer.token))
-                with replacing(file, durable=True) as partial:
+                with atomic_write(file, durable=True) as partial:
                     partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
         return self._next()
 

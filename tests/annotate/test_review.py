@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barista_bench.annotate.geometry import bootstrap_layers, carried_forward
-from barista_bench.annotate.records import AcceptedKeyframe, KeyframeAttribute, TrackLine, TrackMask
+from barista_bench.annotate.records import AcceptedKeyframe, KeyframeAttribute, TrackedMask, TrackLine
 from barista_bench.annotate.review import doubtful_frames
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import load_domain
@@ -13,7 +13,7 @@ FPS = 10.0
 
 
 def line(frame: int, confidence: float = 1.0, **rles: Rle) -> TrackLine:
-    masks = {name: TrackMask(counts=rle.counts, confidence=confidence) for name, rle in rles.items()}
+    masks = {name: TrackedMask(counts=rle.counts, confidence=confidence) for name, rle in rles.items()}
     return TrackLine(frame=frame, masks=masks)
 
 

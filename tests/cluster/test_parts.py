@@ -10,7 +10,7 @@ import pytest
 from barista_bench import __version__, errors
 from barista_bench.annotate.decisions import accept
 from barista_bench.annotate.project import start
-from barista_bench.annotate.running import StageFile, VideoJob, VideoOutcome, run_job, run_video
+from barista_bench.annotate.running import VideoJob, VideoOutcome, WrittenFile, run_job, run_video
 from barista_bench.core.cluster import ClusterNode, RayCluster, _lacking, cluster_of, files_state
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
@@ -146,10 +146,10 @@ def test_a_video_is_annotated_from_its_files_alone_and_what_changed_comes_home(
     *made, outcome = run_job(job)
     assert outcome == run_video(project.folder, video_id)
     here = {f"{video_id}/{name}": data for name, data in contents(project.video(video_id)).items()}
-    assert {file.name: file.content for file in made if isinstance(file, StageFile)} == {
+    assert {file.name: file.content for file in made if isinstance(file, WrittenFile)} == {
         name: data for name, data in here.items() if job.files.get(name) != data
     }
     stale = f"{video_id}/tracks/9999.jsonl"
     *made, outcome = run_job(job._replace(files={**job.files, stale: b""}))
     assert isinstance(outcome, VideoOutcome)
-    assert StageFile(stale, None) in made
+    assert WrittenFile(stale, None) in made

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks.egocot.items import (
+    DatedRelation,
     ItemEvidence,
     TargetObject,
     TimedBox,
-    TimedRelation,
 )
 
 CHOICES = {"A": "right hand", "B": "left hand", "C": "elbow", "D": "nose"}
@@ -67,9 +67,9 @@ def kettle_evidence() -> ItemEvidence:
         timestamps=[2.0, 3.0],
         boxes=[box],
         relations=[
-            TimedRelation("left hand", "holding", "white kettle", 2.0, 3.0),
-            TimedRelation("white kettle", "on", "tray", 0.0, 2.0),
-            TimedRelation("right hand", "touching", "table", 1.0, 8.0),
+            DatedRelation("left hand", "holding", "white kettle", 2.0, 3.0),
+            DatedRelation("white kettle", "on", "tray", 0.0, 2.0),
+            DatedRelation("right hand", "touching", "table", 1.0, 8.0),
         ],
         focus_times=[2.0],
         focused_boxes=[box],

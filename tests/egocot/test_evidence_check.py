@@ -17,7 +17,7 @@ from barista_bench.benchmarks.egocot import (
 )
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact
 from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of, region_words
-from barista_bench.benchmarks.egocot.items import GraphFact, ItemEvidence, TimedRelation
+from barista_bench.benchmarks.egocot.items import DatedRelation, GraphFact, ItemEvidence
 from tests.egocot.made import CHOICES, kettle_evidence
 
 KETTLE = annotated_evidence(kettle_evidence(), size=(100, 100), duration=10.0)
@@ -207,8 +207,8 @@ GRAPH = annotated_evidence(
     ItemEvidence(
         timestamps=[2.0, 4.0],
         relations=[
-            TimedRelation("left hand", "holds", "drawer", 2.5, 3.5),
-            TimedRelation("right hand", "touches", "white cup", 5.0, 6.0),
+            DatedRelation("left hand", "holds", "drawer", 2.5, 3.5),
+            DatedRelation("right hand", "touches", "white cup", 5.0, 6.0),
         ],
         graph=[
             _graph_row("drawer", "is", "closed", (0.0, 2.9), "the drawer is closed", holds=True),

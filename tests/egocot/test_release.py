@@ -13,8 +13,8 @@ from barista_bench.benchmarks.egocot import EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.items import (
     GROUPS,
     SUBTASKS,
+    DatedRelation,
     TimedBox,
-    TimedRelation,
     clock,
     group_called,
     subtask_called,
@@ -45,7 +45,7 @@ def test_the_page_sample_and_the_quiz_items_load_without_a_problem(page_folder: 
 def test_an_item_has_its_times_in_seconds_and_its_boxes_as_corners(tmp_path: Path) -> None:
     item = opened(tmp_path, record()).items["q1"]
     assert item.evidence.timestamps == [2.0, 4.0]
-    assert item.evidence.relations[0] == TimedRelation("left hand", "near", "tray", 2.0, 2.5)
+    assert item.evidence.relations[0] == DatedRelation("left hand", "near", "tray", 2.0, 2.5)
     assert item.evidence.boxes[0] == TimedBox("4", 2.0, [10, 60, 50, 100])
     assert item.reasoning == ("At 00:02.00 the left hand is on the kettle.", "So it is the left hand.")
 

@@ -14,7 +14,7 @@ from tests.releases import relation, write_release
 
 WIDTH, HEIGHT, FPS, FRAMES = 320, 200, 10, 120
 
-Course = Callable[[int], Box | None]
+StateSequence = Callable[[int], Box | None]
 """Where an object is on a frame, (x, y, width, height) in pixels; None where it is out of the picture."""
 
 
@@ -31,7 +31,7 @@ def left_hand(frame: int) -> Box | None:
     return (20, 32, 12, 30) if 44 <= frame < 64 else None
 
 
-OBJECTS: Mapping[str, tuple[str, Box | Course]] = {
+OBJECTS: Mapping[str, tuple[str, Box | StateSequence]] = {
     "machine": ("coffee machine", (10, 10, 90, 120)),
     "brew": ("button", (20, 20, 12, 12)),
     "rinse": ("button", (50, 20, 12, 12)),
@@ -78,7 +78,7 @@ ACTIVITIES = (
 
 
 def document(
-    objects: Mapping[str, tuple[str, Box | Course]] = OBJECTS,
+    objects: Mapping[str, tuple[str, Box | StateSequence]] = OBJECTS,
     relations: Sequence[dict[str, Any]] = RELATIONS,
     values: Sequence[tuple[str, str, str, int, int]] = VALUES,
     activities: Sequence[tuple[str, int, int]] = ACTIVITIES,

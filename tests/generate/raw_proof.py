@@ -70,9 +70,9 @@ def _hand_on(video: RawVideo, said: Said) -> Truth:
 def _hands_do(video: RawVideo, said: Said) -> Truth:
     truths = []
     for side in SIDES:
-        deed = said[side]
-        if deed is not None:
-            rest = {"side": side, "contact": deed[0], "object": deed[1]}
+        action = said[side]
+        if action is not None:
+            rest = {"side": side, "contact": action[0], "object": action[1]}
             truths.append(_hand_on(video, {**rest, "frame": said["frame"], "shown": said["shown"]}))
         else:
             truths.append(_idle(video, side, said["frame"]))
@@ -353,7 +353,7 @@ RULES: Mapping[str, Callable[[RawVideo, Said], Truth]] = {
     "AllOf": _all_of,
     "Touches": _touches,
     "AwayFrom": _away,
-    "HandOn": _hand_on,
+    "HandIsOn": _hand_on,
     "HandsDo": _hands_do,
     "HandAtWork": _hand_at_work,
     "TouchedInClip": _touched_in_clip,
@@ -362,7 +362,7 @@ RULES: Mapping[str, Callable[[RawVideo, Said], Truth]] = {
     "Masked": _masked,
     "HasValue": _has_value,
     "Changes": _changes,
-    "Course": _course,
+    "StateSequence": _course,
     "Located": _located,
     "Placed": _located,
     "InQuarter": _in_quarter,

@@ -102,18 +102,18 @@ def _hand_on(video: RawVideo, said: Said, text: str, question: str) -> bool:
 def _hands_do(video: RawVideo, said: Said, text: str, question: str) -> bool:
     both = re.fullmatch(r"Both hands (\w+) (the .+)", text)
     if both:
-        deeds = [said["left"], said["right"]]
-        return deeds[0] == deeds[1] and is_deed(video, both[1], both[2], deeds[0])
+        action = [said["left"], said["right"]]
+        return action[0] == action[1] and is_deed(video, both[1], both[2], action[0])
     match = re.fullmatch(r"The left hand (\w+) (.+); the right hand (\w+) (.+)", text)
     assert match, text
     return is_deed(video, match[1], match[2], said["left"]) and is_deed(video, match[3], match[4], said["right"])
 
 
-def is_deed(video: RawVideo, verb: str, words: str, deed: list[str] | None) -> bool:
-    if deed is None:
+def is_deed(video: RawVideo, verb: str, words: str, action: list[str] | None) -> bool:
+    if action is None:
         return (verb, words) == ("touches", "nothing in view")
-    contact = DOMAIN["contacts"][deed[0]]
-    return verb in (contact["does"], contact["do"]) and is_named(video, words, deed[1])
+    contact = DOMAIN["contacts"][action[0]]
+    return verb in (contact["does"], contact["do"]) and is_named(video, words, action[1])
 
 
 def _all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
@@ -240,11 +240,11 @@ def _depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 READERS: Mapping[str, Reader] = {
     "Touches": _touches,
-    "HandOn": _hand_on,
+    "HandIsOn": _hand_on,
     "HandsDo": _hands_do,
     "AllOf": _all_of,
     "Changes": _changes,
-    "Course": _course,
+    "StateSequence": _course,
     "NextState": _next_state,
     "Located": _located,
     "Placed": _located,

@@ -9,7 +9,7 @@ from typing import Any
 from barista_bench.benchmarks import task_class
 from barista_bench.hub.checks import checked
 from barista_bench.hub.rows import SubmissionRow
-from barista_bench.hub.submission import Submission, Target, submission_of
+from barista_bench.hub.submission import Submission, SubmissionTarget, submission_of
 from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
@@ -133,5 +133,7 @@ def row(made: Results | None = None, judge: JudgedResults | None = None) -> Subm
 def submission(*rows: SubmissionRow, allow_incomplete: bool = False, **target: str) -> Submission:
     """As `make_submission` gives it of runs with these rows, checks included."""
     return submission_of(
-        rows or [row()], checked(Target, {**TARGET, **target}, "submission"), allow_incomplete=allow_incomplete
+        rows or [row()],
+        checked(SubmissionTarget, {**TARGET, **target}, "submission"),
+        allow_incomplete=allow_incomplete,
     )

@@ -32,10 +32,10 @@ from barista_bench.benchmarks.barista.activity_choices import (
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameMetadata,
+    cached_by_set,
     even_places,
     frame_metadata,
     frozen_sentence,
-    remembered,
 )
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, ChosenLetter, read_letter
@@ -267,7 +267,7 @@ def _chosen(prediction: Prediction | None) -> str | None:
     return ChosenLetter.read(prediction.value).choice_id if prediction else None
 
 
-@remembered
+@cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
     """How often each activity class is the truth."""
     return Counter(str(example.target["class_id"]) for example in examples)

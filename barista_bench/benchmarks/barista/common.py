@@ -110,7 +110,7 @@ class SameObject(Generic[ObjectT]):
         return isinstance(other, SameObject) and other.content is self.content
 
 
-def remembered(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequence[Example]], Result]:
+def cached_by_set(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequence[Example]], Result]:
     """`make`, called once for each of the last `KEPT` tuples; for a list, which may change, every time."""
     kept = lru_cache(KEPT)(lambda same: make(same.content))
 

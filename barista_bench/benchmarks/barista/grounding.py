@@ -34,8 +34,8 @@ from barista_bench.benchmarks.barista.common import (
     Frames,
     FrameSampling,
     any_row,
+    cached_by_set,
     domain_called,
-    remembered,
     thinned,
 )
 from barista_bench.benchmarks.barista.grounding_answers import read_released
@@ -244,7 +244,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return [grid_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
 
 
-@remembered
+@cached_by_set
 def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     """Usual boxes of each category, on the grid of 0..1000; under the empty name those of all categories together."""
     by_category: dict[str, list[Boxes]] = defaultdict(list)

@@ -15,9 +15,9 @@ import numpy as np
 
 from barista_bench.benchmarks.barista.common import (
     Bools,
+    cached_by_set,
     released_array,
     released_body,
-    remembered,
     within_bounds,
 )
 from barista_bench.benchmarks.kinds.box_answers import (
@@ -113,7 +113,7 @@ def true_interactions(example: Example, target: InteractionTarget, *, as_annotat
     ]
 
 
-@remembered
+@cached_by_set
 def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     """On the grid: the commonest combination of hand types, each interaction at its mean place in it.
 

@@ -33,11 +33,11 @@ from barista_bench.benchmarks.barista.common import (
     FrameArrays,
     FrameMetadata,
     FrameSampling,
+    cached_by_set,
     domain_called,
     domain_vocabulary,
     frame_metadata,
     frozen_sentence,
-    remembered,
 )
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
@@ -309,7 +309,7 @@ def _area(index: FrameArrays, frame: int, position: int) -> float:
     return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
 
 
-@remembered
+@cached_by_set
 def typical_sentence(examples: Sequence[Example]) -> str | None:
     """The most typical reference sentence; None where there are no examples."""
     sentences = [ReferringTarget.of(example).sentence for example in examples]

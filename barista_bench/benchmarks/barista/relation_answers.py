@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import msgspec
 from msgspec.structs import astuple
 
-from barista_bench.benchmarks.barista.common import released_array, released_body, remembered, within_bounds
+from barista_bench.benchmarks.barista.common import cached_by_set, released_array, released_body, within_bounds
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
@@ -125,7 +125,7 @@ def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry
     return [VocabularyEntry(kind, sorted(values[kind])) for kind in sorted(values)]
 
 
-@remembered
+@cached_by_set
 def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """By the categories of a pair of objects, the (type, value) worth answering for every such pair.
 

@@ -32,9 +32,9 @@ from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clips
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameMetadata,
+    cached_by_set,
     domain_vocabulary,
     frame_metadata,
-    remembered,
 )
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
@@ -253,7 +253,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return f"Answer: {' '.join(answer.split())}"
 
 
-@remembered
+@cached_by_set
 def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     """Questions, word for word, and the most typical answer to each."""
     answers: dict[str, list[str]] = defaultdict(list)

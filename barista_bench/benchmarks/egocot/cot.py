@@ -67,7 +67,7 @@ from barista_bench.media.video.readers import VideoFacts, video_facts
 _NEAR = 0.5
 """Seconds between a box and the frame that it is drawn on."""
 CHECKS_KEPT = 4096
-"""Checked rationales that are remembered."""
+"""Checked rationales that are cached."""
 _FAILURES: Mapping[str, FailureKind] = {
     "time": "wrong_time",
     "object": "wrong_object",

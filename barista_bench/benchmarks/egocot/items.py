@@ -103,7 +103,7 @@ class TimedBox(TypedFields):
     box: PixelBox
 
 
-class TimedRelation(TypedFields):
+class DatedRelation(TypedFields):
     """`subject` does or is `predicate` to `object` from `start` to `end`, both included; None: undated."""
 
     subject: str
@@ -145,7 +145,7 @@ class ItemEvidence(Evidence):
     focus_times: list[float] = msgspec.field(default_factory=list)
     boxes: list[TimedBox] = msgspec.field(default_factory=list)
     focused_boxes: list[TimedBox] = msgspec.field(default_factory=list)
-    relations: list[TimedRelation] = msgspec.field(default_factory=list)
+    relations: list[DatedRelation] = msgspec.field(default_factory=list)
     graph: list[GraphFact] = msgspec.field(default_factory=list)
 
 

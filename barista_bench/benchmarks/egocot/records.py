@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar, get_args
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.items import (
     CotItem,
+    DatedRelation,
     GraphFact,
     GraphPredicate,
     ItemEvidence,
@@ -23,7 +24,6 @@ from barista_bench.benchmarks.egocot.items import (
     Subtask,
     TargetObject,
     TimedBox,
-    TimedRelation,
     group_called,
     subtask_called,
 )
@@ -322,7 +322,7 @@ def _corners(value: object) -> list[float]:
     return [x0, y0, x1, y1]
 
 
-def _relation(row: Record) -> TimedRelation:
+def _relation(row: Record) -> DatedRelation:
     given = row.get("time", [])
     if not isinstance(given, list) or len(given) > 2:
         raise RecordError("time", f"is {kind(given)}", "give [start] or [start, end]")
@@ -330,7 +330,7 @@ def _relation(row: Record) -> TimedRelation:
     start, end = (times[0], times[-1]) if times else (None, None)
     if None in times or (start is not None and end is not None and end < start):
         raise RecordError("time", f"is {kind(given)}", "write MM:SS.ss, the start first")
-    return TimedRelation(_text(row, "subject_name"), _text(row, "predicate"), _text(row, "object_name"), start, end)
+    return DatedRelation(_text(row, "subject_name"), _text(row, "predicate"), _text(row, "object_name"), start, end)
 
 
 def _graph_fact(row: Record) -> GraphFact:

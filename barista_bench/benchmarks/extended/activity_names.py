@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar, cast
 
 from barista_bench.benchmarks.barista.activity import named_activities
-from barista_bench.benchmarks.barista.common import remembered
+from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
@@ -150,7 +150,7 @@ def made_up_names() -> list[str]:
     return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
 
 
-@remembered
+@cached_by_set
 def usual_activities(examples: Sequence[Example]) -> list[str]:
     """Names of true activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
     counts = Counter(NamedActivity.of(example).activity for example in examples)

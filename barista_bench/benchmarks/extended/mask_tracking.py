@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
-from barista_bench.benchmarks.barista.common import FrameArrays, remembered
+from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
 from barista_bench.benchmarks.kinds.masks import (
@@ -269,7 +269,7 @@ def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingS
     return sorted(random.Random(seed).sample(marked, sampling.per_frame))  # noqa: S311  (no secret)
 
 
-@remembered
+@cached_by_set
 def usual_box(examples: Sequence[Example]) -> list[float]:
     """The median box of all true masks, [x0, y0, x1, y1] in shares of the frame; the middle without any."""
     shares = [np.empty((0, 4))]

@@ -17,7 +17,7 @@ from typing import Annotated
 
 import msgspec
 
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered
+from barista_bench.benchmarks.barista.common import FrameMetadata, cached_by_set, frame_metadata
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array
@@ -244,7 +244,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         )
 
 
-@remembered
+@cached_by_set
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
     """For each hundredth of a clip the label that is there most often, None for no step; at a tie the first by name."""
     clips = [_labels(example.target, example) for example in examples]

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
-from barista_bench.benchmarks.barista.common import Bools, FrameArrays, remembered
+from barista_bench.benchmarks.barista.common import Bools, FrameArrays, cached_by_set
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array
@@ -197,7 +197,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         yield from (AnswerFailure("missed") for _ in missed.elements())
 
 
-@remembered
+@cached_by_set
 def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     """The share of the clips naming subject and object in which each triplet holds."""
     clips_with: Counter[tuple[str, str]] = Counter()

@@ -53,7 +53,7 @@ from barista_bench.generate.writing.question_checks import SCHEMA, read_pair, to
 from barista_bench.models import Model
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.replies import Draft, ask_in_rounds
+from barista_bench.runs.ask.replies import PendingReply, ask_in_rounds
 from barista_bench.runs.log.asked import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
@@ -79,7 +79,7 @@ class QuestionSession(AskCounts):
 
 
 @dataclass(slots=True)
-class _PlannedQuestion(Draft[QaPair]):
+class _PlannedQuestion(PendingReply[QaPair]):
     """A question to be written: its clip and changes."""
 
     video_id: str

@@ -35,7 +35,7 @@ from barista_bench.generate.writing.wording_checks import CHECKS_VERSION, ItemTe
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.replies import Draft, Unusable, ask_in_rounds, draw_keys, read_object
+from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, draw_keys, read_object
 from barista_bench.runs.log.asked import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph.domain import load_domain
@@ -59,7 +59,7 @@ class RewordSession(AskCounts):
 
 
 @dataclass(slots=True)
-class _Rewording(Draft[ItemTexts]):
+class _Rewording(PendingReply[ItemTexts]):
     """One item, its template's texts, and what of them must stay."""
 
     row: ReviewedItem

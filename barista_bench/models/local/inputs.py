@@ -23,7 +23,7 @@ from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Request
-from barista_bench.models.videos import Clip, FramesAs, knows_one_rate, parts_with_clips
+from barista_bench.models.videos import FramesAs, VideoClip, knows_one_rate, parts_with_clips
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class PromptEncoder:
         vocabulary = self.tokenizer.get_vocab()
         return all(tag in vocabulary or tag in templates for tag in tags)
 
-    def parts(self, request: Request) -> list[TextPart | ImagePart | Clip]:
+    def parts(self, request: Request) -> list[TextPart | ImagePart | VideoClip]:
         """The user turn, with the images that the model is given as a video.
 
         Raises:
@@ -175,7 +175,7 @@ class PromptEncoder:
             MODEL_ERRORS: the processor cannot take these inputs.
         """
         messages = self.messages(request)
-        times = tuple(part.times for part in self.parts(request) if isinstance(part, Clip))
+        times = tuple(part.times for part in self.parts(request) if isinstance(part, VideoClip))
         self._tell_of_rate(times)
         with self._lock:
             tensors = self._apply([messages], times)
@@ -322,7 +322,7 @@ def _image(image: Image.Image) -> Message:
     return {"type": "image", "image": image}
 
 
-def _content(part: TextPart | ImagePart | Clip, request: Request) -> Message:
+def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Message:
     if isinstance(part, TextPart):
         return _text(part.text)
     if isinstance(part, ImagePart):

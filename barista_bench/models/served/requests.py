@@ -13,7 +13,7 @@ from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.models.base import GenerationConfig, Request, token_cost
 from barista_bench.models.settings import ServedSettings
-from barista_bench.models.videos import Clip, parts_with_clips
+from barista_bench.models.videos import VideoClip, parts_with_clips
 
 Body = dict[str, object]
 
@@ -94,7 +94,7 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
         if isinstance(part, TextPart):
             parts.append({"type": "text", "text": part.text})
             continue
-        if isinstance(part, Clip):
+        if isinstance(part, VideoClip):
             parts.append({"type": "video_url", "video_url": {"url": _video_url(part, request, settings)}})
             continue
         file = request.files[part.index] if request.files else None
@@ -108,7 +108,7 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     return [*opening, {"role": "user", "content": content}]
 
 
-def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | ImagePart | Clip]:
+def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | ImagePart | VideoClip]:
     if settings.frames_as == "images":
         return request.prompt.joined
     return parts_with_clips(request, settings.video_fps)
@@ -120,7 +120,7 @@ def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None
     Raises:
         ValueError: it has several, of different times.
     """
-    times = {part.times for part in _parts(request, settings) if isinstance(part, Clip)}
+    times = {part.times for part in _parts(request, settings) if isinstance(part, VideoClip)}
     if len(times) > 1:
         raise ValueError(
             f"it has {len(times)} videos of different times, and a call tells a server the times of one. "
@@ -129,7 +129,7 @@ def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None
     return next(iter(times), None)
 
 
-def _video_url(clip: Clip, request: Request, settings: ServedSettings) -> str:
+def _video_url(clip: VideoClip, request: Request, settings: ServedSettings) -> str:
     """Frames as vLLM's server takes them: JPEG files with commas between, those that are stored so as they are."""
     sent = []
     for index in clip.images:

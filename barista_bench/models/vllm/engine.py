@@ -43,7 +43,7 @@ _ERROR = re.compile(r"\b[\w.]*(?:Error|Exception)\b: .*")
 _ENDED = "it closed its output"
 
 
-class Sample(msgspec.Struct):
+class EngineOutput(msgspec.Struct):
     """One sample as the engine made it.
 
     Args:
@@ -64,7 +64,7 @@ class Message(msgspec.Struct):
     id: int | None = None
     error: str | None = None
     prompt_tokens: int = 0
-    samples: list[Sample] = []
+    samples: list[EngineOutput] = []
 
 
 _Word: TypeAlias = Message | str  # the latter: what is wrong with the process

@@ -23,8 +23,8 @@ from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.loading import box_format_of, template_hash
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import VllmSettings, checked
-from barista_bench.models.videos import Clip, video_settings
-from barista_bench.models.vllm.engine import WORKER, Call, Outcome, Sample, VllmEngine
+from barista_bench.models.videos import VideoClip, video_settings
+from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -170,12 +170,12 @@ class VllmModel:
         try:
             written = self._encoder.written(request)
             for part in self._encoder.parts(request):
-                if isinstance(part, Clip):
+                if isinstance(part, VideoClip):
                     numbers = range(len(images), len(images) + len(part.images))
                     metadata = {**part.times.metadata(), "do_sample_frames": False}
                     videos.append({"images": list(numbers), "metadata": metadata})
                 numbered = (
-                    part.images if isinstance(part, Clip) else (part.index,) if isinstance(part, ImagePart) else ()
+                    part.images if isinstance(part, VideoClip) else (part.index,) if isinstance(part, ImagePart) else ()
                 )
                 images += [request.images[index].convert("RGB") for index in numbered]
         except MODEL_ERRORS as error:
@@ -218,7 +218,7 @@ class VllmModel:
         return Answered(request, entries if config.temperature > 0 else entries * wanted, outcome.seconds)
 
     def _completion(
-        self, sample: Sample, call: Call, prompt_tokens: int, config: GenerationConfig
+        self, sample: EngineOutput, call: Call, prompt_tokens: int, config: GenerationConfig
     ) -> Completion | Failure:
         from barista_bench.models.local.decoding import TokenScores
 

@@ -76,7 +76,7 @@ Content = TypeVar("Content")
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft(Generic[Content]):
+class PendingReply(Generic[Content]):
     """Something that a model is to write, asked for again while its replies are refused.
 
     Args:
@@ -95,7 +95,7 @@ class Draft(Generic[Content]):
         raise NotImplementedError
 
 
-DraftKind = TypeVar("DraftKind", bound=Draft[Any])
+PendingReplyT = TypeVar("PendingReplyT", bound=PendingReply[Any])
 
 
 def ask(
@@ -143,16 +143,16 @@ def ask(
 def ask_in_rounds(
     model: Model,
     config: GenerationConfig,
-    drafts: Sequence[DraftKind],
+    drafts: Sequence[PendingReplyT],
     log: SampleLog,
     counts: AskCounts,
     *,
     tries: int,
     identity: Mapping[str, object],
     schema: Mapping[str, object],
-    prompt: Callable[[DraftKind], Prompt],
+    prompt: Callable[[PendingReplyT], Prompt],
     read: Callable[[str], Content | Unusable],
-    wrong_with: Callable[[DraftKind, Content], str],
+    wrong_with: Callable[[PendingReplyT, Content], str],
     progress: bool = False,
 ) -> None:
     """Ask for each draft until what comes can be used, `tries` times at the most, each under another seed.

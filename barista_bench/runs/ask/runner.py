@@ -18,7 +18,7 @@ from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.writing import RUN, check_place, naming
+from barista_bench.files.writing import RUN, check_place, name_full_disk
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.ablations import unwrapped
 from barista_bench.models.local.loading import adapter_videos
@@ -88,12 +88,12 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         runs, versions, timed = [], engine_versions(model), tells_own_times(model.identity)
         for task, sample_log in zip(opened, logs, strict=True):
             inputs = asked_inputs(task.task, task.examples, model.box_format, timed=timed)
-            asked = claimed(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
+            asked = claimed_run(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
             runs.append(stack.enter_context(asked))
         asker = Asker(model, config, shard, decodes=config.cluster is None)
         asker.clock.add("load", time.perf_counter() - started)
         try:
-            with naming(config.out):
+            with name_full_disk(config.out):
                 asker.ask(runs)
         finally:
             asker.clock.add("total", time.perf_counter() - started)
@@ -130,7 +130,7 @@ def locked(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
 
 
 @contextmanager
-def claimed(
+def claimed_run(
     opened: OpenedTask,
     inputs: Sequence[AskedInput],
     sample_log: SampleLog,

@@ -25,7 +25,7 @@ from filelock import Timeout
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_json_lines
-from barista_bench.files.writing import replacing, sync
+from barista_bench.files.writing import atomic_write, sync
 from barista_bench.runs.log.asked import INPUTS_FILE, digest, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
@@ -261,7 +261,7 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
 def _write(reader: LogReader, merged: Path) -> None:
     for left in merged.parent.glob(f".{merged.name}.*.partial"):  # a killed call's: the lock is ours
         left.unlink()
-    with replacing(merged, durable=True) as partial, partial.open("wb") as file:
+    with atomic_write(merged, durable=True) as partial, partial.open("wb") as file:
         for line in reader.winners.values():
             file.write(reader.line(line))
 

@@ -32,7 +32,7 @@ from filelock import FileLock, Timeout
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import one_line
-from barista_bench.files.writing import naming
+from barista_bench.files.writing import name_full_disk
 from barista_bench.models.base import TokenLogprob
 
 log = logging.getLogger(__name__)
@@ -335,7 +335,7 @@ class SampleLog:
 
     def __exit__(self, *error: object) -> None:
         try:
-            with naming(self.path):  # on a full disk, what could not be written is tried once more
+            with name_full_disk(self.path):  # on a full disk, what could not be written is tried once more
                 self._file.close()
         finally:
             self._lock.release()

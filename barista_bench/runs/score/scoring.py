@@ -27,7 +27,7 @@ from barista_bench.core.guarding import guarded, note_fault
 from barista_bench.core.task import Example, Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
-from barista_bench.files.writing import replacing
+from barista_bench.files.writing import atomic_write
 from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.run_folder import RunPrices, read_run
@@ -317,7 +317,7 @@ class _SessionLine(msgspec.Struct):
 
 def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
     encode = json.JSONEncoder(sort_keys=True).encode
-    with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as partial, partial.open("w", encoding="utf-8") as file:
         for sample in samples:
             line = {
                 "example_id": sample.example.example_id,

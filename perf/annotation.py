@@ -1,8 +1,8 @@
-"""The annotation pipeline with a perfect annotator: keyframe masks from the truth in, a graph out, held against it.
+"""The annotation pipeline with a perfect annotator: keyframe masks from the reference in, a graph out, held against it.
 
     python perf/annotation.py RELEASE/CLIP ... [--propagators flow copy_nearest linear_box] [--step 4]
 
-The contact signal is the truth's contacts with noise (seeded); keyframes are those that flow asks for, whoever
+The contact signal is the reference's contacts with noise (seeded); keyframes are those that flow asks for, whoever
 propagates. Identities are hidden: each segment has ids of its own, and only links by masks join them. On every
 `step`-th frame that is no keyframe: J&F (mean over objects), HOTA, identity switches, and F1 over (frame, claim) of the
 proposals in layers.json: contacts and places by geometry, attributes of keyframes carried forward. Segment IoU: frames
@@ -37,10 +37,10 @@ CopyNearest.reach = LinearBox.reach = FlowPropagator.reach  # type: ignore[metho
 
 def contacts(graph: VideoGraph) -> np.ndarray:
     """1 where a hand is in contact, by frame, else 0."""
-    truth = np.zeros(graph.frame_count)
+    reference = np.zeros(graph.frame_count)
     for first, last in from_graph(graph, ()).contacts or ():
-        truth[first:last] = 1
-    return truth
+        reference[first:last] = 1
+    return reference
 
 
 def hidden(name: str, segment: int) -> str:
@@ -72,7 +72,7 @@ def annotated(clip: Path, propagator: str, folder: Path) -> tuple[VideoFiles, fl
         stated = [msgspec.structs.replace(a, object=hidden(a.object, segment)) for a in keyframe.attributes]
         keyframes.append(msgspec.structs.replace(keyframe, masks=masks, attributes=stated))
     objects = {hidden(name, s): kind for s in set(asked.values()) for name, kind in decisions.objects.items()}
-    accept(project, Decisions(video=clip.name, by="truth", objects=objects, keyframes=keyframes))
+    accept(project, Decisions(video=clip.name, by="reference", objects=objects, keyframes=keyframes))
     before = time.process_time()
     outcome = run_video(project.folder, clip.name)
     if outcome.problem or outcome.missing:
@@ -130,9 +130,9 @@ def figures(clip: Path, propagator: str, step: int) -> list[str]:
                 scores.setdefault(name, []).append((region_j(*pair), boundary_f(*pair)))
         j, f = np.mean([np.mean(rows, axis=0) for rows in scores.values()], axis=0)
         result = tracking([predicted_frames], [true_frames])
-        layers, truth = video.read(LayersFile).layers, layers_of(graph)
+        layers, reference = video.read(LayersFile).layers, layers_of(graph)
         f1s = [
-            f1(claims(layers, kind, looked, False), claims(truth, kind, looked, True))
+            f1(claims(layers, kind, looked, False), claims(reference, kind, looked, True))
             for kind in ("contacts", "verbs", "places", "attributes")
         ]
         in_contact = np.zeros(graph.frame_count, dtype=bool)

@@ -79,7 +79,7 @@ def openers(path: Path) -> dict[str, Callable[[], object]]:
     }
 
 
-def truth(path: Path, wanted: set[int]) -> dict[int, Images]:
+def reference(path: Path, wanted: set[int]) -> dict[int, Images]:
     """The wanted frames from one sequential decode; whole frames as hashes would do, but thin ones are needed too."""
     frames: dict[int, Images] = {}
     with av.open(str(path)) as container:
@@ -111,7 +111,7 @@ def measure(path: Path, quick: bool) -> list[tuple[str, dict[str, float], dict[s
     calls = readers(path)
     count = build_index(str(path)).pts.size
     for pattern, asked in requests(count, quick).items():
-        true = truth(path, {index for request in asked for index in request})
+        true = reference(path, {index for request in asked for index in request})
         times: dict[str, list[float]] = {name: [] for name in calls}
         right = dict.fromkeys(calls, 0)
         for turn in range(rounds):

@@ -103,14 +103,14 @@ def run_coco(module: str, evaluator: str, dataset: dict[str, Any], answers: list
     """Index, match, accumulate and summarise."""
     coco = importlib.import_module(f"{module}.coco" if module == "pycocotools" else module)
     evaluation = importlib.import_module("pycocotools.cocoeval") if module == "pycocotools" else coco
-    truth = coco.COCO()
-    truth.dataset = dataset
-    truth.createIndex()
-    return summarised(getattr(evaluation, evaluator), truth, truth.loadRes(answers))
+    reference = coco.COCO()
+    reference.dataset = dataset
+    reference.createIndex()
+    return summarised(getattr(evaluation, evaluator), reference, reference.loadRes(answers))
 
 
-def summarised(evaluator: Callable[..., Any], truth: object, found: object) -> Values:
-    run = evaluator(truth, found, "bbox")
+def summarised(evaluator: Callable[..., Any], reference: object, found: object) -> Values:
+    run = evaluator(reference, found, "bbox")
     run.evaluate()
     run.accumulate()
     run.summarize()
@@ -123,9 +123,9 @@ def run_hotcoco_arrays(examples: Examples, dataset: dict[str, Any]) -> Values:
 
     side, found = examples.reference, examples.predicted
     columns = {"image_ids": side.image + 1, "category_ids": side.label + 1, "boxes": extents(side.boxes)}
-    truth = hotcoco.COCO.from_arrays(dataset["images"], dataset["categories"], **columns)
+    reference = hotcoco.COCO.from_arrays(dataset["images"], dataset["categories"], **columns)
     rows = np.column_stack([found.image + 1, extents(found.boxes), found.scores, found.label + 1])
-    return summarised(hotcoco.COCOeval, truth, truth.load_res(rows))
+    return summarised(hotcoco.COCOeval, reference, reference.load_res(rows))
 
 
 def run_arrays(examples: Examples) -> Values:

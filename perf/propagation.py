@@ -72,10 +72,10 @@ def j_and_f(clip: Clip, propagator: Propagator, every: int) -> tuple[float, floa
             seconds += time.process_time() - start
             if result is None:
                 break
-            truth = clip.masks[result.frame]
-            for name in (truth.keys() | result.masks.keys()) if result.frame not in keyframes else ():
+            reference = clip.masks[result.frame]
+            for name in (reference.keys() | result.masks.keys()) if result.frame not in keyframes else ():
                 rle = result.masks[name].rle if name in result.masks else clip.nothing
-                pair = msgspec.to_builtins(rle), msgspec.to_builtins(truth.get(name, clip.nothing))
+                pair = msgspec.to_builtins(rle), msgspec.to_builtins(reference.get(name, clip.nothing))
                 scores[name].append((region_j(*pair), boundary_f(*pair)))
     j, f = np.mean([np.mean(rows, axis=0) for rows in scores.values() if rows], axis=0)
     return float(j), float(f), seconds / len(clip.masks)

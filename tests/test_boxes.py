@@ -26,7 +26,7 @@ FORMATS = [BoxFormat(order, scale) for order in BOX_ORDERS for scale in (1000, 1
 inside = st.tuples(st.floats(0, WIDTH), st.floats(0, HEIGHT), st.floats(0, WIDTH), st.floats(0, HEIGHT))
 
 
-@pytest.mark.parametrize("boxes", FORMATS)
+@pytest.mark.parametrize("box_format", FORMATS)
 @given(box=inside)
 def test_a_written_box_is_read_back_within_the_rounding_of_its_format(box_format: BoxFormat, box: tuple) -> None:
     read = read_box(write_box(box, box_format, WIDTH, HEIGHT), box_format, WIDTH, HEIGHT)
@@ -34,7 +34,7 @@ def test_a_written_box_is_read_back_within_the_rounding_of_its_format(box_format
     assert all(abs(a - b) <= step + 1e-6 for a, b in zip(box, read, strict=True))
 
 
-@pytest.mark.parametrize("boxes", FORMATS)
+@pytest.mark.parametrize("box_format", FORMATS)
 @given(box=st.tuples(*[st.floats(-5000, 5000)] * 4))
 def test_a_box_written_exactly_is_read_back_as_it_is(box_format: BoxFormat, box: tuple) -> None:
     written = write_box(box, box_format, WIDTH, HEIGHT, exact=True)
@@ -62,7 +62,7 @@ def test_the_order_is_the_declared_one() -> None:
     assert write_box((128, 0, 640, 360), BoxFormat("xyxy", 1000), WIDTH, HEIGHT) == [100, 0, 500, 500]
 
 
-@pytest.mark.parametrize("boxes", FORMATS)
+@pytest.mark.parametrize("box_format", FORMATS)
 def test_every_format_is_described_in_its_order(box_format: BoxFormat) -> None:
     text = describe_format(box_format)
     assert (

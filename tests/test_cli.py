@@ -29,7 +29,7 @@ from barista_bench.generate.generator import generate
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.hub.publishing import publication
 from barista_bench.hub.pushing import Destination, Pusher
-from barista_bench.hub.submission import Target, make_submission
+from barista_bench.hub.submission import SubmissionTarget, make_submission
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
 from barista_bench.interchange.mask_formats import read_mask_tracks
@@ -104,7 +104,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "submission": ([write_submission_file], {"repetition"}),
     "lmms-eval-tasks": ([RunConfig], {"config"}),
     "submit": (
-        [make_submission, Target, Destination],
+        [make_submission, SubmissionTarget, Destination],
         {"runs", "out", "model_folder", "results_repo", "push", "pull_request", "token_env"},
     ),
 }
@@ -180,8 +180,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     for results, line in zip(scored, text, strict=True):
         figure = results["figures"]["micro_f1"]
         assert f"micro_f1 {figure['mean']:.3f} ± {figure['std']:.3f} over {results['runs']} run(s)" in line
-    compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--draws", "100", "--json"]).stdout)
-    text = invoke(cli.app, ["compare", oracle, chance, "--draws", "100"]).stdout.splitlines()
+    compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--resamples", "100", "--json"]).stdout)
+    text = invoke(cli.app, ["compare", oracle, chance, "--resamples", "100"]).stdout.splitlines()
     assert f"= {compared['comparisons'][0]['difference']:+.3f} " in text[0]
     assert text[1:] == [f"beside: {line}" for line in compared["beside"]]
     traced = invoke(cli.app, ["trace", "v0", "10", "--data", data]).output

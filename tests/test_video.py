@@ -1,7 +1,7 @@
 """Exact frames by index: the right frame on awkward files, clear errors on bad ones, safety over forks and
 threads.
 
-The truth is a sequential decode; on top of it, the index painted in the pixels (see video_samples).
+The reference is a sequential decode; on top of it, the index painted in the pixels (see video_samples).
 """
 
 import multiprocessing
@@ -57,14 +57,14 @@ def need(backend: str) -> str:
 def test_every_frame_asked_for_in_any_order_is_the_frame_of_a_sequential_decode(sample, name):
     path = sample(name)
     with open_reader(path) as reader:
-        truth = [reader.index.orientation.apply(image) for image in decode_in_order(path)]
-        assert len(reader) == len(truth)
+        reference = [reader.index.orientation.apply(image) for image in decode_in_order(path)]
+        assert len(reader) == len(reference)
         rng = np.random.default_rng(1)
-        requests = [rng.integers(0, len(truth), rng.integers(1, 7)).tolist() for _ in range(12)]
-        requests += [[0], [len(truth) - 1], list(range(20, 0, -1)), list(range(len(truth)))]
+        requests = [rng.integers(0, len(reference), rng.integers(1, 7)).tolist() for _ in range(12)]
+        requests += [[0], [len(reference) - 1], list(range(20, 0, -1)), list(range(len(reference)))]
         for asked in requests:
             for image, index in zip(reader.read(asked), asked, strict=True):
-                np.testing.assert_array_equal(image, truth[index], err_msg=f"{name} frame {index}")
+                np.testing.assert_array_equal(image, reference[index], err_msg=f"{name} frame {index}")
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name not in CUT and "rot" not in name])

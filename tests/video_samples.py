@@ -106,7 +106,7 @@ def copy_into(source: Path, path: Path, options: dict[str, str] | None = None) -
 
 
 def decode_in_order(path: Path) -> list[Image]:
-    """The truth: all frames of a file, decoded one after the other with an ordinary open, in stored
+    """The reference: all frames of a file, decoded one after the other with an ordinary open, in stored
     orientation.
     """
     with av.open(str(path)) as container:

@@ -331,7 +331,7 @@ def comparison_line(item: Comparison) -> str:
 def agreement_line(row: AnswerAgreement) -> str:
     """Some raters of one task in words."""
     if row.score is not None:
-        measured = f"score of one answer with another as the truth {decimal(row.score)}"
+        measured = f"score of one answer with another as the reference {decimal(row.score)}"
     else:
         alpha = "none, since all choices are one" if row.alpha is None else decimal(row.alpha)
         measured = f"same choice {row.same:.3f}, Krippendorff's alpha {alpha}"
@@ -351,7 +351,7 @@ def submit(
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="Dataset whose truth counts: a built folder, or a Hub dataset."),
+        typer.Option(help="Dataset whose reference counts: a built folder, or a Hub dataset."),
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the dataset of the runs lies now, if it has moved.")] = None,
     root: Root = None,

@@ -1,7 +1,7 @@
 """Boxes as annotations, releases and models write them.
 
-Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame; the release freezes it on an integer grid of
-0..1000 (`to_grid`), and models write in their declared `BoxFormat`, which is never guessed from an answer.
+Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame; the release freezes it on an integer
+grid of 0..1000 (`to_grid`), and models write in their declared `BoxFormat`, which is never guessed from an answer.
 """
 
 from __future__ import annotations

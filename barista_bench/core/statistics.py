@@ -1,8 +1,9 @@
 """Figures from samples, stated once: what each sample adds, what is made of the weighted sum, and its intervals.
 
-A task turns the samples of one run into `SampleStatistics`: answers are compared with the truth there, once. Everything
-else is a question of weights. The published figures count every sample once; a bootstrap and a permutation test count
-it as often as a resample takes it; a breakdown counts the samples of a group; the score of one sample counts it alone.
+A task turns the samples of one run into `SampleStatistics`: answers are compared with the reference there, once.
+Everything else is a question of weights. The published figures count every sample once; a bootstrap and a permutation
+test count it as often as a resample takes it; a breakdown counts the samples of a group; the score of one sample counts
+it alone.
 
 The bootstrap resamples videos, or what else a task keeps together (`Task.resampling_unit`), with replacement: samples
 of one video resemble each other, and so do the runs of one example. All samples and runs of a resampled video come
@@ -348,7 +349,7 @@ def interval(
         resampled: (D,) of each resample; NaN are passed over.
         left_out: (V,) without each video in turn, for BCa; None for the plain percentiles.
         units: how many videos were resampled.
-        level: share of cases in which the interval should hold the truth.
+        level: share of cases in which the interval should hold the reference.
 
     Returns:
         None where the point or all resamples are NaN.

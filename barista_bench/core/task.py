@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from barista_bench.scene_graph import Rle
 
 Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
-OverlayKind: TypeAlias = Literal["truth", "predicted", "given"]
+OverlayKind: TypeAlias = Literal["reference", "predicted", "given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Overlay:
     Args:
         image: which of `Task.images`, from 0.
         box: [x0, y0, x1, y1] in pixels of that image; a predicted one may lie outside of it.
-        kind: `truth` is what scoring compares with, `predicted` what was answered, `given` what the question shows.
+        kind: `reference` is what scoring compares with, `predicted` what was answered, `given` what the question shows.
         label: a few words.
         mask: what the box is around, in pixels of a frame of any size, which is stretched over the image.
     """
@@ -104,7 +104,7 @@ class Overlay:
 
 
 class Question(ABC):
-    """The first part of a task. Nothing but `reference_answer`, `right_choices` and `has_answer` sees the target."""
+    """The first part of a task. Nothing but `reference_answer`, `correct_choices` and `has_answer` sees the target."""
 
     benchmark: ClassVar[str]
     name: ClassVar[str]
@@ -157,8 +157,8 @@ class Question(ABC):
         """
         return {}
 
-    def right_choices(self, example: Example) -> Sequence[str]:
-        """The labels of `choices` that are right; none where there are none, or the truth is hidden."""
+    def correct_choices(self, example: Example) -> Sequence[str]:
+        """The labels of `choices` that are right; none where there are none, or the reference is hidden."""
         return ()
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
@@ -166,7 +166,7 @@ class Question(ABC):
         raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Remedy: leave its runs out")
 
     def has_answer(self, example: Example) -> bool:
-        """Whether the truth is known: questions with hidden answers are asked, and never scored."""
+        """Whether the reference is known: questions with hidden answers are asked, and never scored."""
         return True
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
@@ -216,7 +216,7 @@ class Question(ABC):
         """A valid answer that knows nothing of the image: what the `chance` model says."""
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """What one would answer who knows only how the truths of `others` are distributed: the `prior` model.
+        """What one would answer who knows only how the references of `others` are distributed: the `prior` model.
 
         Args:
             others: examples of other videos than this one's, in the order of the set; may be empty.
@@ -271,7 +271,7 @@ class Scoring(ABC):
         return self.statistics(samples).published()
 
     def as_target(self, example: Example, prediction: Prediction) -> TypedFields | None:
-        """An answer in the place of the truth, so that others can be scored against it; None if it names nothing.
+        """An answer in the place of the reference, so that others can be scored against it; None if it names nothing.
 
         Choices are compared by `answered_choices` instead. What only explanations read is left empty.
 
@@ -315,7 +315,7 @@ class Display(ABC):
         return (AnswerFailure("format", evidence_objects(example)),)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Boxes to draw over the example's images. Without a prediction, those of the question and the truth alone."""
+        """Boxes to draw over the example's images. Without a prediction, those of question and reference."""
         return ()
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
@@ -323,7 +323,7 @@ class Display(ABC):
         return tuple(f"frame {frame.frame_index}" for frame in example.frames)
 
     def facets(self, example: Example) -> Fields:
-        """What analysis may group examples by beside `metadata`: from question and truth, never from an answer."""
+        """What analysis may group examples by beside `metadata`: from question and reference, never from an answer."""
         return {}
 
     def judged(self, example: Example, prediction: Prediction) -> Judged | None:

@@ -43,7 +43,7 @@ _FRAMES_NOTE = {
 `images` holds what the model sees, in order: frames as JPEG, overlays as PNG. `messages` asks about them: a chat as
 `apply_chat_template` of transformers takes it, whose parts `{"type": "image"}` are the places of the images, in order.
 It asks by the protocol of the set with the default options, and of a task that asks in several steps it is the first
-question. `answer` is the truth as a model would write it (of several steps, to the last question; null where it is
+question. `answer` is the reference as a model would write it (of several steps, to the last question; null where it is
 hidden). Both write boxes as `box_format` says: `xyxy/1000` is `[x0, y0, x1, y1]`, integers from 0 to 1000 over the
 width or height of the image. `prompt_set` names the wording of `barista_bench`, which is no part
 of the SHA-256 below.""",

@@ -17,7 +17,7 @@ from barista_bench.files.text_out import one_line, printable
 WITHIN = 30
 """Frames to either side in which related examples are looked for: a second, mostly."""
 _SHORT_ID = 8
-_TRUTH_LINES = 12
+_REFERENCE_LINES = 12
 _PIXELS = BoxFormat("xyxy", None)
 
 
@@ -83,7 +83,7 @@ def _order(traced: Traced) -> tuple[int, int, str]:
 
 
 def as_text(trace: Trace) -> str:
-    """For people: every example with its truth in words, then the objects and the tasks that ask about them."""
+    """For people: every example with its reference in words, then the objects and the tasks that ask about them."""
     where = f"{printable(trace.video_id)}, frame {trace.frame}: "
     if not trace.here and not trace.near:
         return f"{where}no example shows it, and none lies within {trace.within} frames.\n"
@@ -113,15 +113,15 @@ def _example_lines(traced: Traced) -> list[str]:
     lines = [f"{example.task}: {one_line(example.label)} ({where}{away})", f"  {example.example_id}"]
     if traced.shared:
         lines.append(f"  objects: {', '.join(object_id[:_SHORT_ID] for object_id in traced.shared)}")
-    rows = explained_truth(example)
-    lines += [f"  - {one_line(row.text)}" for row in rows[:_TRUTH_LINES]]
-    if len(rows) > _TRUTH_LINES:
-        lines.append(f"  - and {len(rows) - _TRUTH_LINES} more")
+    rows = explained_reference(example)
+    lines += [f"  - {one_line(row.text)}" for row in rows[:_REFERENCE_LINES]]
+    if len(rows) > _REFERENCE_LINES:
+        lines.append(f"  - and {len(rows) - _REFERENCE_LINES} more")
     return lines
 
 
-def explained_truth(example: Example) -> tuple[ExplanationRow, ...]:
-    """The truth in the task's own words: why the right answer is right."""
+def explained_reference(example: Example) -> tuple[ExplanationRow, ...]:
+    """The reference in the task's own words: why the right answer is right."""
     task = get_task(example.benchmark, example.task)
     parsed = task.parse(task.reference_answer(example, _PIXELS), example.inputs, _PIXELS)
     return task.explain(example, parsed if isinstance(parsed, Prediction) else None).rows

@@ -79,7 +79,7 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
     for config in config_names(data):
         task = get_task(benchmark, config)
         for example in open_examples(data, benchmark, config, split=split).examples:
-            choices, right = task.choices(example), set(task.right_choices(example))
+            choices, right = task.choices(example), set(task.correct_choices(example))
             if choices and right:
                 correct = tuple(at for at, label in enumerate(choices) if label in right)
                 question = "" if (text := example.inputs.get("question")) is None else str(text)

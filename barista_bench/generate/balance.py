@@ -103,12 +103,12 @@ class _Balance:
     def __init__(self, words: int) -> None:
         self.rights = np.zeros(words, dtype=np.int64)
         self.stands = np.zeros(words, dtype=np.int64)
-        self.right_choices = 0
+        self.correct_choices = 0
         self.wrong_choices = 0
 
     def with_(self, offer: _Offer) -> _Addition | None:
         """The set with one more candidate; None where a word would be out of proportion."""
-        per = self.right_choices + len(offer.candidate.right)
+        per = self.correct_choices + len(offer.candidate.right)
         due = (self.rights + offer.right) * (self.wrong_choices + offer.needed)  # times `per`, to stay whole
         # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
         weight = 2**30 // (due + 4 * per)
@@ -127,5 +127,5 @@ class _Balance:
     def add(self, offer: _Offer, addition: _Addition) -> None:
         self.rights += offer.right
         self.stands = addition.stands
-        self.right_choices += len(offer.candidate.right)
+        self.correct_choices += len(offer.candidate.right)
         self.wrong_choices += offer.needed

@@ -153,7 +153,7 @@ def figures() -> Metric:
 
 @scorer(metrics=[figures()])
 def answers() -> Scorer:
-    """Each answer read by the task's parser and compared with the truth; a sample's value is its figures by name."""
+    """Each answer read by the task's parser and compared with the reference; a sample's value is figures by name."""
 
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)

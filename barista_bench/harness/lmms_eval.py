@@ -112,7 +112,7 @@ def text(row: Row) -> str:
 
 
 def target(row: Row) -> str:
-    """The truth as a model would write it."""
+    """The reference as a model would write it."""
     questions = question_set(row["questions"])
     return questions.task.reference_answer(questions.example(row["example_id"]), _boxes(questions))
 

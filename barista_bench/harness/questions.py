@@ -91,7 +91,7 @@ class QuestionSet:
         return read_sample(self.task, box_format, self.example(record.example_id), record)
 
     def counted(self, samples: Iterable[ScoredSample]) -> Counted:
-        """Samples compared with the truth, in the order of `run`, by repetition."""
+        """Samples compared with the reference, in the order of `run`, by repetition."""
         return counted_samples(
             self.task,
             sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.run)),

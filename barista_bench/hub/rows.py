@@ -92,8 +92,8 @@ def read_row(
         judge: name of the judge whose figures count, where a run has several.
         data: where the dataset that was run lies now, if it has moved.
         root: where the videos of a linked set lie now, if they have moved.
-        dataset: the dataset whose truth counts: a built folder, or as `open_examples` takes it; None for that of the
-            run alone.
+        dataset: the dataset whose reference counts: a built folder, or as `open_examples` takes it; None for the
+            run's own alone.
 
     Raises:
         DataError, ConfigError: a file is missing or broken, or any of log, figures, settings and dataset disagree.
@@ -104,8 +104,8 @@ def read_row(
     refuse_difference(stored, run.results, folder / RESULTS_FILE)
     if dataset is not None:
         # The hash of a set leaves out what does not make a question: figures by group may hang on it all the same.
-        truth = read_scored(folder, data=dataset, root=root, options={})
-        refuse_difference(run.results, truth.results, folder / RESULTS_FILE)
+        reference = read_scored(folder, data=dataset, root=root, options={})
+        refuse_difference(run.results, reference.results, folder / RESULTS_FILE)
     judged = None
     if is_floor(run.results):
         from barista_bench.hub.judged_rows import judged_results

@@ -2,8 +2,8 @@
 
 metadata.json says which fields samples have, samples.json holds them as MongoDB's extended JSON, data/ the images that
 the model saw. A sample is one image of one logged answer: `example_id`, `run` and `image` tell them apart. Its boxes
-are detections by kind (`truth`, `predicted`, `given`), as shares of the image, with masks where the task has them. The
-texts of answer and reference, which may be megabytes of masks, stand on the first image of an answer alone.
+are detections by kind (`reference`, `predicted`, `given`), as shares of the image, with masks where the task has them.
+The texts of answer and reference, which may be megabytes of masks, stand on the first image of an answer alone.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image
         "run": record.run,
         "question": task.prompt(example, box_format).as_text(),
         "answer": record.text if position == 0 else None,
-        "reference": reference,
+        "reference_answer": reference,
         "scores": _without_dots(sample.scores),
         **{
             kind: _detections(kind, name, (overlay for overlay in overlays if overlay.kind == kind), image)
@@ -152,7 +152,7 @@ def _mask(overlay: Overlay, image: Image.Image) -> Document | None:
 
 
 def _metadata(scored: ScoredRun) -> Document:
-    texts = ("filepath", "example_id", "video_id", "caption", "question", "answer", "reference", "_media_type")
+    texts = ("filepath", "example_id", "video_id", "caption", "question", "answer", "reference_answer", "_media_type")
     identity, tags = _field("id", "ObjectIdField", db_field="_id"), _field("tags", "ListField", subfield="StringField")
     detection = [
         identity,

@@ -77,7 +77,7 @@ class Request:
             files on (`sends_files`), whose `images` are decoded when looked at. Empty for all others.
         seeds: one seed a wanted sample, made from content (task, example id, run), so that neither batch size nor
             order changes what is sampled where the library allows it.
-        inputs: the question as data, for specialists that read no prompt (a phrase to ground). Never the truth.
+        inputs: the question as data, for specialists that read no prompt (a phrase to ground). Never the reference.
         schema: JSON Schema of the answer that the prompt asks for, for models that can be held to one; None where
             the answer is free text.
         choices: label to text of what the answer is chosen from, for models that score given texts

@@ -36,7 +36,7 @@ from barista_bench.stats.comparison import corrected, labelled, turned
 from barista_bench.stats.labels import Labels
 
 MOST_GROUPS = 12
-TRUTH = "oracle"
+REFERENCE = "oracle"
 MAX_GRAPHS = 8
 
 
@@ -139,7 +139,7 @@ def _gaps(
 ) -> Iterator[BaselineGap]:
     for group in groups:
         try:
-            asked = [run for run in group if run.results.model.name != TRUTH]  # which is far from any baseline
+            asked = [run for run in group if run.results.model.name != REFERENCE]  # which is far from any baseline
             yield from baseline_gaps(asked, labels=labels, compare=compare)
         except BaristaError as error:
             left_out.append(f"Gap to baselines: {error}")

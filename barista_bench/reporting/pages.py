@@ -275,7 +275,7 @@ def _around_pictures(
         "captions": sample.captions,
         "boxes": sample.boxes,
         "prompt": sample.prompt,
-        "truth": sample.truth,
+        "reference": sample.reference,
         "metadata": sample.metadata,
         "evidence": sample.evidence,
     }

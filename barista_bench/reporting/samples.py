@@ -90,7 +90,7 @@ class ModelAnswers:
 class Sample:
     """One example as the browser shows it. `index` is its place in the example set.
 
-    `boxes` are those of the question and the truth; `groups` are the values that samples can be filtered by:
+    `boxes` are those of the question and the reference; `groups` are the values that samples can be filtered by:
     those of breakdowns.
     """
 
@@ -102,7 +102,7 @@ class Sample:
     captions: tuple[str, ...]
     boxes: tuple[DrawnBox, ...]
     prompt: str
-    truth: str
+    reference: str
     metadata: tuple[tuple[str, str], ...]
     evidence: tuple[tuple[str, str], ...]
     models: tuple[ModelAnswers, ...]
@@ -179,7 +179,7 @@ def _sample(
         prompt=_cut(
             attempt(task, "prompt", example, lambda: task.prompt(example, box_format).as_text(), ""), MAX_PROMPT
         ),
-        truth=_cut(_indented(example.target), max_text),
+        reference=_cut(_indented(example.target), max_text),
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),
         models=answers,
@@ -197,7 +197,7 @@ def _groups(value: Json) -> tuple[str, ...]:
 
 
 def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tuple[DrawnBox, ...]:
-    """Those of an answer; without one, those of the question and the truth."""
+    """Those of an answer; without one, those of the question and the reference."""
     return _boxes(
         [
             overlay

@@ -33,8 +33,8 @@ def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
     """One table a metadata key of the results' breakdowns: the mean sample score by value and model, tasks beside.
 
     The first row of a value is the mean over all models, each weighing the same as in the published tables, without
-    people and baselines: what chance and the truth itself score says nothing of a value. Samples that were not scored
-    are left out; keys of one value alone make no table.
+    people and baselines: what chance and the reference itself score says nothing of a value. Samples that were not
+    scored are left out; keys of one value alone make no table.
     """
     tables = []
     several = by_benchmark(tasks)

@@ -19,7 +19,7 @@ MAX_ROWS = 100
 """Rows of a details table. Models invent labels, and each invented one would be a row."""
 FOLDED_ROWS = 15
 MAX_NAME = 80
-ABOUT_TRUTH = ("examples", "support")
+ABOUT_REFERENCE = ("examples", "support")
 """Columns that describe the examples and not the model: printed once where all models agree."""
 NOTHING = "–"
 
@@ -270,7 +270,7 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
     """One row a row name; the models' columns beside each other, except those in which all models agree."""
     names = _union(block for _, block in blocks)
     named = _union(row for _, block in blocks for row in block.values())
-    common = [column for column in named if column in ABOUT_TRUTH and _agree(column, names, blocks)]
+    common = [column for column in named if column in ABOUT_REFERENCE and _agree(column, names, blocks)]
     specific = [column for column in named if column not in common]
     columns = [Column(key, numeric=False), *(Column(words(column)) for column in common)]
     for label, _ in blocks:

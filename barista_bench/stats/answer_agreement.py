@@ -1,9 +1,9 @@
 """How far those who answered the same questions agree with each other, people among them.
 
-What people agree on is a ceiling that the truth alone does not show. Choices are compared by the share of equal ones
-and by Krippendorff's alpha, which takes off what chance would agree on, for any number of raters who need not all have
-answered (Krippendorff, Content Analysis, 2004, chapter 11; nominal data). Other answers are scored by the task itself,
-each of a pair with the other one in the place of the truth.
+What people agree on is a ceiling that the reference alone does not show. Choices are compared by the share of equal
+ones and by Krippendorff's alpha, which takes off what chance would agree on, for any number of raters who need not all
+have answered (Krippendorff, Content Analysis, 2004, chapter 11; nominal data). Other answers are scored by the task
+itself, each of a pair with the other one in the place of the reference.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AnswerAgreement:
         same: share of pairs with the same choice; None where answers are no choices.
         alpha: Krippendorff's alpha of the choices: 1 for agreement, 0 for what chance gives; None also where all
             choices are one.
-        score: the task's sample score of one answer of a pair with the other as the truth, the mean over pairs and both
+        score: the task's sample score of one answer of a pair with the other as the reference, mean over pairs and both
             ways, 0 to 1; None where answers are choices.
     """
 
@@ -132,14 +132,14 @@ def _agreement(task: Task, raters: tuple[str, ...], answers: Mapping[str, Answer
 
 
 def _mutual_score(task: Task, pairs: Sequence[tuple[Answer, Answer]]) -> float:
-    """The mean score of each answer of a pair with the other as the truth. Two that name nothing agree."""
+    """The mean score of each answer of a pair with the other as the reference. Two that name nothing agree."""
     exchanged, known = list[Scored](), list[float]()
     for (example, first), (_, second) in pairs:
         targets = task.as_target(example, first), task.as_target(example, second)
-        for prediction, truth in ((second, targets[0]), (first, targets[1])):
-            if truth is None:
+        for prediction, reference in ((second, targets[0]), (first, targets[1])):
+            if reference is None:
                 known.append(float(targets == (None, None)))
             else:
-                exchanged.append(Scored(replace(example, target=truth.write()), prediction))
+                exchanged.append(Scored(replace(example, target=reference.write()), prediction))
     scores = task.statistics(exchanged).scores()[task.sample_score].tolist() if exchanged else []
     return fmean([*scores, *known])

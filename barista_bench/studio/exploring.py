@@ -13,7 +13,7 @@ from barista_bench.benchmarks.lexical import content_words
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
-from barista_bench.data.trace import explained_truth, trace
+from barista_bench.data.trace import explained_reference, trace
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.rating import runs_to_rate
@@ -181,7 +181,7 @@ def _asked(example: Example) -> Json:
         "label": example.label,
         "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
         "frames": [reference.frame_index for reference in example.frames],
-        "truth": [row.text for row in explained_truth(example)],
+        "reference": [row.text for row in explained_reference(example)],
     }
 
 

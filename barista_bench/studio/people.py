@@ -95,7 +95,7 @@ class DrawnQuestion:
 
 
 class Answering(View):
-    """The opened datasets as questions to one person. The page gets what a model gets, and no truth."""
+    """The opened datasets as questions to one person. The page gets what a model gets, and no reference."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -207,7 +207,7 @@ class Answering(View):
 
 
 def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
-    """Positions of at least `number` examples whose truth is known, or of all there are, the same for every person.
+    """Positions of at least `number` examples whose reference is known, or of all there are, the same for every person.
 
     Every breakdown and label has its share: in the order of these, examples are taken at even distances, as in van der
     Corput's sequence, so that a larger number draws the same ones and further ones. What is scored together is drawn

@@ -78,7 +78,7 @@ def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat
 
 
 def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
-    """Texts to read as its answer, each once: the truth, chance and none; the truth damaged and the hostile ones."""
+    """Texts to read as its answer, each once: reference, chance and none; damaged references and hostile ones."""
     texts = [chance_answer(task, example, seed, DEFAULT_BOXES) for seed in range(3)] + ["", "I cannot tell."]
     if task.has_answer(example):
         reference = task.reference_answer(example, DEFAULT_BOXES)
@@ -164,7 +164,7 @@ def _is_storable(value: object) -> bool:
 # ---------------------------------------------------------------- the laws
 
 
-def _truth_scores_the_maximum(case: _Case) -> None:
+def _reference_scores_the_maximum(case: _Case) -> None:
     task = case.task
     for boxes in case.formats:
         rounding = _ROUNDING if len(case.formats) > 1 else _MARGIN
@@ -183,7 +183,7 @@ def _truth_scores_the_maximum(case: _Case) -> None:
         _demand(right, f"in {boxes} {task.primary} is {figure!r}")
 
 
-def _truth_has_no_faults(case: _Case) -> None:
+def _reference_has_no_faults(case: _Case) -> None:
     for example in case.known:
         case.at(example)
         answer = case.readable(example, case.task.reference_answer(example, DEFAULT_BOXES), DEFAULT_BOXES)
@@ -227,7 +227,7 @@ def _readable_answers_can_be_scored(case: _Case) -> None:
         if case.task.has_answer(example):
             scores = case.task.score(example, answer)
             _demand(all(map(math.isfinite, scores.values())), f"scores are {scores}")
-            _demand(scores[case.task.sample_score] <= 1 + _MARGIN, "scores more than the truth")
+            _demand(scores[case.task.sample_score] <= 1 + _MARGIN, "scores more than the reference")
 
 
 def _readable_answers_can_be_shown(case: _Case) -> None:
@@ -258,8 +258,8 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
 def _choices_can_be_scored(case: _Case) -> None:
     for example in case.examples:
         case.at(example)
-        choices, right = case.task.choices(example), case.task.right_choices(example)
-        _demand(set(right) <= set(choices), f"`right_choices` {right} are not among {list(choices)}")
+        choices, right = case.task.choices(example), case.task.correct_choices(example)
+        _demand(set(right) <= set(choices), f"`correct_choices` {right} are not among {list(choices)}")
         if choices:
             scores = {label: float(label in right) for label in choices}
             case.readable(example, json.dumps({"scores": scores}), DEFAULT_BOXES)
@@ -289,7 +289,7 @@ def _examples_survive(case: _Case) -> None:
         _demand(line == example, f"a frozen line came back as {line}")
 
 
-def _schema_takes_the_truth(case: _Case) -> None:
+def _schema_takes_the_reference(case: _Case) -> None:
     for example in case.known:
         schema = case.task.answer_schema(example)
         if schema is not None:
@@ -304,10 +304,10 @@ def _schema_takes_the_truth(case: _Case) -> None:
                         jsonschema.Draft202012Validator(schema).validate(json.loads(text))
 
 
-def _questions_hide_the_truth(case: _Case) -> None:
+def _questions_hide_the_reference(case: _Case) -> None:
     task = case.task
     for index, example in enumerate(case.examples):
-        # The truth of another question: what is asked must neither need it nor change with it.
+        # The reference of another question: what is asked must neither need it nor change with it.
         other = case.examples[index - 1]
         untrue = replace(example, target=other.target, evidence=other.evidence)
         elsewhere = replace(untrue, label=other.label, metadata=other.metadata)
@@ -322,7 +322,7 @@ def _questions_hide_the_truth(case: _Case) -> None:
             for name, baseline in _baselines(case, example, boxes).items():
                 if name not in ("centre_answer", "copied_answer"):  # these may be of the true objects
                     case.at(example, name)
-                    _demand(_offered(baseline, example) == _offered(baseline, untrue), "changes with the truth")
+                    _demand(_offered(baseline, example) == _offered(baseline, untrue), "changes with the reference")
 
 
 def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
@@ -347,14 +347,14 @@ def _offered(baseline: Callable[[Example], str], example: Example) -> str | None
 
 
 _LAWS: Mapping[str, tuple[str, Callable[[_Case], None]]] = {
-    "the truth scores the maximum": (
+    "the reference scores the maximum": (
         "make `reference_answer` write what `parse` reads as the target, in every box format, and `statistics` give 1; "
         "a task needs examples of each protocol whose answers are known",
-        _truth_scores_the_maximum,
+        _reference_scores_the_maximum,
     ),
-    "nothing is wrong with the truth": (
+    "nothing is wrong with the reference": (
         "make `explain` and `mistakes` follow the matching of `statistics`",
-        _truth_has_no_faults,
+        _reference_has_no_faults,
     ),
     "answers of baselines can be read": (
         "write them as the prompt asks, or raise ConfigError for a baseline that the task has not",
@@ -380,13 +380,13 @@ _LAWS: Mapping[str, tuple[str, Callable[[_Case], None]]] = {
         "declare every field in the types of `inputs`, `target`, `metadata` and `evidence`, and register the task",
         _examples_survive,
     ),
-    "the schema accepts the truth and the baselines": (
+    "the schema accepts the reference and the baselines": (
         "make `answer_schema` describe what `reference_answer` and `random_answer` write",
-        _schema_takes_the_truth,
+        _schema_takes_the_reference,
     ),
-    "what is asked hides the truth": (
+    "what is asked hides the reference": (
         "read `inputs` alone in what model, parser and baselines see",
-        _questions_hide_the_truth,
+        _questions_hide_the_reference,
     ),
 }
-"""Law, remedy, and what holds a task to it. The truth comes first: what follows stands on it."""
+"""Law, remedy, and what holds a task to it. The reference comes first: what follows stands on it."""

@@ -150,7 +150,7 @@ def _task_of(data: Path, name: str) -> Task:
 
 
 def _chat_tasks(data: Path) -> tuple[str, ...]:
-    """The tasks of a dataset whose answer is one text with a truth."""
+    """The tasks of a dataset whose answer is one text with a reference."""
     known = task_names(str(read_manifest(data).get("benchmark", DEFAULT)))
     return tuple(name for name in known if name in local_configs(data) and not _untrainable(_task_of(data, name)))
 
@@ -159,7 +159,7 @@ def _untrainable(task: Task) -> str:
     """Why no text is the true answer to a task; empty where one is."""
     if not task.answered_by_text:
         return "no text answers it"
-    return "asks on after an answer that has no truth" if asks_on(task) else ""
+    return "asks on after an answer that has no reference" if asks_on(task) else ""
 
 
 def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[Conversation]:
@@ -175,7 +175,7 @@ def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | 
 
 
 def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterator[Conversation]:
-    """Each different wrong answer of a run beside the truth, as the run was asked.
+    """Each different wrong answer of a run beside the reference, as the run was asked.
 
     Wrong is what the task names a failure in; an answer that cannot be read is. Answers of tests are passed over.
     """
@@ -189,9 +189,9 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
         if sample.record.text and attempt(task, "failures", example, partial(task.failures, example, prediction), ()):
             wrong.setdefault(sample.example.example_id, {})[sample.record.text] = None
     for loaded in open_examples(data, task.benchmark, task.name, split=TRAIN, root=root):
-        truth = task.reference_answer(loaded.example, box_format)
+        reference = task.reference_answer(loaded.example, box_format)
         for text in wrong.get(loaded.example.example_id, ()):
-            answers = {"chosen": truth, "rejected": text}
+            answers = {"chosen": reference, "rejected": text}
             yield Conversation(loaded, task, task.prompt(loaded.example, box_format), answers)
 
 

@@ -1,4 +1,4 @@
-"""Projects of the small kitchen, whose whole truth is known, and what people would decide about it."""
+"""Projects of the small kitchen, whose whole reference is known, and what people would decide about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 VIDEO = "mini_capsule_01"
 
 
-def truth(kitchen: Path, video_id: str = VIDEO) -> VideoGraph:
+def reference(kitchen: Path, video_id: str = VIDEO) -> VideoGraph:
     return SceneGraph(kitchen)[video_id]
 
 
@@ -36,14 +36,14 @@ def started(kitchen: Path, folder: Path, propagator: str = "copy_nearest") -> Pr
 
 
 def annotated(kitchen: Path, project: Project, *, by: str = "anna", hidden: bool = False) -> VideoFiles:
-    """The project with the truth accepted on the keyframes that it asks for.
+    """The project with the reference accepted on the keyframes that it asks for.
 
     Args:
         hidden: every segment has ids of its own, as from annotators who do not see each other's.
     """
     video = project.video(VIDEO)
     asked = video.asked()
-    decisions = msgspec.structs.replace(from_graph(truth(kitchen), asked), contacts=None)
+    decisions = msgspec.structs.replace(from_graph(reference(kitchen), asked), contacts=None)
     if hidden:
         decisions = hide_identities(decisions, asked)
     accept(project, decisions, by)

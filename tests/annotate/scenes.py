@@ -28,7 +28,7 @@ def box_at(frame: int) -> tuple[int, int]:
     return 10 + 2 * frame, 20 + frame // 2
 
 
-def truth(frame: int) -> dict[str, Rle]:
+def reference(frame: int) -> dict[str, Rle]:
     x, y = box_at(frame)
     return {"box": rectangle(x, y, 40, 30), "lid": rectangle(x + 8, y + 6, 16, 12)}
 
@@ -55,5 +55,5 @@ def write_scene(folder: Path, count: int, *, flat: bool = False) -> Path:
 
 
 def keyframes(*frames: int) -> Keyframes:
-    """The truth of some frames."""
-    return {frame: truth(frame) for frame in frames}
+    """The reference of some frames."""
+    return {frame: reference(frame) for frame in frames}

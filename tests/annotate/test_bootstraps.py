@@ -23,7 +23,7 @@ from barista_bench.errors import DataError, ModelError
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.scene_graph.domain import load_domain
-from tests.annotate.projects import VIDEO, only, started, truth, with_models
+from tests.annotate.projects import VIDEO, only, reference, started, with_models
 from tests.annotate.sam_checkpoints import write_checkpoint
 from tests.annotate.scenes import HEIGHT, WIDTH, texture
 
@@ -211,7 +211,7 @@ def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
     run_video(project.folder, VIDEO)
     video = project.video(VIDEO)
     first, second, *_ = video.asked()
-    decisions = from_graph(truth(small_kitchen), [first])
+    decisions = from_graph(reference(small_kitchen), [first])
     accept(project, msgspec.structs.replace(decisions, contacts=None, layers=None), "anna")
     assert run_video(project.folder, VIDEO).made == ["proposals"]
     entry = proposals_of(video)[second]

@@ -21,7 +21,7 @@ from barista_bench.cli import app
 from barista_bench.errors import ConfigError
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph.masks import mask_ious
-from tests.annotate.projects import VIDEO, annotated, only, propagated, started, truth
+from tests.annotate.projects import VIDEO, annotated, only, propagated, reference, started
 
 
 def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_known(
@@ -173,7 +173,7 @@ def only_release(kitchen: Path, folder: Path) -> Path:
 
 @pytest.mark.full
 def test_flow_between_keyframes_is_nearer_to_the_truth_than_copies(small_kitchen: Path, tmp_path: Path) -> None:
-    original = truth(small_kitchen)
+    original = reference(small_kitchen)
     means = []
     for name in ("flow", "copy_nearest"):
         video = annotated(small_kitchen, started(small_kitchen, tmp_path / name, propagator=name))

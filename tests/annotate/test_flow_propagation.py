@@ -18,7 +18,7 @@ from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Keyframe
 from barista_bench.errors import DataError, ModelError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph.masks import mask_ious
-from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, texture, truth, write_scene
+from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, reference, texture, write_scene
 
 
 def run(propagator: Propagator, scene: FrameReader, given: Keyframes, span: range) -> list[FrameMasks]:
@@ -26,8 +26,8 @@ def run(propagator: Propagator, scene: FrameReader, given: Keyframes, span: rang
 
 
 def agreement(results: list[FrameMasks], name: str) -> list[float]:
-    """IoU with the truth, frame by frame."""
-    return [mask_ious([result.masks[name].rle], [truth(result.frame)[name]])[0, 0] for result in results]
+    """IoU with the reference, frame by frame."""
+    return [mask_ious([result.masks[name].rle], [reference(result.frame)[name]])[0, 0] for result in results]
 
 
 def test_moving_masks_are_followed_where_copies_are_lost(scene: FrameReader) -> None:
@@ -48,7 +48,7 @@ def test_frames_before_the_first_and_after_the_last_keyframe_are_followed(scene:
 
 
 def test_an_object_is_carried_over_keyframes_that_do_not_mention_it(scene: FrameReader) -> None:
-    given = {frame: {"box": truth(frame)["box"]} for frame in (0, 10, 20, 30)} | {10: truth(10)}
+    given = {frame: {"box": reference(frame)["box"]} for frame in (0, 10, 20, 30)} | {10: reference(10)}
     results = run(FlowPropagator(), scene, given, range(31))
     assert min(agreement(results, "lid")) > 0.95
     confidence = [result.masks["lid"].confidence for result in results]
@@ -56,7 +56,7 @@ def test_an_object_is_carried_over_keyframes_that_do_not_mention_it(scene: Frame
 
 
 def test_an_absent_object_is_shown_where_its_own_side_weighs_more(scene: FrameReader) -> None:
-    given = {0: truth(0), 20: truth(20) | {"lid": NOTHING}}
+    given = {0: reference(0), 20: reference(20) | {"lid": NOTHING}}
     shown = ["lid" in result.masks for result in run(FlowPropagator(), scene, given, range(21))]
     assert shown[0]
     assert shown[5]
@@ -141,7 +141,7 @@ def test_a_correction_leaves_an_object_that_it_does_not_mention_and_that_later_v
     table = texture(0, HEIGHT, WIDTH)
     for frame in range(12, 17):  # box and lid are taken away
         Image.fromarray(table).save(folder / f"{frame:06d}.png")
-    given = {0: truth(0), 8: {"lid": truth(8)["lid"]}, 16: {"box": NOTHING, "lid": NOTHING}}
+    given = {0: reference(0), 8: {"lid": reference(8)["lid"]}, 16: {"box": NOTHING, "lid": NOTHING}}
     with open_reader(folder) as scene:
         corrected = run(FlowPropagator(), scene, given, range(17))
     assert min(agreement(corrected[:9], "box")) > 0.6

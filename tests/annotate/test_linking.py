@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from barista_bench.annotate.identities import link_identities
 from barista_bench.annotate.propagation import FrameMasks, PropagatedMask
 from barista_bench.scene_graph import Rle
-from tests.annotate.scenes import rectangle, truth
+from tests.annotate.scenes import rectangle, reference
 
 
 def frame(index: int, **rles: Rle) -> FrameMasks:
@@ -25,8 +25,8 @@ LEFT, RIGHT, FAR = rectangle(0, 0, 40, 40), rectangle(20, 0, 40, 40), rectangle(
 
 
 def test_objects_are_linked_by_their_masks_whatever_their_ids() -> None:
-    before = [frame(k, **truth(k)) for k in range(4)]
-    after = [frame(k, a=truth(k)["lid"], b=truth(k)["box"], c=FAR) for k in range(4)]
+    before = [frame(k, **reference(k)) for k in range(4)]
+    after = [frame(k, a=reference(k)["lid"], b=reference(k)["box"], c=FAR) for k in range(4)]
     assert linked(before, after) == {"a": "lid", "b": "box"}
 
 

@@ -21,12 +21,12 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.masks import encode_mask
 from tests.annotate.kills import in_child, killed_at
-from tests.annotate.projects import VIDEO, annotated, contents, only, propagated, started, truth
+from tests.annotate.projects import VIDEO, annotated, contents, only, propagated, reference, started
 
 
 def masks_of(kitchen: Path, video_id: str, frames: Collection[int]) -> Decisions:
-    """Masks and layers from the truth, and no signal."""
-    return msgspec.structs.replace(from_graph(truth(kitchen, video_id), frames), contacts=None)
+    """Masks and layers from the reference, and no signal."""
+    return msgspec.structs.replace(from_graph(reference(kitchen, video_id), frames), contacts=None)
 
 
 def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path:
     statistics = export(video.folder.parent, tmp_path / "graphs").videos[VIDEO]
     outcome = validate(tmp_path / "graphs")
     assert not outcome.problems
-    graph, original = SceneGraph(tmp_path / "graphs")[VIDEO], truth(small_kitchen)
+    graph, original = SceneGraph(tmp_path / "graphs")[VIDEO], reference(small_kitchen)
     assert statistics.frames == graph.frame_count == original.frame_count
     assert statistics.people == {"anna": sum(len(k.masks) for k in video.accepted().keyframes)}
     for frame in video.asked():

@@ -13,7 +13,7 @@ from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
 from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.scene_graph.masks import mask_boxes
-from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, truth
+from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, reference
 
 PROPAGATORS = [CopyNearest(), LinearBox(), FlowPropagator()]
 every_propagator = pytest.mark.parametrize("propagator", PROPAGATORS, ids=lambda p: p.identity.name)
@@ -27,7 +27,7 @@ def test_every_frame_of_the_span_comes_once_and_keyframes_come_as_given(
     assert [result.frame for result in results] == list(range(6, 25))
     for frame in (10, 20):
         masks = results[frame - 6].masks
-        assert {name: mask.rle for name, mask in masks.items()} == truth(frame)
+        assert {name: mask.rle for name, mask in masks.items()} == reference(frame)
         assert {mask.confidence for mask in masks.values()} == {1.0}
     assert all(0 <= mask.confidence <= 1 for result in results for mask in result.masks.values())
 
@@ -48,7 +48,7 @@ def test_objects_overlap(propagator: Propagator, scene: FrameReader) -> None:
 def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(
     propagator: Propagator, scene: FrameReader
 ) -> None:
-    given = {0: truth(0), 8: {"box": truth(8)["box"]}, 16: truth(16)}
+    given = {0: reference(0), 8: {"box": reference(8)["box"]}, 16: reference(16)}
     absent = given | {8: given[8] | {"lid": NOTHING}}
     bridged, gone = (
         {result.frame: set(result.masks) for result in propagator.propagate(scene, masks, range(17))}
@@ -80,7 +80,7 @@ def test_what_cannot_be_propagated_is_named(
 def test_the_nearest_mask_is_copied_the_earlier_of_two(scene: FrameReader) -> None:
     results = list(CopyNearest().propagate(scene, keyframes(0, 4), range(7)))
     nearest = [0, 0, 0, 4, 4, 4, 4]
-    assert [result.masks["box"].rle for result in results] == [truth(frame)["box"] for frame in nearest]
+    assert [result.masks["box"].rle for result in results] == [reference(frame)["box"] for frame in nearest]
     assert [result.masks["box"].confidence for result in results] == [1, 1 / 2, 1 / 3, 1 / 2, 1, 1 / 2, 1 / 3]
 
 

@@ -15,7 +15,7 @@ from barista_bench.annotate.sam_propagation import SamPropagator, _fused, _Track
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.media.video import FrameReader  # noqa: E402
 from tests.annotate.sam_checkpoints import write_checkpoint  # noqa: E402
-from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, truth  # noqa: E402
+from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, reference  # noqa: E402
 
 TRACKERS = ["sam2_video", pytest.param("sam3_tracker_video", marks=pytest.mark.full)]
 
@@ -33,7 +33,7 @@ def run(propagator: SamPropagator, scene: FrameReader, given: Any, span: range) 
 def test_every_frame_comes_once_with_masks_of_the_videos_size(propagator: SamPropagator, scene: FrameReader) -> None:
     results = run(propagator, scene, keyframes(5, 12), range(2, 16))
     assert [result.frame for result in results] == list(range(2, 16))
-    assert {name: mask.rle for name, mask in results[3].masks.items()} == truth(5)
+    assert {name: mask.rle for name, mask in results[3].masks.items()} == reference(5)
     assert all(set(result.masks) == {"box", "lid"} for result in results)
     assert {mask.rle.size for result in results for mask in result.masks.values()} == {(HEIGHT, WIDTH)}
     assert all(0 <= mask.confidence <= 1 for result in results for mask in result.masks.values())
@@ -42,8 +42,8 @@ def test_every_frame_comes_once_with_masks_of_the_videos_size(propagator: SamPro
 @pytest.mark.full
 @pytest.mark.parametrize("changed", [2, 8])
 def test_each_keyframe_bears_on_every_frame(propagator: SamPropagator, scene: FrameReader, changed: int) -> None:
-    given = {2: truth(2), 8: truth(8)}
-    other = given | {changed: truth(changed) | {"lid": rectangle(60, 2, 70, 80)}}
+    given = {2: reference(2), 8: reference(8)}
+    other = given | {changed: reference(changed) | {"lid": rectangle(60, 2, 70, 80)}}
     before, after = (run(propagator, scene, masks, range(11)) for masks in (given, other))
     for first, second in zip(before, after, strict=True):
         if first.frame not in given:
@@ -54,7 +54,7 @@ def test_each_keyframe_bears_on_every_frame(propagator: SamPropagator, scene: Fr
 def test_an_object_need_not_be_on_every_keyframe_and_may_be_absent_on_one(
     propagator: SamPropagator, scene: FrameReader
 ) -> None:
-    later = {0: {"box": truth(0)["box"]}, 6: truth(6), 9: truth(9) | {"lid": NOTHING}}
+    later = {0: {"box": reference(0)["box"]}, 6: reference(6), 9: reference(9) | {"lid": NOTHING}}
     shown = {result.frame: set(result.masks) for result in run(propagator, scene, later, range(12))}
     assert shown[0] == shown[6] == {"box", "lid"}
     assert shown[9] == {"box"}
@@ -100,7 +100,7 @@ def test_a_keyframe_that_the_tracker_ignores_is_an_error(
 
     monkeypatch.setattr(_Tracking, "_run", skips_the_second)
     with pytest.raises(ModelError, match="keyframe 8: the tracker did not take in the mask of 'box'"):
-        run(propagator, scene, {2: truth(2), 8: truth(8)}, range(10))
+        run(propagator, scene, {2: reference(2), 8: reference(8)}, range(10))
 
 
 def test_pixels_are_scaled_as_the_checkpoint_says(propagator: SamPropagator, scene: FrameReader) -> None:
@@ -114,7 +114,7 @@ def test_pixels_are_scaled_as_the_checkpoint_says(propagator: SamPropagator, sce
 
 # ---------------------------------------------------------------- both directions
 
-BOX, LID = truth(0)["box"], truth(0)["lid"]
+BOX, LID = reference(0)["box"], reference(0)["lid"]
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ def check(clips: Path, folder: Path) -> None:
     printed = run_script(clips, folder)
     assert "a person is needed: masks on" in printed
     assert "0 errors, 0 warnings" in printed
-    graphs, truth = SceneGraph(folder / "graphs"), SceneGraph(clips)
-    assert graphs.video_ids == truth.video_ids
-    for video_id in truth.video_ids:
-        made, original = graphs[video_id], truth[video_id]
+    graphs, reference = SceneGraph(folder / "graphs"), SceneGraph(clips)
+    assert graphs.video_ids == reference.video_ids
+    for video_id in reference.video_ids:
+        made, original = graphs[video_id], reference[video_id]
         assert made.frame_count == original.frame_count
         assert len(made.activities()) == len(original.activities())
         assert len(made.instances()) > 0.8 * len(original.instances())

@@ -139,10 +139,10 @@ def test_choices_are_distinct_lettered_and_hold_the_truth(examples: list[Example
         choices = example.inputs["choices"]
         assert [c["choice_id"] for c in choices] == list("ABCDEFGHIJKLMNOPQRSTUVWXY")
         assert len({c["class_id"] for c in choices}) == 25
-        truth = next(c for c in choices if c["choice_id"] == example.target["choice_id"])
-        assert truth["class_id"] == example.target["class_id"]
-        assert truth["text"] == example.label == CLASSES[truth["class_id"]]
-        alike = [c for c in choices if c["verb"] == truth["verb"] and c is not truth]
+        reference = next(c for c in choices if c["choice_id"] == example.target["choice_id"])
+        assert reference["class_id"] == example.target["class_id"]
+        assert reference["text"] == example.label == CLASSES[reference["class_id"]]
+        alike = [c for c in choices if c["verb"] == reference["verb"] and c is not reference]
         assert 4 <= len(alike) == example.metadata["same_verb_distractors"]
 
 
@@ -311,7 +311,7 @@ def test_figures_are_defined_and_say_how_many_they_rest_on(many: list[Example]) 
 
 
 def test_the_answer_does_not_show_in_the_shape_of_the_question(many: list[Example]) -> None:
-    """The verb with the most choices is no shortcut: it would be, if only the truth's verb were drawn for."""
+    """The verb with the most choices is no shortcut: it would be, if only the reference's verb were drawn for."""
 
     def richest_verb(example: Example) -> str:
         verbs = Counter(c["verb"] for c in example.inputs["choices"])
@@ -329,13 +329,13 @@ def test_per_example_scores(examples: list[Example]) -> None:
 
 def test_an_explanation_says_what_was_chosen_and_what_is_true(examples: list[Example]) -> None:
     example = examples[0]
-    truth = example.target["choice_id"]
-    assert [r.verdict for r in TASK.explain(example, Prediction({"choice_id": truth})).rows] == ["hit"]
+    reference = example.target["choice_id"]
+    assert [r.verdict for r in TASK.explain(example, Prediction({"choice_id": reference})).rows] == ["hit"]
     assert [r.verdict for r in TASK.explain(example, None).rows] == ["miss"]
-    alike = next(c for c in example.inputs["choices"] if c["verb"] == "Place" and c["choice_id"] != truth)
+    alike = next(c for c in example.inputs["choices"] if c["verb"] == "Place" and c["choice_id"] != reference)
     rows = TASK.explain(example, Prediction({"choice_id": alike["choice_id"]})).rows
     assert [r.verdict for r in rows] == ["miss", "wrong"]
-    assert rows[0].text == f"{truth}: Place coffee cup"
+    assert rows[0].text == f"{reference}: Place coffee cup"
     assert rows[1].text.endswith("(same verb, another object)")
 
 

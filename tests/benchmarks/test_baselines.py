@@ -149,9 +149,9 @@ def test_schemas_refuse_answers_of_another_shape(task: Task, drawn: dict[str, tu
     example = drawn[task.name][0]
     schema = task.answer_schema(example)
     assert schema is not None
-    truth = json.loads(task.reference_answer(example, GRID))
+    reference = json.loads(task.reference_answer(example, GRID))
     wrong: list[Any] = [None, "x", {"answer": []}, [{}], {"bboxes": [[1, 2, 3]]}, {"bboxes": [[1, 2, 3, "4"]]}]
-    for item in truth if isinstance(truth, list) else ():
+    for item in reference if isinstance(reference, list) else ():
         wrong += [[{**item, "more": 1}], *([{k: v for k, v in item.items() if k != name}] for name in item)]
         wrong += [[{**item, name: value}] for name in item for value in (None, "nobody", -1, [[1, 2, 3, 1e10]])]
     for answer in wrong:

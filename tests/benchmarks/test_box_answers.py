@@ -40,9 +40,9 @@ boxes = st.lists(
 
 
 @given(boxes, boxes)
-def test_each_true_box_and_each_answer_fails_once_at_the_most(truth: list, answered: list) -> None:
-    kinds = Counter(f.kind for f in box_failures(truth, answered, [], [str(i) for i in range(len(truth))]))
-    assert kinds["missed"] + kinds["loose_box"] == len(truth)
+def test_each_true_box_and_each_answer_fails_once_at_the_most(reference: list, answered: list) -> None:
+    kinds = Counter(f.kind for f in box_failures(reference, answered, [], [str(i) for i in range(len(reference))]))
+    assert kinds["missed"] + kinds["loose_box"] == len(reference)
     assert kinds["hallucinated"] + kinds["loose_box"] == len(answered)
 
 

@@ -229,7 +229,7 @@ def _by_hand(content: Content, rng: random.Random) -> Iterator[tuple[int, str, i
             drawn = [rng.choice(stated[item]) if stated[item] else None for item in group]
             best = max(range(len(group)), key=lambda i: (drawn[i] is not None, len(colors[group[i]])))
             shown, drawn_state = colors[group[best]], drawn[best]
-            truth = [
+            reference = [
                 item
                 for item in group
                 if colors[item] == shown
@@ -237,7 +237,7 @@ def _by_hand(content: Content, rng: random.Random) -> Iterator[tuple[int, str, i
             ]
             if shown or drawn_state:
                 words = [*sorted(shown), name, *([f"{drawn_state.words} {drawn_state.other}"] if drawn_state else [])]
-                yield frame, " ".join(words), len(truth)
+                yield frame, " ".join(words), len(reference)
 
 
 def _times(entry: Content, frame: int) -> int:

@@ -73,14 +73,14 @@ def test_an_answer_without_confidences_is_read_as_before() -> None:
     assert parsed({"boxes": [BOX]}) == Prediction({"boxes": [list(map(float, BOX))]})
 
 
-def cocoeval(truth: list[list[list[int]]], answers: list[list[tuple[list[int], float]]]) -> float:
+def cocoeval(reference: list[list[list[int]]], answers: list[list[tuple[list[int], float]]]) -> float:
     """Mean average precision of one category by pycocotools itself."""
-    truths = [
+    references = [
         {"id": 0, "image_id": i, "category_id": 1, "bbox": xywh(box), "area": 1.0, "iscrowd": 0}
-        for i, boxes in enumerate(truth)
+        for i, boxes in enumerate(reference)
         for box in boxes
     ]
-    for number, row in enumerate(truths, start=1):
+    for number, row in enumerate(references, start=1):
         row["id"] = number
     results = [
         {"image_id": i, "category_id": 1, "bbox": xywh(box), "score": score}
@@ -88,11 +88,11 @@ def cocoeval(truth: list[list[list[int]]], answers: list[list[tuple[list[int], f
         for box, score in boxes
     ]
     with contextlib.redirect_stdout(io.StringIO()):
-        reference = COCO()
-        images = [{"id": i} for i in range(len(truth))]
-        reference.dataset = {"images": images, "annotations": truths, "categories": [{"id": 1}]}
-        reference.createIndex()
-        run = COCOeval(reference, reference.loadRes(results), "bbox")
+        coco = COCO()
+        images = [{"id": i} for i in range(len(reference))]
+        coco.dataset = {"images": images, "annotations": references, "categories": [{"id": 1}]}
+        coco.createIndex()
+        run = COCOeval(coco, coco.loadRes(results), "bbox")
         run.evaluate()
         run.accumulate()
         run.summarize()
@@ -104,9 +104,9 @@ def xywh(box: list[int]) -> list[int]:
     return [x0, y0, x1 - x0, y1 - y0]
 
 
-def samples_of(truth: Any, answers: Any, *, scored: bool = True) -> list[Scored]:
+def samples_of(reference: Any, answers: Any, *, scored: bool = True) -> list[Scored]:
     samples = []
-    for number, (boxes, answered) in enumerate(zip(truth, answers, strict=True)):
+    for number, (boxes, answered) in enumerate(zip(reference, answers, strict=True)):
         answer: dict[str, Any] = {"bboxes": [box for box, _ in answered]}
         if scored:
             answer["scores"] = [score for _, score in answered]
@@ -117,27 +117,27 @@ def samples_of(truth: Any, answers: Any, *, scored: bool = True) -> list[Scored]
 @pytest.mark.parametrize("seed", range(8))
 def test_mean_average_precision_ranks_by_confidence_as_pycocotools_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    truth, answers = [], []
+    reference, answers = [], []
     for _ in range(6):
         corners = rng.integers(0, 500, (2, 2))
         boxes = [[int(x), int(y), int(x) + 200, int(y) + 200] for x, y in corners]
-        truth.append(boxes)
+        reference.append(boxes)
         moved = [[side + int(rng.integers(-30, 30)) for side in box] for box in boxes]
         answers.append([(box, round(float(rng.random()), 6)) for box in [*moved, *moved[:1]]])
-    ours = TASK.aggregate(samples_of(truth, answers))
-    assert ours["map"] == pytest.approx(cocoeval(truth, answers), abs=1e-6)
+    ours = TASK.aggregate(samples_of(reference, answers))
+    assert ours["map"] == pytest.approx(cocoeval(reference, answers), abs=1e-6)
     assert ours["constant_scores"] is False
 
 
-TRUTH = [[BOX], [BOX], [BOX]]
+REFERENCE = [[BOX], [BOX], [BOX]]
 RANKED = [[(OTHER, 0.1)], [(BOX, 0.9)], [(BOX, 0.8)]]
 """A wrong box first in order and last in confidence."""
 
 
 def test_confidences_rank_boxes_over_all_images() -> None:
-    with_scores = TASK.aggregate(samples_of(TRUTH, RANKED))
-    without = TASK.aggregate(samples_of(TRUTH, RANKED, scored=False))
-    assert with_scores["map"] == pytest.approx(cocoeval(TRUTH, RANKED), abs=1e-6)
+    with_scores = TASK.aggregate(samples_of(REFERENCE, RANKED))
+    without = TASK.aggregate(samples_of(REFERENCE, RANKED, scored=False))
+    assert with_scores["map"] == pytest.approx(cocoeval(REFERENCE, RANKED), abs=1e-6)
     assert isinstance(with_scores["map"], float)
     assert isinstance(without["map"], float)
     assert with_scores["map"] > without["map"]
@@ -145,13 +145,13 @@ def test_confidences_rank_boxes_over_all_images() -> None:
 
 
 def test_one_answer_without_confidences_makes_all_of_them_one() -> None:
-    mixed = samples_of(TRUTH, RANKED)
-    mixed[1] = samples_of(TRUTH, RANKED, scored=False)[1]
-    assert TASK.aggregate(mixed) == TASK.aggregate(samples_of(TRUTH, RANKED, scored=False))
+    mixed = samples_of(REFERENCE, RANKED)
+    mixed[1] = samples_of(REFERENCE, RANKED, scored=False)[1]
+    assert TASK.aggregate(mixed) == TASK.aggregate(samples_of(REFERENCE, RANKED, scored=False))
 
 
 @pytest.mark.parametrize(
-    ("boxes", "written"),
+    ("box_format", "written"),
     [
         (PIXELS, [99.6, 100.4, 300, 300]),
         (BoxFormat("xyxy", 1000), [99.6, 100.4, 300, 300]),
@@ -165,16 +165,16 @@ def test_fractions_are_kept_on_a_scale_of_1_and_rounded_on_any_other(
 
 
 def test_answers_without_boxes_need_no_confidences() -> None:
-    truth = [*TRUTH, [BOX], [BOX]]
-    samples = samples_of(TRUTH, RANKED)
+    reference = [*REFERENCE, [BOX], [BOX]]
+    samples = samples_of(REFERENCE, RANKED)
     empty = [Scored(example(3, BOX), parsed({"bboxes": []})), Scored(example(4, BOX), None)]
-    assert TASK.aggregate([*samples, *empty])["map"] == pytest.approx(cocoeval(truth, [*RANKED, [], []]), abs=1e-6)
+    assert TASK.aggregate([*samples, *empty])["map"] == pytest.approx(cocoeval(reference, [*RANKED, [], []]), abs=1e-6)
 
 
 @pytest.mark.parametrize("times", [(1, 1, 1), (2, 0, 2)])
 @pytest.mark.parametrize("draws", [1, 2])
 def test_a_draw_weighs_samples_as_if_they_were_given_as_often(times: tuple[int, ...], draws: int) -> None:
-    samples = samples_of(TRUTH, RANKED)
+    samples = samples_of(REFERENCE, RANKED)
     drawn = TASK.statistics(samples).figures(np.array([times] * draws, dtype=float))
     again = TASK.aggregate([sample for sample, count in zip(samples, times, strict=True) for _ in range(count)])
     assert all(drawn[name].tolist() == [again[name]] * draws for name in ("map", "map_50", "f1@50", "mean_best_iou"))

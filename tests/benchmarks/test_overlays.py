@@ -40,13 +40,13 @@ def answered(task: Task, example: Example) -> tuple[Overlay, ...]:
 def test_the_right_answer_is_drawn_where_the_truth_is(name: str, graph: SceneGraph) -> None:
     task, example = first_example(name, graph)
     drawn = answered(task, example)
-    truth, said = ([overlay for overlay in drawn if overlay.kind == kind] for kind in ("truth", "predicted"))
-    assert len(truth) == len(said) > 0
-    for right, said_overlay in zip(truth, said, strict=True):
+    reference, said = ([overlay for overlay in drawn if overlay.kind == kind] for kind in ("reference", "predicted"))
+    assert len(reference) == len(said) > 0
+    for right, said_overlay in zip(reference, said, strict=True):
         assert said_overlay.box == pytest.approx(right.box, abs=1.5)
     width, height = example.inputs["frame_width"], example.inputs["frame_height"]
-    assert all(0 <= box[0] < box[2] <= width and 0 <= box[1] < box[3] <= height for box in (o.box for o in truth))
-    assert task.overlays(example, None) == tuple(truth)
+    assert all(0 <= box[0] < box[2] <= width and 0 <= box[1] < box[3] <= height for box in (o.box for o in reference))
+    assert task.overlays(example, None) == tuple(reference)
 
 
 def test_hands_and_objects_are_told_apart(graph: SceneGraph) -> None:

@@ -134,7 +134,7 @@ def test_shuffling_and_cutting_are_those_of_the_released_freezer(seed: int | Non
     expected = list(examples)
     if seed is not None:
         random.Random(seed).shuffle(expected)
-    assert RelationsSampling(limit=7, seed=seed).draw(examples) == expected[:7]
+    assert RelationsSampling(limit=7, seed=seed).sample(examples) == expected[:7]
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_result_of_boxes_holds_them_as_written_in_the_models_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("boxes", "answer"),
+    ("box_format", "answer"),
     [
         (BoxFormat("yxyx", 1000), '{"bboxes": [[100, 104, 600, 600]]}'),
         (BoxFormat("yxyx", 1), '{"bboxes": [[0.1, 0.104, 0.6, 0.6]]}'),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista import TASKS
-from barista_bench.benchmarks.barista.common import remembered
+from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
@@ -72,7 +72,7 @@ def test_words_of_the_question_do_not_make_a_text_typical() -> None:
     assert most_typical(texts, {"hand", "touch"}) == "lid"
 
 
-def relations_example(name: str, categories: Sequence[str], truth: Sequence[tuple[int, int, str]]) -> Example:
+def relations_example(name: str, categories: Sequence[str], reference: Sequence[tuple[int, int, str]]) -> Example:
     return Example(
         example_id=name,
         benchmark="barista",
@@ -91,7 +91,7 @@ def relations_example(name: str, categories: Sequence[str], truth: Sequence[tupl
         ).write(),
         target={
             "relations": [
-                {"source_id": s, "target_id": t, "relation_type": "position", "value": v} for s, t, v in truth
+                {"source_id": s, "target_id": t, "relation_type": "position", "value": v} for s, t, v in reference
             ]
         },
     )
@@ -114,7 +114,7 @@ def pooled_f1(examples: Sequence[Example], rules: set[tuple[str, str, str]]) -> 
         inputs: Any = example.inputs["objects"]
         names = {item["mark"]: item["category"] for item in inputs}
         relations: Any = example.target["relations"]
-        truth = {(r["source_id"], r["target_id"], r["value"]) for r in relations}
+        reference = {(r["source_id"], r["target_id"], r["value"]) for r in relations}
         answer = {
             (s, t, value)
             for s in names
@@ -122,7 +122,7 @@ def pooled_f1(examples: Sequence[Example], rules: set[tuple[str, str, str]]) -> 
             for first, second, value in rules
             if s != t and (names[s], names[t]) == (first, second)
         }
-        hits, said, true = hits + len(truth & answer), said + len(answer), true + len(truth)
+        hits, said, true = hits + len(reference & answer), said + len(answer), true + len(reference)
     return 2 * hits / (said + true) if said + true else 0.0
 
 
@@ -172,9 +172,9 @@ def test_grounding_answers_where_objects_of_the_category_usually_are() -> None:
 
 
 def acting(name: str, *items: tuple[str, list[int], list[int]]) -> Example:
-    truth = [TrueInteraction("", "", kind, [hand], thing) for kind, hand, thing in items]
+    reference = [TrueInteraction("", "", kind, [hand], thing) for kind, hand, thing in items]
     inputs: Any = {"frame_width": 1000, "frame_height": 1000}
-    target = InteractionTarget(truth).write()
+    target = InteractionTarget(reference).write()
     return Example(name, "barista", "hand_object", "", (FrameRef(name, 0),), inputs, target)
 
 
@@ -195,13 +195,15 @@ def test_hand_object_answers_the_commonest_combination_at_its_mean_place() -> No
 def test_activity_answers_the_choice_that_is_the_truth_most_often() -> None:
     (task,) = (kind() for kind in TASKS if kind.name == "activity")
 
-    def asked(name: str, truth: str) -> Example:
+    def asked(name: str, reference: str) -> Example:
         names = {"a": "Open lid", "b": "Close lid", "c": "Press button"}
         choices: Any = [
             {"choice_id": letter, "class_id": class_id, "text": names[class_id], "verb": ""}
             for letter, class_id in zip("ABC", "abc", strict=True)
         ]
-        return Example(name, "barista", "activity", "", (FrameRef(name, 0),), {"choices": choices}, {"class_id": truth})
+        return Example(
+            name, "barista", "activity", "", (FrameRef(name, 0),), {"choices": choices}, {"class_id": reference}
+        )
 
     assert (
         task.prior_answer(asked("v9", "a"), [asked("v1", "c"), asked("v2", "c"), asked("v3", "a")], GRID) == "ANSWER: C"
@@ -228,7 +230,7 @@ def test_a_question_never_asked_is_answered_as_the_one_most_like_it() -> None:
 def test_a_set_of_examples_is_looked_at_once_if_it_cannot_change() -> None:
     looked: dict[int, int] = defaultdict(int)
 
-    @remembered
+    @cached_by_set
     def count(examples: Sequence[Example]) -> int:
         looked[len(examples)] += 1
         return len(examples)

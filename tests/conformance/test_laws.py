@@ -53,7 +53,7 @@ class BrokenExplanation(Activity):
 
 class OverlayBesideTheImages(Activity):
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        return (Overlay(len(example.frames), (0.0, 0.0, 1.0, 1.0), "truth"),)
+        return (Overlay(len(example.frames), (0.0, 0.0, 1.0, 1.0), "reference"),)
 
 
 class NarrowSchema(Activity):
@@ -76,14 +76,14 @@ class LostColumn(Activity):
 
 
 BROKEN: dict[type[Task], str] = {
-    WrongReference: "the truth scores the maximum",
+    WrongReference: "the reference scores the maximum",
     RaisingParser: "raised IndexError",
     ForgetfulParser: "the same each time",
     UnreadableChance: "'random_answer': broken .*'any' in",
     BrokenExplanation: "`explain`|raised AssertionError",
     OverlayBesideTheImages: "an overlay is on image 4 of 4",
-    NarrowSchema: "the schema accepts the truth",
-    TellingPrompt: "what is asked hides the truth",
+    NarrowSchema: "the schema accepts the reference",
+    TellingPrompt: "what is asked hides the reference",
     LostColumn: "examples survive being stored",
 }
 

@@ -85,7 +85,8 @@ JSON_VALUES = st.recursive(
 @every_task
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
-    text=st.lists(PIECES, max_size=20).map("".join) | JSON_VALUES.map(json.dumps), boxes=st.sampled_from(BOX_FORMATS)
+    text=st.lists(PIECES, max_size=20).map("".join) | JSON_VALUES.map(json.dumps),
+    box_format=st.sampled_from(BOX_FORMATS),
 )
 def test_any_text_is_read_and_scored_or_is_a_parse_error(
     task: type[Task], releases: Releases, text: str, box_format: BoxFormat

@@ -38,13 +38,13 @@ def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_froz
     ]
     assert len({sample["_id"]["$oid"] for sample in samples}) == len(samples) == 4
     for sample in samples:
-        assert (sample["tags"], sample["answer"]) == (["ok"], sample["reference"])
+        assert (sample["tags"], sample["answer"]) == (["ok"], sample["reference_answer"])
         with Image.open(tmp_path / "made" / sample["filepath"]) as image:
             width, height = image.size
-        truth = [box["bounding_box"] for box in sample["truth"]["detections"]]
-        x, y, wide, high = (round(v * 1000) for v in truth[0])
+        reference = [box["bounding_box"] for box in sample["reference"]["detections"]]
+        x, y, wide, high = (round(v * 1000) for v in reference[0])
         assert json.loads(sample["answer"])["bboxes"][0] == [x, y, x + wide, y + high], (width, height)
-        assert [box["bounding_box"] for box in sample["predicted"]["detections"]] == truth
+        assert [box["bounding_box"] for box in sample["predicted"]["detections"]] == reference
     described = json.loads((tmp_path / "made" / "metadata.json").read_text())
     stored = {"_id" if field["name"] == "id" else field["name"] for field in described["sample_fields"]}
     assert set(samples[0]) == stored
@@ -72,8 +72,8 @@ def test_texts_stand_on_the_first_image_and_examples_without_images_are_counted(
     counts = write_fiftyone(tmp_path / "run", tmp_path / "out")
     first, *others = read(tmp_path / "out")
     assert counts == (1 + len(others), 1)
-    assert first["answer"] == first["reference"] != ""
-    assert {(sample["answer"], sample["reference"]) for sample in others} == {(None, None)}
+    assert first["answer"] == first["reference_answer"] != ""
+    assert {(sample["answer"], sample["reference_answer"]) for sample in others} == {(None, None)}
     assert first["question"].startswith("[system]\n")
 
 
@@ -87,13 +87,13 @@ def test_a_mask_is_cut_to_its_box_in_its_own_pixels(
     def overlays(self: Grounding, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         width, height = example.inputs["frame_width"], example.inputs["frame_height"]
         box = (width / 4, height / 3, width / 2, 2 * height / 3)
-        return (Overlay(0, box, "truth", mask=encode_mask(mask)), Overlay(0, (-9, -9, -1, -1), "given"))
+        return (Overlay(0, box, "reference", mask=encode_mask(mask)), Overlay(0, (-9, -9, -1, -1), "given"))
 
     monkeypatch.setattr(Grounding, "overlays", overlays)
     run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=1, limit=1)
     write_fiftyone(tmp_path / "run", tmp_path / "made")
     (sample,) = read(tmp_path / "made")
-    (detection,) = sample["truth"]["detections"]
+    (detection,) = sample["reference"]["detections"]
     assert detection["bounding_box"] == pytest.approx([1 / 4, 1 / 3, 1 / 4, 1 / 3])
     packed = base64.b64decode(detection["mask"]["$binary"]["base64"])
     np.testing.assert_array_equal(np.load(io.BytesIO(zlib.decompress(packed))), mask[3:6, 4:8])

@@ -85,12 +85,12 @@ def test_every_outcome_gets_its_status_and_scores_as_released(
     assert statuses == [Status.OK, Status.PARSE_ERROR, Status.INFRA_ERROR, Status.TRUNCATED, Status.REFUSED]
     assert made.unanswered == len(examples) - 5
 
-    # By the release: tuples pooled, a failure adds its truth, and so does a provider's error.
-    def truth(example: Example) -> Counter[str]:
+    # By the release: tuples pooled, a failure adds its reference, and so does a provider's error.
+    def reference(example: Example) -> Counter[str]:
         return Counter(json.dumps(item, sort_keys=True) for item in example.target["relations"])  # type: ignore[union-attr]
 
-    hits = sum((truth(examples[0]) + truth(examples[3])).values())
-    wanted = hits + sum((truth(examples[1]) + truth(examples[2]) + truth(examples[4])).values())
+    hits = sum((reference(examples[0]) + reference(examples[3])).values())
+    wanted = hits + sum((reference(examples[1]) + reference(examples[2]) + reference(examples[4])).values())
     figures = score(tmp_path / "run").results.figures
     assert figures["micro_precision"].mean == 1.0
     assert figures["micro_recall"].mean == pytest.approx(hits / wanted)
@@ -113,7 +113,7 @@ def test_an_answer_that_only_the_release_could_read_is_named(six_frozen: Path, t
 
 
 @pytest.mark.parametrize(
-    ("model", "provider", "boxes"),
+    ("model", "provider", "box_format"),
     [
         ("gemini-3-flash", "gemini", GEMINI),
         ("gpt-5.4-mini", "openai", GEMINI),
@@ -132,7 +132,7 @@ def test_boxes_are_read_in_the_order_of_the_family(
 
 
 @pytest.mark.parametrize(
-    ("params", "boxes"),
+    ("params", "box_format"),
     [
         ({}, GEMINI),
         ({"bbox_format": "xyxy"}, QWEN),

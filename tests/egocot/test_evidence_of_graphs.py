@@ -1,4 +1,4 @@
-"""Claims against the evidence of whole scene graphs: truths are found true, planted falsehoods are found."""
+"""Claims against the evidence of whole scene graphs: references are found true, planted falsehoods are found."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def test_falsehoods_in_other_words_are_found_and_truths_are_not_called_false(
     for bases in (item_bases(mini_root), graph_bases(small_kitchen)):
         for kind, (hits, there) in reworded_rates(bases).items():
             assert hits >= 0.9 * there, (kind, hits, there)
-        truths = reworded_truths(bases)
-        assert truths["contradicted"] == 0
-        assert truths["supported"] >= 0.9 * truths.total()
+        references = reworded_truths(bases)
+        assert references["contradicted"] == 0
+        assert references["supported"] >= 0.9 * references.total()
 
 
-def _truths(video: VideoGraph) -> Iterator[str]:
+def _references(video: VideoGraph) -> Iterator[str]:
     """True statements about the hands and the things of a video, straight from its annotations, in many forms."""
     fps, end = video.video.fps or 30.0, video.frame_count
     for row in video.relations():
@@ -102,7 +102,7 @@ def test_what_is_true_of_the_scene_graph_is_never_contradicted(dev: list[Example
         asked[name].append(Cot.evidence_base(example))
     assert sum(map(len, asked.values())) == len(asked) + len(dev) > len(asked)
     for name, bases in asked.items():
-        for text in dict.fromkeys([*_truths(graph[name]), *_states_and_actions(graph[name])]):
+        for text in dict.fromkeys([*_references(graph[name]), *_states_and_actions(graph[name])]):
             for evidence in bases:
                 wrong = [f for f in check_rationale(text, evidence).findings if f.verdict == "contradicted"]
                 assert not wrong, (text, wrong)

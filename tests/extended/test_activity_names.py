@@ -33,13 +33,13 @@ CLASSES = ["Close drawer", "Grasp cup", "Lift cup", "Open drawer", "Place cup", 
 NAMED = {"open_activity": "Activity: {}", "anticipation": '["{}"]'}
 
 
-def example(task: NamedActivityTask, truth: str) -> Example:
+def example(task: NamedActivityTask, reference: str) -> Example:
     asked = {"n_frames": 2} if isinstance(task, OpenActivity) else {"ahead": 2, "span": 4.0, "n_frames": 2}
-    target = NamedActivity(truth, truth.lower(), CLASSES).write()
-    return Example(f"{task.name}:v:1", "extended", task.name, truth, (FrameRef("v", 0),), asked, target)
+    target = NamedActivity(reference, reference.lower(), CLASSES).write()
+    return Example(f"{task.name}:v:1", "extended", task.name, reference, (FrameRef("v", 0),), asked, target)
 
 
-def by_hand(answer: str, truth: str, *, synonyms: bool) -> bool:
+def by_hand(answer: str, reference: str, *, synonyms: bool) -> bool:
     """The rule for answers of the form `verb noun` in the singular, read from the domain file."""
 
     def alike(name: str) -> bool:
@@ -53,8 +53,8 @@ def by_hand(answer: str, truth: str, *, synonyms: bool) -> bool:
         return verbs and nouns
 
     if answer.lower() in map(str.lower, CLASSES):
-        return answer.lower() == truth.lower()
-    return synonyms and alike(truth)
+        return answer.lower() == reference.lower()
+    return synonyms and alike(reference)
 
 
 @pytest.mark.parametrize("matcher", ["exact", "synonyms"])
@@ -63,19 +63,21 @@ def test_scores_equal_those_worked_out_by_hand_on_500_random_answers(
     kind: type[NamedActivityTask], matcher: Matcher
 ) -> None:
     task, rng, names = kind(options={"matcher": matcher}), random.Random(0), made_up_names()
-    near = {truth: [name for name in names if by_hand(name, truth, synonyms=True)][:12] for truth in CLASSES}
+    near = {
+        reference: [name for name in names if by_hand(name, reference, synonyms=True)][:12] for reference in CLASSES
+    }
     samples, wanted = [], []
     for _ in range(500):
-        truth = rng.choice(CLASSES)
-        drawn = [truth, truth.upper(), *near[truth], *rng.sample(CLASSES, 2), *rng.sample(names, 2)]
+        reference = rng.choice(CLASSES)
+        drawn = [reference, reference.upper(), *near[reference], *rng.sample(CLASSES, 2), *rng.sample(names, 2)]
         ranked = rng.sample(drawn, rng.randint(1, 5))
         ranked = list({name.lower(): name for name in ranked}.values())
         if kind is OpenActivity:
             ranked = ranked[:1]
         text = json.dumps(ranked) if kind is Anticipation else f"I see it.\nActivity: {ranked[0]}"
-        right = [by_hand(name, truth, synonyms=matcher == "synonyms") for name in ranked]
+        right = [by_hand(name, reference, synonyms=matcher == "synonyms") for name in ranked]
         is_lost = rng.random() < 0.05
-        samples.append(answered(task, example(task, truth), "" if is_lost else text))
+        samples.append(answered(task, example(task, reference), "" if is_lost else text))
         wanted.append([not is_lost and right[0], not is_lost and any(right)])
     first, ever = np.mean(wanted, axis=0)
     figures = task.statistics(samples).published()
@@ -98,8 +100,8 @@ def test_scores_equal_those_worked_out_by_hand_on_500_random_answers(
     ],
 )
 def test_synonyms_count_unless_they_name_another_class(answer: str, is_right: bool) -> None:
-    truth = NamedActivity("Grasp cup", "c", CLASSES)
-    assert ActivityMatcher("synonyms", 0.6, "").means([answer], truth) == [is_right]
+    reference = NamedActivity("Grasp cup", "c", CLASSES)
+    assert ActivityMatcher("synonyms", 0.6, "").means([answer], reference) == [is_right]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +119,9 @@ def test_two_answers_agree_whichever_stands_for_the_truth(first: str, second: st
     asked = example(task, "Open drawer")
     answers = [answered(task, asked, text).prediction for text in (first, second)]
     scores = []
-    for truth, answer in (answers, answers[::-1]):
-        assert truth is not None
-        scores.append(task.score(replace(asked, target=task.as_target(asked, truth).write()), answer)["accuracy"])
+    for reference, answer in (answers, answers[::-1]):
+        assert reference is not None
+        scores.append(task.score(replace(asked, target=task.as_target(asked, reference).write()), answer)["accuracy"])
     assert scores == both_ways
 
 
@@ -142,7 +144,7 @@ def test_chance_is_at_its_computed_value(kind: type[NamedActivityTask]) -> None:
 @pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
 def test_the_prior_says_what_is_usual_in_other_videos(kind: type[NamedActivityTask]) -> None:
     task = kind()
-    others = tuple(example(task, truth) for truth in ("Pour milk", "Grasp cup", "Pour milk"))
+    others = tuple(example(task, reference) for reference in ("Pour milk", "Grasp cup", "Pour milk"))
     text = task.prior_answer(example(task, "Open drawer"), others, BOXES)
     assert text == ("Activity: Pour milk" if kind is OpenActivity else '["Pour milk", "Grasp cup"]')
     assert "Grasp cup" in task.prior_answer(example(task, "Open drawer"), (), BOXES)
@@ -160,8 +162,8 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_with_embeddings_the_nearest_class_counts_from_the_threshold_on(encoder: str, threshold: float) -> None:
     options: dict[str, Any] = {"matcher": "embeddings", "encoder": encoder, "threshold": threshold}
     task, answers = OpenActivity(options=options), ["take mug", "pull drawer open", "milk", "Place cup", "pour it out"]
-    pairs = [(answer, truth) for answer in answers for truth in CLASSES]
-    samples = [answered(task, example(task, truth), answer) for answer, truth in pairs]
+    pairs = [(answer, reference) for answer in answers for reference in CLASSES]
+    samples = [answered(task, example(task, reference), answer) for answer, reference in pairs]
     cosines = sentence_encoder(encoder).similarity([answer.lower() for answer in answers], [n.lower() for n in CLASSES])
     nearest = (cosines >= threshold) & (cosines == cosines.max(axis=1, keepdims=True))
     assert task.statistics(samples).scores()["accuracy"].tolist() == nearest.astype(float).ravel().tolist()

@@ -24,6 +24,10 @@ def test_the_last_list_that_fits_is_the_answer_and_an_empty_one_only_if_there_is
     assert isinstance(task, GraphTask)
     items = graph_examples(task, SceneGraph(small_kitchen), task.sampling)
     example = next(item for item in items if isinstance(item, Example))
-    truth = task.reference_answer(example, BOXES)
-    for text in (f"Nothing moves at first: []. Then:\n{truth}", f"```\n[]\n```\n{truth}", f"{truth}\nNo more: []"):
+    reference = task.reference_answer(example, BOXES)
+    for text in (
+        f"Nothing moves at first: []. Then:\n{reference}",
+        f"```\n[]\n```\n{reference}",
+        f"{reference}\nNo more: []",
+    ):
         assert task.score(example, answered(task, example, text).prediction)[task.sample_score] == 1, text[:30]

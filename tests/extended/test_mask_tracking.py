@@ -173,7 +173,7 @@ def test_explanations_and_overlays_show_each_object() -> None:
     rows = [(row.verdict, row.text) for row in TASK.explain(example, prediction).rows]
     assert [(verdict, text[:5]) for verdict, text in rows] == [("hit", "2 cup"), ("miss", "3 cup"), ("wrong", "1 cup")]
     kinds = [(overlay.kind, overlay.image, overlay.label) for overlay in TASK.overlays(example, prediction)]
-    assert kinds.count(("given", 0, "1 cup")) == kinds.count(("truth", 1, "1 cup")) == 1
+    assert kinds.count(("given", 0, "1 cup")) == kinds.count(("reference", 1, "1 cup")) == 1
     assert ("predicted", 1, "3 cup") not in kinds
     assert [failure.kind for failure in TASK.failures(example, prediction)] == ["missed", "loose_mask"]
 
@@ -195,7 +195,7 @@ def best_pairs(scores: NDArray[np.float64]) -> list[tuple[int, int]]:
 
 
 def plain_hota(sequences: list[tuple[Masks, Masks, int]]) -> float:
-    """HOTA (Luiten et al. 2021, equations 4 to 10) of (truth, answer, frames), all sequences together."""
+    """HOTA (Luiten et al. 2021, equations 4 to 10) of (reference, answer, frames), all sequences together."""
     values = []
     for alpha in np.arange(1, 20) / 20:
         tp = lost = 0
@@ -234,7 +234,7 @@ def plain_hota(sequences: list[tuple[Masks, Masks, int]]) -> float:
 
 
 def random_case(rng: np.random.Generator) -> tuple[Example, Masks, Masks, int]:
-    """An example, its truth, an answer near to it, and the number of frames."""
+    """An example, its reference, an answer near to it, and the number of frames."""
 
     def blob() -> Mask:
         return block(*rng.integers(0, 8, 2).tolist(), int(rng.integers(2, 8)))

@@ -72,7 +72,7 @@ def test_what_cannot_become_an_example_is_counted_with_its_reason(
 
 def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example: Example) -> None:
     rng, names = random.Random(0), ["Prepare cup", "BREW  coffee", "Froth milk"]
-    truth = [next((name for a, b, name in STEPS if a <= frame < b), None) for frame in range(900)]
+    reference = [next((name for a, b, name in STEPS if a <= frame < b), None) for frame in range(900)]
     samples, labels = [], []
     for _ in range(500):
         cuts = [[rng.choice(names), *sorted(rng.sample(range(320), 2))] for _ in range(rng.randint(0, 5))]
@@ -85,11 +85,11 @@ def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example:
             for frame in range(start * 3, min(end * 3, 900)):
                 answer[frame] = {"BREW  coffee": "Brew coffee"}.get(name, name)
         labels.append(None if is_lost else answer)
-    wanted = temporal_segmentation(labels, [truth] * 500)
+    wanted = temporal_segmentation(labels, [reference] * 500)
     figures = TASK.aggregate(samples)
     assert figures == pytest.approx({name: wanted[name] for name in figures})
     alone = TASK.score(example, samples[0].prediction)
-    assert alone == pytest.approx({name: temporal_segmentation(labels[:1], [truth])[name] for name in alone})
+    assert alone == pytest.approx({name: temporal_segmentation(labels[:1], [reference])[name] for name in alone})
 
 
 @pytest.mark.parametrize(

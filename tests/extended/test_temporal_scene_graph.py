@@ -42,7 +42,7 @@ def example(tmp_path: Path) -> Example:
     return only(tmp_path, document())
 
 
-def truth(example: Example) -> list[list[Any]]:
+def reference(example: Example) -> list[list[Any]]:
     return json.loads(TASK.reference_answer(example, BOXES))
 
 
@@ -53,7 +53,7 @@ def read(text: str, example: Example) -> Prediction:
 
 
 def test_a_relation_has_the_runs_of_frames_on_which_it_holds_and_both_ends_are_seen(example: Example) -> None:
-    assert truth(example) == [
+    assert reference(example) == [
         ["left hand", "holds", "coffee cup", 1, 2],  # said of all frames, the hand seen on the first two
         ["button", "part of", "coffee machine", 1, 4],
         ["coffee cup", "under", "coffee machine", 1, 4],
@@ -67,8 +67,8 @@ def test_a_relation_has_the_runs_of_frames_on_which_it_holds_and_both_ends_are_s
 def test_things_of_one_category_are_one(tmp_path: Path) -> None:
     content = document()
     content["object_id_to_category_id"][RIGHT] = content["object_id_to_category_id"][LEFT]
-    assert ["left hand", "holds", "coffee cup", 1, 2] in truth(only(tmp_path, content))
-    assert ["left hand", "holds", "coffee cup", 4, 4] in truth(only(tmp_path, content))
+    assert ["left hand", "holds", "coffee cup", 1, 2] in reference(only(tmp_path, content))
+    assert ["left hand", "holds", "coffee cup", 4, 4] in reference(only(tmp_path, content))
 
 
 def test_a_clip_without_a_relation_between_things_with_a_name_is_counted_with_the_reason(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_an_unreadable_answer_scores_0(small_kitchen: Path) -> None:
 
 
 def test_draws_weigh_samples_as_often_as_they_take_them(example: Example) -> None:
-    answers = truth(example), truth(example)[:2], HANDS_HOLD
+    answers = reference(example), reference(example)[:2], HANDS_HOLD
     samples = [Scored(example, read(json.dumps(answer), example)) for answer in answers]
     weights = [[1, 1, 1], [0, 2, 1], [3, 0, 1]]
     figures = TASK.statistics(samples).figures(np.array(weights, dtype=float))
@@ -146,7 +146,7 @@ def test_the_prior_names_what_usually_holds_between_the_things_named(example: Ex
 
 
 def test_failures_say_what_is_missed_wrong_in_time_said_twice_and_made_up(example: Example) -> None:
-    left, button, *_ = truth(example)
+    left, button, *_ = reference(example)
     answer = [
         left,
         button,

@@ -90,7 +90,7 @@ def _rights(task: Task, example: Example) -> tuple[str, ...] | None:
         return None
     choices, target = task.choices(example), dict[str, Any](example.target)
     if choices:
-        return tuple(sorted(choices[label] for label in task.right_choices(example) or target["labels"]))
+        return tuple(sorted(choices[label] for label in task.correct_choices(example) or target["labels"]))
     if "phrases" in target:
         return tuple(sorted(target["phrases"]))
     return tuple(sorted(item["category"] for item in target["objects"]))

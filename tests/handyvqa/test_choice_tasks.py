@@ -28,9 +28,11 @@ ANSWERS = st.one_of(
 )
 
 
-def run_of(task: Task, answers: Sequence[str | None], truths: Sequence[Sequence[int]], n: int = 6) -> list[Scored]:
+def run_of(task: Task, answers: Sequence[str | None], references: Sequence[Sequence[int]], n: int = 6) -> list[Scored]:
     options = [f"thing {index}" for index in range(n)]
-    examples = [question(type(task), options, sorted(set(truth)), f"q{k}") for k, truth in enumerate(truths)]
+    examples = [
+        question(type(task), options, sorted(set(reference)), f"q{k}") for k, reference in enumerate(references)
+    ]
     return [answered(task, example, text) for example, text in zip(examples, answers, strict=True)]
 
 
@@ -41,13 +43,13 @@ def letters_by_the_released_rule(text: str) -> list[str]:
 
 @given(st.lists(st.tuples(ANSWERS, st.integers(0, 5)), min_size=1, max_size=30))
 def test_accuracy_is_that_of_the_released_rule(rows: list[tuple[str | None, int]]) -> None:
-    answers, truths = [row[0] for row in rows], [[row[1]] for row in rows]
-    figures = ACTION.aggregate(run_of(ACTION, answers, truths))
+    answers, references = [row[0] for row in rows], [[row[1]] for row in rows]
+    figures = ACTION.aggregate(run_of(ACTION, answers, references))
     right = answered_count = 0
-    for text, (truth,) in zip(answers, truths, strict=True):
+    for text, (reference,) in zip(answers, references, strict=True):
         letters = letters_by_the_released_rule(text or "")
         answered_count += bool(letters)
-        right += bool(letters) and letters[0] == "abcdef"[truth]
+        right += bool(letters) and letters[0] == "abcdef"[reference]
     assert figures["accuracy"] == (right / answered_count if answered_count else 0.0)
     assert figures["accuracy_counted"] == right / len(rows)
     assert figures["coverage"] == answered_count / len(rows)
@@ -55,15 +57,15 @@ def test_accuracy_is_that_of_the_released_rule(rows: list[tuple[str | None, int]
 
 @given(st.lists(st.tuples(ANSWERS, st.lists(st.integers(0, 5), min_size=1, max_size=5)), min_size=1, max_size=30))
 def test_average_precision_is_that_of_scikit_learn_over_all_options(rows: list[tuple[str | None, list[int]]]) -> None:
-    answers, truths = [row[0] for row in rows], [row[1] for row in rows]
-    figures = OBJECTS.aggregate(run_of(OBJECTS, answers, truths))
+    answers, references = [row[0] for row in rows], [row[1] for row in rows]
+    figures = OBJECTS.aggregate(run_of(OBJECTS, answers, references))
     labels: list[int] = []
     scores: list[int] = []
     labels_all: list[int] = []
     scores_all: list[int] = []
-    for text, truth in zip(answers, truths, strict=True):
+    for text, reference in zip(answers, references, strict=True):
         letters = letters_by_the_released_rule(text or "")
-        mine = [int(index in truth) for index in range(6)]
+        mine = [int(index in reference) for index in range(6)]
         said = [int(letter in letters) for letter in "abcdef"]
         labels_all, scores_all = labels_all + mine, scores_all + said
         if letters:
@@ -75,22 +77,22 @@ def test_average_precision_is_that_of_scikit_learn_over_all_options(rows: list[t
 
 def test_scores_of_a_dual_encoder_rank_all_options_together() -> None:
     rng = random.Random(3)
-    truths = [[rng.randrange(6)] for _ in range(40)]
-    scores = [[round(rng.uniform(-1, 1), 6) for _ in range(6)] for _ in truths]
+    references = [[rng.randrange(6)] for _ in range(40)]
+    scores = [[round(rng.uniform(-1, 1), 6) for _ in range(6)] for _ in references]
     answers = [write_scores(dict(zip("ABCDEF", row, strict=True))) for row in scores]
-    figures = OBJECTS.aggregate(run_of(OBJECTS, answers, truths))
-    labels = [int(index in truth) for truth in truths for index in range(6)]
+    figures = OBJECTS.aggregate(run_of(OBJECTS, answers, references))
+    labels = [int(index in reference) for reference in references for index in range(6)]
     expected = average_precision_score(labels, np.concatenate(scores))
     assert figures["average_precision"] == pytest.approx(expected)
-    accuracy = np.mean([int(np.argmax(row)) == truth for row, (truth,) in zip(scores, truths, strict=True)])
-    assert ACTION.aggregate(run_of(ACTION, answers, truths))["accuracy"] == pytest.approx(accuracy)
+    accuracy = np.mean([int(np.argmax(row)) == reference for row, (reference,) in zip(scores, references, strict=True)])
+    assert ACTION.aggregate(run_of(ACTION, answers, references))["accuracy"] == pytest.approx(accuracy)
     assert figures["exact_match"] == figures["exact_match_strict"] == pytest.approx(accuracy)
 
 
 def test_strict_and_released_scores_differ_where_prose_names_letters() -> None:
-    truths = [[1], [1], [1], [1]]
+    references = [[1], [1], [1], [1]]
     answers = ["(B) thing 1", "(B) thing 1\nand no other cup (a)", "it is b)", "B"]
-    figures = ACTION.aggregate(run_of(ACTION, answers, truths))
+    figures = ACTION.aggregate(run_of(ACTION, answers, references))
     assert figures["accuracy"] == pytest.approx(2 / 3)  # the (a) of the second goes first; the fourth is left out
     assert figures["accuracy_counted"] == 0.5
     assert figures["accuracy_strict"] == 0.5
@@ -120,8 +122,8 @@ def test_objects_are_matched_as_sets() -> None:
     assert OBJECTS.score(*_scored(OBJECTS, None, [0, 2])) == dict.fromkeys(scores, 0.0)
 
 
-def _scored(task: Task, text: str | None, truth: list[int]) -> tuple[Example, Prediction | None]:
-    (sample,) = run_of(task, [text], [truth])
+def _scored(task: Task, text: str | None, reference: list[int]) -> tuple[Example, Prediction | None]:
+    (sample,) = run_of(task, [text], [reference])
     return sample.example, sample.prediction
 
 
@@ -136,10 +138,10 @@ def test_without_a_single_answer_the_figures_are_zero_and_say_so() -> None:
 @pytest.mark.parametrize("task", CHOICE_TASKS, ids=lambda task: task.name)
 def test_chance_is_chance(task: type[Task]) -> None:
     action, rng = task(), random.Random(1)
-    truths = [sorted(rng.sample(range(5), 1 if task is not Objects else 1 + k % 3)) for k in range(4000)]
-    examples = [question(task, CUPS, truth, f"q{k}") for k, truth in enumerate(truths)]
+    references = [sorted(rng.sample(range(5), 1 if task is not Objects else 1 + k % 3)) for k in range(4000)]
+    examples = [question(task, CUPS, reference, f"q{k}") for k, reference in enumerate(references)]
     chance = [answered(action, e, action.random_answer(e, random.Random(k), BOXES)) for k, e in enumerate(examples)]
-    expected = 1 / 5 if task is not Objects else sum(map(len, truths)) / (5 * len(truths))
+    expected = 1 / 5 if task is not Objects else sum(map(len, references)) / (5 * len(references))
     assert action.aggregate(chance)[action.primary] == pytest.approx(expected, abs=0.02)
 
 

@@ -264,8 +264,8 @@ def test_overlays_are_the_boxes_of_masks_on_the_images_shown() -> None:
     prediction = read(said((1, LAST)))
     overlays = TASK.overlays(EXAMPLE, prediction)
     assert [(o.image, o.box, o.kind) for o in overlays] == [
-        (1, (10.0, 10.0, 40.0, 30.0), "truth"),
-        (4, (50.0, 20.0, 80.0, 60.0), "truth"),
+        (1, (10.0, 10.0, 40.0, 30.0), "reference"),
+        (4, (50.0, 20.0, 80.0, 60.0), "reference"),
         (1, (50.0, 20.0, 80.0, 60.0), "predicted"),
     ]
     small = RvosObjects(options={"mode": "frame_wise", "max_side": 48})

@@ -293,7 +293,7 @@ def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
         submit(run, allow_incomplete=True)
 
 
-# ------------------------------------------------------------------------------------------------ forged truth
+# ------------------------------------------------------------------------------------------------ forged reference
 
 
 def test_a_dataset_with_other_answers_is_refused_by_the_published_one(

@@ -29,10 +29,10 @@ for sample in data:
         size = image.size
     boxes = {
         kind: [(box.bounding_box, None if box.mask is None else int(box.mask.sum())) for box in sample[kind].detections]
-        for kind in ("truth", "predicted")
+        for kind in ("reference", "predicted")
     }
     rows.append([sample.example_id, sample.run, sample.image, sample.answer, dict(sample.scores), size, boxes])
-print(json.dumps({"rows": rows, "ok": len(data.match_tags("ok")), "labels": data.count("truth.detections.label")}))
+print(json.dumps({"rows": rows, "ok": len(data.match_tags("ok")), "labels": data.count("reference.detections.label")}))
 """
 
 
@@ -60,8 +60,8 @@ def test_fiftyone_imports_images_boxes_masks_answers_and_scores(
         assert (repetition, scores["J_and_F"]) == (0, 1.0)
         assert (answer is None) == (position > 0)
         assert min(width, height) > 0
-        assert boxes["truth"] == boxes["predicted"]
-        for box, pixels in boxes["truth"]:
+        assert boxes["reference"] == boxes["predicted"]
+        for box, pixels in boxes["reference"]:
             assert 0 <= box[0] <= box[0] + box[2] <= 1.001
             masks += bool(pixels)
     assert masks == imported["labels"] > 0

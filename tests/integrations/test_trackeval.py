@@ -47,16 +47,16 @@ def random_sequences(seed: int) -> tuple[list[list[dict[str, dict]]], list[list[
     for _ in range(3):
         corners = rng.integers(0, 40, (5, 2))
         names = rng.permutation(5)
-        answer, truth = [], []
+        answer, reference = [], []
         for _ in range(12):
             corners = np.clip(corners + rng.integers(-3, 4, corners.shape), 0, 44)
             if rng.random() < 0.3:
                 names = rng.permutation(5)
-            truth.append({str(k): rectangle(*corners[k]) for k in range(5) if rng.random() < 0.9})
+            reference.append({str(k): rectangle(*corners[k]) for k in range(5) if rng.random() < 0.9})
             shown = [k for k in range(5) if rng.random() < 0.8]
             answer.append({f"p{names[k]}": rectangle(*(corners[k] + rng.integers(0, 4, 2))) for k in shown})
         predictions.append(answer)
-        references.append(truth)
+        references.append(reference)
     return predictions, references
 
 

@@ -58,9 +58,9 @@ def test_rows_are_asked_and_scored_without_our_package_to_our_figures(tmp_path: 
         answered = [json.loads(line) for line in (work / f"{task}.jsonl").read_text().splitlines()[1:]]
         assert [line["example_id"] for line in answered] == rows["example_id"][:]
         assert all(line["answer"] for line in answered), "the tiny model says something"
-        truth = dict(zip(rows["example_id"][:], rows["answer"][:], strict=True))
-        wrong = [answer if index < 2 else mistake(answer) for index, answer in enumerate(truth.values())]
-        write_answers(work / f"{task}.jsonl", dict(zip(truth, ["I cannot say.", *wrong[1:]], strict=True)))
+        reference = dict(zip(rows["example_id"][:], rows["answer"][:], strict=True))
+        wrong = [answer if index < 2 else mistake(answer) for index, answer in enumerate(reference.values())]
+        write_answers(work / f"{task}.jsonl", dict(zip(reference, ["I cannot say.", *wrong[1:]], strict=True)))
     printed = [line.split() for line in run([python, "-c", absent + SCORE], work).splitlines()]
     assert [task for task, *_ in printed] == list(MISTAKES)
     for task, figure, value in printed:

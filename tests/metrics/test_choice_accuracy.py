@@ -28,8 +28,8 @@ def share(values):
 
 
 def slow_figures(rows):
-    """`rows`: dicts with answer, truth, class, verb and choices ({id: verb} or None)."""
-    right = [row["answer"] == row["truth"] for row in rows]
+    """`rows`: dicts with answer, reference, class, verb and choices ({id: verb} or None)."""
+    right = [row["answer"] == row["reference"] for row in rows]
     parsed = [r for r, row in zip(right, rows, strict=True) if row["answer"] is not None]
     classes = {row["class"] for row in rows if row["class"]}
     of_class = {c: share(r for r, row in zip(right, rows, strict=True) if row["class"] == c) for c in classes}
@@ -37,11 +37,15 @@ def slow_figures(rows):
     wrong = [
         row
         for row in rows
-        if row["answer"] not in (None, row["truth"]) and row["choices"] and all(row["choices"].values())
+        if row["answer"] not in (None, row["reference"]) and row["choices"] and all(row["choices"].values())
     ]
     # What random wrong picks would give: every wrong pick of every question, written out.
     picks = [
-        share(verb == row["choices"][row["truth"]] for choice, verb in row["choices"].items() if choice != row["truth"])
+        share(
+            verb == row["choices"][row["reference"]]
+            for choice, verb in row["choices"].items()
+            if choice != row["reference"]
+        )
         for row in wrong
     ]
     known = all(row["choices"] for row in rows)
@@ -50,7 +54,7 @@ def slow_figures(rows):
         "accuracy_on_parsed": share(parsed),
         "chance_level": sum(Fraction(1, len(row["choices"])) for row in rows) / len(rows) if known else None,
         "class_mean_accuracy": sum(of_class.values()) / len(of_class) if of_class else None,
-        "same_verb": share(row["choices"][row["answer"]] == row["choices"][row["truth"]] for row in wrong),
+        "same_verb": share(row["choices"][row["answer"]] == row["choices"][row["reference"]] for row in wrong),
         "random": sum(picks) / len(picks) if picks else None,
         "per_class": of_class,
         "per_verb": {v: share(r for r, row in zip(right, rows, strict=True) if row["verb"] == v) for v in verbs},
@@ -62,11 +66,11 @@ def random_row(rng):
     choices = {i: rng.choice(["open", "close", "turn"]) for i in ids}
     if rng.random() < 0.1:
         choices[ids[0]] = None
-    truth = ids[rng.randrange(len(ids))]
-    verb = choices[truth]
+    reference = ids[rng.randrange(len(ids))]
+    verb = choices[reference]
     return {
-        "answer": rng.choice([None, truth, *ids]),
-        "truth": truth,
+        "answer": rng.choice([None, reference, *ids]),
+        "reference": reference,
         "class": rng.choice([None, "x", "y", "z"]),
         "verb": verb,
         "choices": None if rng.random() < 0.02 else choices,
@@ -74,7 +78,13 @@ def random_row(rng):
 
 
 def columns(rows):
-    names = {"answer": "predictions", "truth": "references", "class": "classes", "verb": "verbs", "choices": "choices"}
+    names = {
+        "answer": "predictions",
+        "reference": "references",
+        "class": "classes",
+        "verb": "verbs",
+        "choices": "choices",
+    }
     return {column: [row[name] for row in rows] for name, column in names.items()}
 
 
@@ -109,10 +119,10 @@ def test_the_accuracy_and_the_class_mean_equal_those_of_scikit_learn():
     sklearn_metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(0)
     for _ in range(100):
-        truth, answer = rng.integers(0, 5, (2, 40))
-        result = choice_accuracy(answer, truth, classes=truth)
-        assert result["accuracy"] == pytest.approx(sklearn_metrics.accuracy_score(truth, answer))
-        balanced = sklearn_metrics.balanced_accuracy_score(truth, answer)
+        reference, answer = rng.integers(0, 5, (2, 40))
+        result = choice_accuracy(answer, reference, classes=reference)
+        assert result["accuracy"] == pytest.approx(sklearn_metrics.accuracy_score(reference, answer))
+        balanced = sklearn_metrics.balanced_accuracy_score(reference, answer)
         assert result["class_mean_accuracy"] == pytest.approx(balanced)
 
 
@@ -132,7 +142,7 @@ def test_figures_are_as_computed_by_hand():
     assert list(result["per_class"]) == ["close lid", "open lid", "turn knob"]
     assert result["class_mean_accuracy"] == pytest.approx(0.5 / 3)
     assert {verb: group["n"] for verb, group in result["per_verb"].items()} == {"close": 1, "open": 2, "turn": 2}
-    # B for A has the verb, B for D and C for E have not. Each truth has 1 same-verb choice among 4 wrong ones.
+    # B for A has the verb, B for D and C for E have not. Each reference has 1 same-verb choice among 4 wrong ones.
     assert result["distractors"] == {"n_wrong": 3, "same_verb_share": pytest.approx(1 / 3), "random_share": 0.25}
 
 
@@ -198,7 +208,7 @@ rows = st.lists(
     st.fixed_dictionaries(
         {
             "answer": st.none() | ids,
-            "truth": ids,
+            "reference": ids,
             "class": st.none() | st.sampled_from(["x", "y"]),
             "verb": st.none(),
             "choices": st.none() | st.just(VERBS) | st.just(list("ABCDE")),
@@ -236,9 +246,9 @@ def test_the_order_of_questions_does_not_matter(examples, rng):
 @patiently
 @given(rows)
 def test_a_perfect_answer_scores_one_and_a_wrong_or_missing_one_zero(examples):
-    perfect = scored([row | {"answer": row["truth"]} for row in examples])
+    perfect = scored([row | {"answer": row["reference"]} for row in examples])
     assert (perfect["accuracy"], perfect["accuracy_on_parsed"]) == (1, 1)
-    wrong = scored([row | {"answer": "B" if row["truth"] == "A" else "A"} for row in examples])
+    wrong = scored([row | {"answer": "B" if row["reference"] == "A" else "A"} for row in examples])
     assert (wrong["accuracy"], wrong["accuracy_on_parsed"]) == (0, 0)
     assert scored([row | {"answer": None} for row in examples])["accuracy"] == 0
 
@@ -247,7 +257,7 @@ def test_a_perfect_answer_scores_one_and_a_wrong_or_missing_one_zero(examples):
 @given(rows, st.integers(0, 7))
 def test_a_right_answer_in_place_of_any_other_never_lowers_the_accuracy(examples, index):
     index %= len(examples)
-    better = [row | {"answer": row["truth"]} if i == index else row for i, row in enumerate(examples)]
+    better = [row | {"answer": row["reference"]} if i == index else row for i, row in enumerate(examples)]
     assert scored(better)["accuracy"] >= scored(examples)["accuracy"]
 
 
@@ -261,7 +271,7 @@ def test_other_names_for_the_choices_change_nothing(examples):
             return [renamed(item) for item in value]
         return None if value is None else ord(value)
 
-    changed = [row | {name: renamed(row[name]) for name in ("answer", "truth", "choices")} for row in examples]
+    changed = [row | {name: renamed(row[name]) for name in ("answer", "reference", "choices")} for row in examples]
     assert scored(changed) == scored(examples)
 
 

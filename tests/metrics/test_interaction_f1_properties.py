@@ -91,7 +91,7 @@ def test_a_further_prediction_never_loses_a_pair_of_the_optimal_matching(predict
 @patiently
 @given(cases)
 def test_a_prediction_far_from_everything_only_lowers_the_precision(examples):
-    worse = [(None if answer is None else [*answer, FAR], truth) for answer, truth in examples]
+    worse = [(None if answer is None else [*answer, FAR], reference) for answer, reference in examples]
     before, after = scored(examples), scored(worse)
     assert after["precision"] <= before["precision"]
     unchanged = ("recall", "object_iou", "hand_iou", "hand_type_accuracy", "n_matched")
@@ -120,5 +120,5 @@ def test_the_unit_of_the_boxes_does_not_matter(examples, factor):
     def frame(items):
         return [interaction(scaled(i["object_box"]), map(scaled, i["hand_boxes"]), i["hand_type"]) for i in items]
 
-    larger = [(None if answer is None else frame(answer), frame(truth)) for answer, truth in examples]
+    larger = [(None if answer is None else frame(answer), frame(reference)) for answer, reference in examples]
     assert scored(larger) == scored(examples)

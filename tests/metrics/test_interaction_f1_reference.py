@@ -86,30 +86,30 @@ def slow_optimal(table):
     return best.pop() if len(best) == 1 else None
 
 
-def has_one_optimum(answer, truth):
-    return slow_optimal(iou_table(answer or [], truth)) is not None
+def has_one_optimum(answer, reference):
+    return slow_optimal(iou_table(answer or [], reference)) is not None
 
 
-def iou_table(answer, truth):
-    pairs = itertools.product(enumerate(truth), enumerate(answer))
+def iou_table(answer, reference):
+    pairs = itertools.product(enumerate(reference), enumerate(answer))
     return {(r, p): slow_iou(b["object_box"], a["object_box"]) for (r, a), (p, b) in pairs}
 
 
 def slow_figures(predictions, references, matching):
     matched, objects, hands, types, n_predicted, n_reference, silent, with_reference = 0, [], [], [], 0, 0, 0, 0
-    for answer, truth in zip(predictions, references, strict=True):
+    for answer, reference in zip(predictions, references, strict=True):
         answer = answer or []
-        table = iou_table(answer, truth)
+        table = iou_table(answer, reference)
         slow = {"greedy": slow_greedy, "highest_first": slow_highest_first, "optimal": slow_optimal}
         pairs = slow[matching](table)
         matched += len(pairs)
-        n_predicted, n_reference = n_predicted + len(answer), n_reference + len(truth)
-        with_reference += bool(truth)
-        silent += bool(truth) and not answer
+        n_predicted, n_reference = n_predicted + len(answer), n_reference + len(reference)
+        with_reference += bool(reference)
+        silent += bool(reference) and not answer
         objects += [table[pair] for pair in pairs]
         spends = matching == "greedy"
-        hands += [slow_hands(answer[p]["hand_boxes"], truth[r]["hand_boxes"], spends) for r, p in pairs]
-        types += [Fraction(answer[p]["hand_type"] == truth[r]["hand_type"]) for r, p in pairs]
+        hands += [slow_hands(answer[p]["hand_boxes"], reference[r]["hand_boxes"], spends) for r, p in pairs]
+        types += [Fraction(answer[p]["hand_type"] == reference[r]["hand_type"]) for r, p in pairs]
     return {
         "precision": Fraction(matched, n_predicted) if n_predicted else 0,
         "recall": Fraction(matched, n_reference) if n_reference else 0,

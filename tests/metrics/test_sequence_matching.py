@@ -79,17 +79,17 @@ def reference_scores(pd, f1_score, predictions, references, *, standardise, soft
     chosen, n_ties = reference_predictions(pd, predictions, standardise, softmax, ties, fill)
     values = []
     for i, (matrix, labels) in enumerate(zip(predictions, references, strict=True)):
-        truth, guess = [], []
+        reference, guess = [], []
         for v, label in enumerate(labels):
             row = None if matrix is None else matrix[v]
             nothing = row is None or all(s is None or s != s for s in row)
             gone = nothing if fill is None or all(r is None for r in matrix or [None]) else False
             if label is None or ((i, v) not in chosen and not gone) or (gone and missing == "drop"):
                 continue
-            truth.append(label)
+            reference.append(label)
             guess.append(-1 if gone else chosen[i, v])
-        names = sorted({*truth, *guess} - {-1})
-        values.append(f1_score(truth, guess, labels=names, average="macro", zero_division=0) if truth else None)
+        names = sorted({*reference, *guess} - {-1})
+        values.append(f1_score(reference, guess, labels=names, average="macro", zero_division=0) if reference else None)
     return values, n_ties
 
 

@@ -321,12 +321,12 @@ def test_the_confusion_counts_every_relation_once():
         predictions, references = sides
         confusion = tuple_confusion(predictions, references)
         of_truth, of_answer = Counter(), Counter()
-        for truth, answers in confusion.items():
+        for reference, answers in confusion.items():
             for answered, count in answers.items():
-                of_truth[truth] += count
+                of_truth[reference] += count
                 of_answer[answered] += count
         for counted, column in ((of_truth, references), (of_answer, predictions)):
             wanted = Counter(f"{kind}/{value}" for example in column for _, _, kind, value in example)
             assert {label: n for label, n in counted.items() if label != NOTHING} == dict(wanted)
-        hits = sum(answers.get(truth, 0) for truth, answers in confusion.items())
+        hits = sum(answers.get(reference, 0) for reference, answers in confusion.items())
         assert hits == tuple_f1(predictions, references)["tp"]

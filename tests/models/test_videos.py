@@ -23,7 +23,7 @@ from barista_bench.models.ablations import first_frame, shuffled_frames, text_on
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.settings import ServedSettings, TransformersSettings, VllmSettings, checked
-from barista_bench.models.videos import Clip, parts_with_clips, tells_own_times, video_settings
+from barista_bench.models.videos import VideoClip, parts_with_clips, tells_own_times, video_settings
 from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm import worker
 from barista_bench.models.vllm.model import VllmModel
@@ -135,7 +135,7 @@ def test_ablations_keep_times_with_their_frames_but_for_those_that_hide_the_orde
     shuffled = shuffled_frames(clip(UNEVEN))
     assert shuffled.images != clip(UNEVEN).images
     [video, _] = parts_with_clips(shuffled, None)
-    assert isinstance(video, Clip)
+    assert isinstance(video, VideoClip)
     assert video.times == UNEVEN
 
 

@@ -76,8 +76,10 @@ class Open(GraphTask[FrameSampling]):
         return mean_statistics([{"accuracy": float(hit)} for hit in right], [s.prediction is not None for s in samples])
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, answer = example.target["touch"], prediction.value["touch"] if prediction else None
-        return explanation([str(truth)]) if answer == truth else explanation((), [str(truth)], [str(answer)])
+        reference, answer = example.target["touch"], prediction.value["touch"] if prediction else None
+        return (
+            explanation([str(reference)]) if answer == reference else explanation((), [str(reference)], [str(answer)])
+        )
 
 
 BENCHMARK = Benchmark(

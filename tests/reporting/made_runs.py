@@ -76,18 +76,18 @@ class Fruit(Task):
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """A truth by the example's number, and an answered box with a hostile label and one that cannot be drawn."""
+        """A reference by the example's number, an answered box with a hostile label, one that cannot be drawn."""
         number = example.frames[0].frame_index // 300
-        truth = Overlay(0, (10.0 + number, 20.0, 110.0, 90.0), "truth", HOSTILE)
+        reference = Overlay(0, (10.0 + number, 20.0, 110.0, 90.0), "reference", HOSTILE)
         said = (Overlay(0, (12.0, 1e30, 100.0, 80.0), "predicted"), Overlay(1, (float("nan"), 0, 1, 1), "predicted"))
-        return (truth, *said) if prediction else (truth,)
+        return (reference, *said) if prediction else (reference,)
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
         return "as filmed", f"by {HOSTILE}"
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, said = _words(example, prediction)
-        groups = (("hit", truth & said), ("miss", truth - said), ("wrong", said - truth))
+        reference, said = _words(example, prediction)
+        groups = (("hit", reference & said), ("miss", reference - said), ("wrong", said - reference))
         return Explanation(
             tuple(ExplanationRow(cast("Any", v), word) for v, values in groups for word in sorted(values))
         )
@@ -98,10 +98,10 @@ def _words(example: Example, prediction: Prediction | None) -> tuple[set[str], s
 
 
 def _row(example: Example, prediction: Prediction | None) -> Row:
-    truth, said = _words(example, prediction)
-    hits, misses, wrong = len(truth & said), len(truth - said), len(said - truth)
+    reference, said = _words(example, prediction)
+    hits, misses, wrong = len(reference & said), len(reference - said), len(said - reference)
     f1 = 2 * hits / (2 * hits + misses + wrong) if prediction else 0.0
-    words = {("support", word): 1.0 for word in truth} | {("answered", word): 1.0 for word in said}
+    words = {("support", word): 1.0 for word in reference} | {("answered", word): 1.0 for word in said}
     return {"f1": f1, "recall": hits / (hits + misses), **words}
 
 

@@ -218,18 +218,18 @@ def test_a_script_that_reaches_the_page_is_refused_by_its_policy(chromium: Brows
 def test_pictures_carry_boxes_that_keys_and_layers_hide(page: Page) -> None:
     visit(page, f"{FIRST}?better=good", ".pictures img")
     assert page.locator(".pictures img").count() == 2
-    box = page.locator(".frame .truth rect")
+    box = page.locator(".frame .reference rect")
     expect(box).to_have_count(1)
     expect(page.locator(".frame .m0 rect")).to_have_count(1)
     page.keyboard.press("b")
     expect(page.locator(".frame rect")).to_have_count(0)
     page.keyboard.press("b")
-    page.locator(".layer.truth").click()
+    page.locator(".layer.reference").click()
     expect(box).to_have_count(0)
-    page.locator(".layer.truth").click()
+    page.locator(".layer.reference").click()
     expect(box).to_have_count(1)
     left, width = page.evaluate(
-        "(() => { const [b, i] = ['.truth rect', '.frame img'].map(s => document.querySelector(s)"
+        "(() => { const [b, i] = ['.reference rect', '.frame img'].map(s => document.querySelector(s)"
         ".getBoundingClientRect()); return [(b.left - i.left) / i.width, b.width / i.width] })()"
     )
     assert (left, width) == (pytest.approx(10 / 320, abs=0.02), pytest.approx(100 / 320, abs=0.02))
@@ -243,7 +243,7 @@ class Cores(Fruit):
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         core = np.zeros((6, 8), dtype=np.uint8)
         core[1:4, 2:4] = 1
-        return (Overlay(0, (80.0, 30.0, 160.0, 120.0), "truth", mask=encode_mask(core)),)
+        return (Overlay(0, (80.0, 30.0, 160.0, 120.0), "reference", mask=encode_mask(core)),)
 
 
 def test_masks_are_painted_pixel_by_pixel_and_go_with_their_layer(chromium: Browser, tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_masks_are_painted_pixel_by_pixel_and_go_with_their_layer(chromium: Brow
             ".flatMap((value, at) => at % 4 === 3 && value ? [(at - 3) / 4] : [])"
         )
         assert painted == [8 * y + x for y in (1, 2, 3) for x in (2, 3)]
-        page.locator(".layer.truth").click()
+        page.locator(".layer.reference").click()
         expect(page.locator("canvas.mask")).to_have_count(0)
         assert watched.console == []
 

@@ -28,8 +28,8 @@ class Seed(Fruit):
     name = "seed"
 
 
-def report(*runs: ScoredRun, draws: int = 50) -> Report:
-    return build_report(runs, analyses=analyse(runs, draws=draws))
+def report(*runs: ScoredRun, resamples: int = 50) -> Report:
+    return build_report(runs, analyses=analyse(runs, resamples=resamples))
 
 
 def test_models_stand_by_score_and_people_and_baselines_below_them_unranked() -> None:
@@ -84,7 +84,7 @@ def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
 
 def test_a_finding_says_which_baselines_the_best_model_is_above_and_below() -> None:
     baselines = answering("chance", "kiwi"), answering("prior", "apple, pear")
-    (section,) = report(answering("trained", "apple"), *baselines, draws=200).sections
+    (section,) = report(answering("trained", "apple"), *baselines, resamples=200).sections
     assert section.finding.startswith("trained has 0.667. It is above chance (+0.667); below prior (−0.333).")
 
 

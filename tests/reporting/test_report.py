@@ -174,14 +174,14 @@ def test_explanations_and_scores_come_through_the_task(page: Page) -> None:
         ("wrong", "plum"),
     ]
     assert json.loads(first["models"][2][0]["parsed"]) == {"words": ["apple", "plum"]}
-    assert json.loads(first["truth"]) == {"words": ["apple", "pear"]}
+    assert json.loads(first["reference"]) == {"words": ["apple", "pear"]}
     assert page.samples[-1]["models"][2] == []
     assert ["fruit rows", "0, 7"] in first["evidence"]
 
 
 def test_boxes_of_truth_and_answer_are_bounded_and_those_without_a_place_are_left_out(page: Page) -> None:
     sample = page.samples[page.ids.index("fruit:video:5")]
-    assert sample["boxes"] == [[0, "truth", HOSTILE[:120], [15.0, 20.0, 110.0, 90.0], None]]
+    assert sample["boxes"] == [[0, "reference", HOSTILE[:120], [15.0, 20.0, 110.0, 90.0], None]]
     assert sample["models"][1][0]["boxes"] == [[0, "predicted", "", [12.0, 1e5, 100.0, 80.0], None]]
     assert sample["captions"] == ["as filmed", f"by {HOSTILE}"]
 

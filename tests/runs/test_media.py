@@ -40,7 +40,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def truth(root: Path) -> dict[str, list[NDArray[np.uint8]]]:
+def reference(root: Path) -> dict[str, list[NDArray[np.uint8]]]:
     return {name: decode_in_order(root / f"{name}.mp4") for name in ("a", "b")}
 
 
@@ -89,7 +89,7 @@ REQUESTS = st.lists(
 @given(REQUESTS, st.sampled_from([0, 3 * FRAME_BYTES, 10**9]), st.integers(1, 4), st.booleans(), st.booleans())
 def test_pixels_are_the_same_with_any_cache_plan_order_and_number_of_workers(
     root: Path,
-    truth: dict[str, list[NDArray[np.uint8]]],
+    reference: dict[str, list[NDArray[np.uint8]]],
     requests: list[tuple[str, list[int]]],
     max_bytes: int,
     workers: int,
@@ -113,7 +113,7 @@ def test_pixels_are_the_same_with_any_cache_plan_order_and_number_of_workers(
     for (video, indices), frames in ready:
         assert len(frames) == len(indices)
         for index, frame in zip(indices, frames, strict=True):
-            assert frame.tobytes() == truth[video][index].tobytes()
+            assert frame.tobytes() == reference[video][index].tobytes()
     assert store.cache.held_bytes <= max_bytes
 
 
@@ -193,7 +193,7 @@ def test_frames_on_the_way_keep_within_their_share_of_the_memory(root: Path) -> 
 
 
 def test_a_frame_on_the_way_that_cannot_be_decoded_costs_the_others_nothing(
-    root: Path, monkeypatch: pytest.MonkeyPatch, truth: dict[str, list[NDArray[np.uint8]]]
+    root: Path, monkeypatch: pytest.MonkeyPatch, reference: dict[str, list[NDArray[np.uint8]]]
 ) -> None:
     read = LazyFrames.array
 
@@ -205,10 +205,10 @@ def test_a_frame_on_the_way_that_cannot_be_decoded_costs_the_others_nothing(
     monkeypatch.setattr(LazyFrames, "array", broken)
     store = FrameStore()
     store.plan(refs("a", [8, 9, 10]))
-    assert np.array_equal(store.frames(lazy(root, "a", [8]), "a")[0], truth["a"][8])
+    assert np.array_equal(store.frames(lazy(root, "a", [8]), "a")[0], reference["a"][8])
     with pytest.raises(VideoError, match="frame 9"):
         store.frames(lazy(root, "a", [9]), "a")
-    assert np.array_equal(store.frames(lazy(root, "a", [10]), "a")[0], truth["a"][10])
+    assert np.array_equal(store.frames(lazy(root, "a", [10]), "a")[0], reference["a"][10])
 
 
 def test_a_planned_index_past_the_end_harms_nobody(root: Path) -> None:

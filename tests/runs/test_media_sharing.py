@@ -20,7 +20,7 @@ def make(mine: list[int], further: list[int]) -> dict[int, bytes]:
 
 
 class Reference:
-    """The same cache, written down naively: the truth for the properties below."""
+    """The same cache, written down naively: the reference for the properties below."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes

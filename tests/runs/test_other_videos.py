@@ -1,4 +1,4 @@
-"""What the prior knows: the truths of other videos, whatever their ids."""
+"""What the prior knows: the references of other videos, whatever their ids."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_video_that_leads_elsewhere_costs_its_question_alone(release: Path, tm
 
 @pytest.mark.parametrize(("name", "value"), [("preparations", ["capsule"]), ("frame_range", [0, 2])])
 def test_a_sampling_that_only_graphs_know_is_refused(release: Path, tmp_path: Path, name: str, value: object) -> None:  # noqa: F811
-    with pytest.raises(ConfigError, match=f"words/choose is not drawn by {name}.*Remedy"):
+    with pytest.raises(ConfigError, match=f"words/choose is not sampled by {name}.*Remedy"):
         _plan(release, tmp_path / "words", QUESTION, **{name: value})
 
 

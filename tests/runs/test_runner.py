@@ -110,7 +110,7 @@ def test_all_runs_of_an_example_are_one_request(dataset: Path, tmp_path: Path, u
 
 def test_four_kinds_of_failure_are_four_statuses(dataset: Path, tmp_path: Path, use: object) -> None:
     names = example_ids(dataset)
-    truth = json.dumps([{"source_id": 1, "target_id": 3, "relation_type": "position", "value": "part of"}])
+    reference = json.dumps([{"source_id": 1, "target_id": 3, "relation_type": "position", "value": "part of"}])
     model = use(
         FakeModel(
             {
@@ -118,7 +118,7 @@ def test_four_kinds_of_failure_are_four_statuses(dataset: Path, tmp_path: Path, 
                 names[1]: Completion("", finish_reason="refusal"),
                 names[2]: Completion('[{"source_id": 1,', finish_reason="length"),
                 names[3]: Failure("connection reset"),
-                names[4]: Completion(truth, finish_reason="length"),
+                names[4]: Completion(reference, finish_reason="length"),
             }
         )
     )

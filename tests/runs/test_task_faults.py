@@ -274,7 +274,7 @@ def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(
     assert score(tmp_path / "relations").results.coverage.complete
 
 
-@pytest.mark.parametrize("method", ["has_answer", "cluster"])
+@pytest.mark.parametrize("method", ["has_answer", "resampling_unit"])
 def test_a_sample_that_the_task_cannot_score_costs_no_other(
     method: str, dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

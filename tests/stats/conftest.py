@@ -22,7 +22,7 @@ from tests.releases import CUP, MACHINE, document, relation, span, write_release
 
 TASKS = task_names("barista")
 SKILLS = {"strong": 0.9, "fair": 0.6, "weak": 0.3}
-"""How often a model tells the truth; else it answers as `chance` does."""
+"""How often a model tells the reference; else it answers as `chance` does."""
 ACTIVITIES = ("Place cup", "Press button", "Remove cup", "Place pod")
 SAMPLING = {
     "grounding": {"fraction": 1.0, "frame_step": 8},

@@ -1,4 +1,4 @@
-"""Samples of a made task, right or wrong, so that the truth of a simulation is known."""
+"""Samples of a made task, right or wrong, so that the reference of a simulation is known."""
 
 from __future__ import annotations
 

@@ -122,18 +122,20 @@ def test_the_command_prints_a_line_a_party(scored: Runs) -> None:
     activity, grounding = done.output.splitlines()
     assert activity.startswith("barista/activity, oracle and fair: same choice 0.")
     assert "Krippendorff's alpha 0." in activity
-    assert grounding.startswith("barista/grounding, oracle and fair: score of one answer with another as the truth 0.")
+    assert grounding.startswith(
+        "barista/grounding, oracle and fair: score of one answer with another as the reference 0."
+    )
 
 
-def agreed(task: Task, example: Example, truth: Prediction, answer: Prediction) -> float:
-    target = task.as_target(example, truth)
+def agreed(task: Task, example: Example, reference: Prediction, answer: Prediction) -> float:
+    target = task.as_target(example, reference)
     assert target is not None
     scores = task.statistics([Scored(replace(example, target=target.write()), answer)]).scores()
     return float(scores[task.sample_score][0])
 
 
 def compare_with_the_truth(data: Path, benchmark: str) -> None:
-    """The reference answer in the truth's place: it agrees with itself, and finds in others what the truth does."""
+    """The reference answer as a target: it agrees with itself, and finds in others what the target does."""
     for name in config_names(data):
         kind = task_class(benchmark, name)
         task = kind(options={"matcher": "exact"} if "matcher" in kind.options else {})  # no sentence encoder at hand
@@ -145,12 +147,12 @@ def compare_with_the_truth(data: Path, benchmark: str) -> None:
             if task.choices(example):
                 assert task.score(example, answer)[task.sample_score] == 1
                 assert set(task.answered_choices(answer)) <= set(task.choices(example))
-                assert set(task.right_choices(example)) <= set(task.answered_choices(answer))
+                assert set(task.correct_choices(example)) <= set(task.answered_choices(answer))
                 continue
             assert agreed(task, example, answer, answer) == pytest.approx(1, abs=1e-6), task.name
             if benchmark == "extended" or task.name in SAME_AS_TRUTH:
-                truth = task.score(example, other)[task.sample_score]
-                assert agreed(task, example, answer, other) == pytest.approx(truth, abs=0.02), task.name
+                reference = task.score(example, other)[task.sample_score]
+                assert agreed(task, example, answer, other) == pytest.approx(reference, abs=0.02), task.name
 
 
 def test_answers_of_every_task_can_be_held_against_each_other(six_tasks: Path) -> None:

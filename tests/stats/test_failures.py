@@ -52,11 +52,11 @@ multisets = st.lists(relations, max_size=6).map(Counter)
 
 
 @given(multisets, multisets)
-def test_every_relation_left_over_by_the_score_fails_once(truth: Counter, said: Counter) -> None:
-    kinds = Counter(kind for kind, _ in relation_failures(truth, said, {1, 2}))
+def test_every_relation_left_over_by_the_score_fails_once(reference: Counter, said: Counter) -> None:
+    kinds = Counter(kind for kind, _ in relation_failures(reference, said, {1, 2}))
     near = sum(kinds[kind] for kind in ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object"))
-    assert kinds["missed"] + near == (truth - said).total()
-    assert kinds["hallucinated"] + kinds["duplicate"] + near == (said - truth).total()
+    assert kinds["missed"] + near == (reference - said).total()
+    assert kinds["hallucinated"] + kinds["duplicate"] + near == (said - reference).total()
 
 
 @pytest.mark.parametrize("task", TASKS)

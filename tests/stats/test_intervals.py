@@ -21,7 +21,7 @@ VIDEOS, EACH, RUNS = 60, 4, 1000
 
 @pytest.mark.full
 def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> None:
-    """1,000 simulated runs; questions of a video are about as hard as each other. The truth is 1/2."""
+    """1,000 simulated runs; questions of a video are about as hard as each other. The reference is 1/2."""
     rng = np.random.default_rng(11)
     clustered = [quiz_example(i, f"v{i // EACH:03d}") for i in range(VIDEOS * EACH)]
     apart = [replace(example, frames=(FrameRef(example.example_id, 0),)) for example in clustered]

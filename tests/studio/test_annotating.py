@@ -19,7 +19,7 @@ from barista_bench.annotate.track_index import TrackIndex
 from barista_bench.errors import DataError
 from barista_bench.studio.server import MAX_BODY
 from barista_bench.studio.workspace import open_workspace
-from tests.annotate.projects import VIDEO, annotated, started, truth
+from tests.annotate.projects import VIDEO, annotated, reference, started
 from tests.studio.serving import Visitor, studio_at
 
 
@@ -296,9 +296,9 @@ def test_a_frame_that_is_not_there_is_said(anna: Visitor, query: str) -> None:
 
 
 def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = False) -> Project:
-    """A project whose keyframes show the truth under ids of its own, or on the first keyframe half of it."""
+    """A project whose keyframes show the reference under ids of its own, or on the first keyframe half of it."""
     project = started(kitchen, folder)
-    graph = truth(kitchen)
+    graph = reference(kitchen)
     decisions = from_graph(graph, project.video(VIDEO).asked())
     keyframes = [
         DecidedKeyframe(

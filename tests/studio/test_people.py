@@ -125,9 +125,9 @@ def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Pa
         assert question.example.example_id not in json.dumps(shown(question))
 
 
-def answered_by_page(asked: dict[str, Any], truths: dict[str, Any]) -> object:
+def answered_by_page(asked: dict[str, Any], references: dict[str, Any]) -> object:
     """A true answer, in the form in which the page hands it in."""
-    task, examples = truths[asked["task"]]
+    task, examples = references[asked["task"]]
     texts = {task.prompt(example, BoxFormat()).as_text(): example for example in examples}
     text = "".join(part if isinstance(part, str) else f"<image {part}>\n" for part in asked["parts"])
     example = texts[f"[system]\n{asked['system']}\n[user]\n{text}"]
@@ -138,11 +138,11 @@ def answered_by_page(asked: dict[str, Any], truths: dict[str, Any]) -> object:
 
 
 @pytest.fixture(scope="module")
-def truths(data: Path) -> dict[str, Any]:
+def references(data: Path) -> dict[str, Any]:
     return {name: (get_task("barista", name), examples_of(data, name)) for name in TASKS}
 
 
-def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, truths: dict[str, Any], out: Path) -> None:
+def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, references: dict[str, Any], out: Path) -> None:
     def begun() -> Iterator[tuple[Visitor, dict[str, Any]]]:
         with studio_at(open_workspace([data], person=PERSON, out=out)) as address:
             visitor = Visitor(address)
@@ -150,13 +150,18 @@ def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, truths: dict[str
 
     for visitor, asked in begun():
         assert (asked["done"], asked["total"]) == (0, 6)
-        first = {"number": 2, "question": asked["question"], "answer": answered_by_page(asked, truths), "seconds": 4.25}
+        first = {
+            "number": 2,
+            "question": asked["question"],
+            "answer": answered_by_page(asked, references),
+            "seconds": 4.25,
+        }
         assert visitor.json("/api/people/answer", first)["done"] == 1
         assert visitor.json("/api/people/answer", first)["done"] == 1
     for visitor, asked in begun():
         assert asked["done"] == 1
         while asked.get("question"):
-            answer = {"question": asked["question"], "answer": answered_by_page(asked, truths), "seconds": 1}
+            answer = {"question": asked["question"], "answer": answered_by_page(asked, references), "seconds": 1}
             asked = visitor.json("/api/people/answer", {"number": 2, **answer})
         assert (asked["done"], asked["total"]) == (6, 6)
     folders = [out / PERSON / "barista" / name for name in TASKS]
@@ -183,7 +188,7 @@ def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, truths: dict[str
         {"seconds": "soon"},
         {"number": 0},
         {"number": 10**9},
-        {"truth": True},
+        {"reference": True},
     ],
 )
 def test_what_is_no_answer_is_not_logged(data: Path, out: Path, changes: dict[str, Any]) -> None:

@@ -137,12 +137,12 @@ def random_truth(rng: random.Random) -> list[TrueObject]:
     return objects
 
 
-def random_answer(rng: random.Random, truth: list[TrueObject]) -> list[SaidObject] | None:
-    """About the truth, with misses, inventions, other times, several boxes at once, and broken parts."""
+def random_answer(rng: random.Random, reference: list[TrueObject]) -> list[SaidObject] | None:
+    """About the reference, with misses, inventions, other times, several boxes at once, and broken parts."""
     if rng.random() < 0.05:
         return None
     objects: list[SaidObject] = []
-    for item in truth:
+    for item in reference:
         if rng.random() < 0.15:
             continue
         spans = [random_span(rng, span) for span in item.intervals] if rng.random() < 0.9 else []
@@ -288,20 +288,24 @@ def slow_measures(said: SaidObject, true: TrueObject, shown: set[int], grid: set
 MEASURES = ("m_tIoU", "m_vIoU", *(f"{m}@{t}" for m in ("R1", "AP", "vIoU") for t in THRESHOLDS))
 
 
-def slow_task(said: list[SaidObject] | None, truth: list[TrueObject], shown: set[int], viou: str) -> list[list[Any]]:
+def slow_task(
+    said: list[SaidObject] | None, reference: list[TrueObject], shown: set[int], viou: str
+) -> list[list[Any]]:
     """For each best assignment: a row (recognised, measures) a true object."""
     grid = set(shown)
-    for item in truth:
+    for item in reference:
         grid |= set([t for t in item.boxes if t in shown] or item.boxes)
     said = said or []
     measured = {
-        (i, j): slow_measures(said[i], truth[j], shown, grid, viou) for i in range(len(said)) for j in range(len(truth))
+        (i, j): slow_measures(said[i], reference[j], shown, grid, viou)
+        for i in range(len(said))
+        for j in range(len(reference))
     }
     best: tuple[int, float] = (-1, -1.0)
     assignment: list[list[Any]] = []
-    places: list[int | None] = [*range(len(said)), *([None] * len(truth))]
-    for choice in set(itertools.permutations(places, len(truth))):
-        if any(i is not None and said[i].name.split()[0] != truth[j].category for j, i in enumerate(choice)):
+    places: list[int | None] = [*range(len(said)), *([None] * len(reference))]
+    for choice in set(itertools.permutations(places, len(reference))):
+        if any(i is not None and said[i].name.split()[0] != reference[j].category for j, i in enumerate(choice)):
             continue
         rows: list[Any] = [
             (False, dict.fromkeys(MEASURES, 0.0)) if i is None else (True, measured[i, j]) for j, i in enumerate(choice)
@@ -317,7 +321,7 @@ def slow_task(said: list[SaidObject] | None, truth: list[TrueObject], shown: set
 
 def slow_figures(tasks: list[tuple[list[TrueObject], list[Any]]]) -> dict[str, float]:
     """O-, T- and ST- figures of tasks, from their rows."""
-    rows = [(item.kind, *row) for truth, matched in tasks for item, row in zip(truth, matched, strict=True)]
+    rows = [(item.kind, *row) for reference, matched in tasks for item, row in zip(reference, matched, strict=True)]
     figures = {"O-Acc": mean([r for _, r, _ in rows])}
     for name, kind in (("EAcc", "explicit"), ("IAcc", "implicit")):
         if any(k == kind for k, _, _ in rows):

@@ -204,7 +204,7 @@ def test_a_box_is_read_in_many_shapes(given: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("boxes", "written"),
+    ("box_format", "written"),
     [
         (BoxFormat("yxyx", 1000), [250, 100, 1000, 500]),
         (BoxFormat("xyxy", 1), [0.1, 0.25, 0.5, 1.0]),

@@ -1,4 +1,4 @@
-"""From a release and its videos to examples: frames, times, truth in pixels, and what is skipped."""
+"""From a release and its videos to examples: frames, times, reference in pixels, and what is skipped."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_boxes_are_scaled_to_the_video_as_it_lies_there(write: Write, rooms: Pat
     made = content()
     made["tasks"][1]["objects"][0]["boxes"][0]["box"] = [20, 30, 192, 128]
     example = examples(write(made), rooms)[0]
-    truth: Any = example.target["objects"]
-    assert truth[0]["boxes"][0] == [10, 15, 96, 64]
+    reference: Any = example.target["objects"]
+    assert reference[0]["boxes"][0] == [10, 15, 96, 64]
     assert (example.inputs["frame_width"], example.inputs["frame_height"]) == (96, 64)
     assert (example.evidence["annotated_width"], example.evidence["annotated_height"]) == (192, 128)
 
@@ -76,8 +76,8 @@ def test_metadata_tell_kind_number_of_objects_and_what_no_frame_shows(write: Wri
     assert sink.metadata["duration_bin"] == "0-30 s"
     assert (sink.metadata["scene"], lamp.metadata["scene"]) == ("Bathroom", "unknown")
     assert sink.evidence["object_ids"] == ["b/0#0", "obj-7"]
-    truth: Any = sink.target["objects"]
-    assert [(o["category"], o["kind"]) for o in truth] == [("sink", "explicit"), ("faucet", "implicit")]
+    reference: Any = sink.target["objects"]
+    assert [(o["category"], o["kind"]) for o in reference] == [("sink", "explicit"), ("faucet", "implicit")]
     assert all(example.metadata["split"] == "test" for example in (lamp, sink, tap))
 
 
@@ -204,9 +204,9 @@ def test_failures_tell_missed_misplaced_mistimed_repeated_and_invented_objects(w
 
 def test_overlays_put_boxes_on_the_frames_of_their_times(write: Write, rooms: Path) -> None:
     sink = examples(write(content()), rooms)[1]
-    truth = [(o.image, o.box, o.kind, o.label) for o in TASK.overlays(sink, None)]
-    assert truth[:3] == [(i, (10, 10, 60, 40), "truth", "sink") for i in (0, 1, 2)]
-    assert [row[0] for row in truth[3:]] == [1, 2, 3]
+    reference = [(o.image, o.box, o.kind, o.label) for o in TASK.overlays(sink, None)]
+    assert reference[:3] == [(i, (10, 10, 60, 40), "reference", "sink") for i in (0, 1, 2)]
+    assert [row[0] for row in reference[3:]] == [1, 2, 3]
     track = [{"object": "tap", "time": t, "box": [0, 0, 500, 500]} for t in (4.1, 6, "frame 4")]
     prediction: Any = TASK.parse(
         json.dumps({"explicit_object": "tap", "spatial_tracking": track}), sink.inputs, BoxFormat()

@@ -22,11 +22,11 @@ def samples_of(seed: int, task: TSTVG = EXACT, count: int = 60) -> tuple[Scored,
     rng = random.Random(7)  # the tasks are the same for all models
     samples = []
     for number in range(count):
-        truth = made.random_truth(rng)
+        reference = made.random_truth(rng)
         kind = rng.choice(("explicit", "implicit"))
-        example = made.made_example(truth, kind=kind, number=number, video=f"room_{number % 4}")
+        example = made.made_example(reference, kind=kind, number=number, video=f"room_{number % 4}")
         example.metadata["duration_bin"] = ("30-60 s", "90-120 s", "120-150 s", "over 210 s")[number % 4]
-        text = made.written(made.random_answer(answers, truth), answers)
+        text = made.written(made.random_answer(answers, reference), answers)
         prediction = task.parse(text, example.inputs, BoxFormat())
         samples.append(Scored(example, prediction if isinstance(prediction, Prediction) else None))
     return tuple(samples)

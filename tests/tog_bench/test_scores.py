@@ -42,8 +42,10 @@ def said_as(item: TrueObject, name: str | None = None) -> SaidObject:
     return SaidObject(name or item.category, item.kind, item.intervals, {t: [b] for t, b in item.boxes.items()})
 
 
-def figures_of(task: TSTVG, truth: list[TrueObject], said: list[SaidObject] | None, **about: Any) -> dict[str, float]:
-    example = made_example(truth, **about)
+def figures_of(
+    task: TSTVG, reference: list[TrueObject], said: list[SaidObject] | None, **about: Any
+) -> dict[str, float]:
+    example = made_example(reference, **about)
     return task.score(example, parsed(task, made.written(said, random.Random(0), made.flat), example))
 
 
@@ -53,19 +55,19 @@ def test_every_figure_equals_a_slow_transcription_on_2000_random_tasks(task: TST
     rng = random.Random(5)
     samples, rows, unread = [], [], 0
     for number in range(2000):
-        truth = made.random_truth(rng)
-        said = made.random_answer(rng, truth)
-        example = made_example(truth, kind=rng.choice(("explicit", "implicit")), number=number)
+        reference = made.random_truth(rng)
+        said = made.random_answer(rng, reference)
+        example = made_example(reference, kind=rng.choice(("explicit", "implicit")), number=number)
         prediction = parsed(task, made.written(said, rng), example)
         assert (prediction is None) == (said is None)
         unread += said is None
         samples.append(Scored(example, prediction))
         figures = {**task.aggregate(samples[-1:]), **task.score(example, prediction)}
         # Assignments may be equally good; the figures must be those of one of them.
-        wanted = made.slow_task(said, truth, SHOWN, viou)
-        matching = [w for w in wanted if close(figures, made.slow_figures([(truth, w)]))]
-        assert matching, (number, truth, said)
-        rows.append((truth, matching[0]))
+        wanted = made.slow_task(said, reference, SHOWN, viou)
+        matching = [w for w in wanted if close(figures, made.slow_figures([(reference, w)]))]
+        assert matching, (number, reference, said)
+        rows.append((reference, matching[0]))
     result = task.aggregate(samples)
     assert close(result, made.slow_figures(rows))
     assert (result["n"], result["n_failed"]) == (2000, unread)
@@ -83,15 +85,15 @@ def close(figures: dict[str, Any], wanted: dict[str, float]) -> bool:
 
 def grouped_rows(samples: list[Scored], rows: list[Any]) -> list[Any]:
     keyed: dict[tuple[str, str], list[Any]] = {}
-    for sample, (truth, row) in zip(samples, rows, strict=True):
-        count = str(len(truth)) if len(truth) < 3 else "3+"
+    for sample, (reference, row) in zip(samples, rows, strict=True):
+        count = str(len(reference)) if len(reference) < 3 else "3+"
         for group in (("by_kind", str(sample.example.metadata["kind"])), ("by_number_of_objects", count)):
-            keyed.setdefault(group, []).append((truth, row))
+            keyed.setdefault(group, []).append((reference, row))
     assert len(keyed) == 5
     return list(keyed.items())
 
 
-@pytest.mark.parametrize("boxes", FORMATS)
+@pytest.mark.parametrize("box_format", FORMATS)
 @pytest.mark.parametrize("options", [{}, {"viou": "union"}, {"box_times": "annotated"}])
 def test_the_oracle_reaches_100_everywhere(box_format: BoxFormat, options: dict[str, object]) -> None:
     rng = random.Random(2)
@@ -123,30 +125,30 @@ def test_the_oracle_reaches_100_everywhere(box_format: BoxFormat, options: dict[
     ids=["commas", "alike", "as many as a task may have"],
 )
 def test_the_oracle_can_say_whatever_annotations_may_hold(names: list[str]) -> None:
-    truth = [
+    reference = [
         TrueObject(name, "explicit", [(4 * (n % 9), 40)], {4 * (n % 9): (n, n, n + 9, n + 9)})
         for n, name in enumerate(names)
     ]
-    example = made_example(truth)
+    example = made_example(reference)
     figures = EXACT.score(example, parsed(EXACT, EXACT.reference_answer(example, GRID), example))
     assert figures == pytest.approx(dict.fromkeys(figures, 1.0), abs=1e-9)
 
 
 def test_one_misidentified_object_makes_a_task_zero_under_strict() -> None:
-    truth = [cup(), sink()]
-    figures = figures_of(EXACT, truth, [said_as(truth[0]), said_as(truth[1], "bathtub")])
+    reference = [cup(), sink()]
+    figures = figures_of(EXACT, reference, [said_as(reference[0]), said_as(reference[1], "bathtub")])
     assert (figures["T-Acc"], figures["O-Acc"]) == (0, 0.5)
     assert (figures["T-m_tIoU"], figures["T-m_vIoU"], figures["T-AP@0.7"]) == (0.5, 0.5, 0.5)
     assert {value for name, value in figures.items() if name.startswith("ST-")} == {0.0}
-    whole = figures_of(EXACT, truth, [said_as(item) for item in truth])
+    whole = figures_of(EXACT, reference, [said_as(item) for item in reference])
     assert {value for name, value in whole.items() if name.startswith("ST-")} == {1.0}
 
 
 def test_an_object_counts_under_whichever_of_the_two_fields_it_is_named() -> None:
-    truth = [cup("explicit"), sink("implicit")]
-    said = [said_as(item) for item in truth]
+    reference = [cup("explicit"), sink("implicit")]
+    said = [said_as(item) for item in reference]
     said[0].kind, said[1].kind = "implicit", "explicit"
-    assert figures_of(EXACT, truth, said)["T-Acc"] == 1
+    assert figures_of(EXACT, reference, said)["T-Acc"] == 1
 
 
 def test_no_answer_and_an_answer_without_objects_score_zero_and_only_one_of_them_failed() -> None:
@@ -169,11 +171,11 @@ def test_of_two_equal_names_the_pairs_that_overlap_more_are_taken() -> None:
 
 def test_boxes_of_seconds_between_the_frames_shown_count_only_where_the_option_says_so() -> None:
     every = dict.fromkeys(range(4, 13), (0, 0, 10, 10))
-    truth = [TrueObject("cup", "explicit", [(4, 12)], every)]
+    reference = [TrueObject("cup", "explicit", [(4, 12)], every)]
     said = [SaidObject("cup", "explicit", [(4, 12)], {t: [(0, 0, 10, 10)] for t in (4, 8, 12)})]
-    assert figures_of(EXACT, truth, said)["T-m_vIoU"] == 1
+    assert figures_of(EXACT, reference, said)["T-m_vIoU"] == 1
     annotated = TSTVG(options={"matcher": "exact", "box_times": "annotated"})
-    assert figures_of(annotated, truth, said)["T-m_vIoU"] == pytest.approx(3 / 9)
+    assert figures_of(annotated, reference, said)["T-m_vIoU"] == pytest.approx(3 / 9)
 
 
 def test_boxes_between_the_frames_shown_cost_nothing_even_with_the_union_of_times() -> None:
@@ -186,17 +188,17 @@ def test_boxes_between_the_frames_shown_cost_nothing_even_with_the_union_of_time
 
 
 def test_an_object_that_no_frame_shown_has_a_box_of_is_scored_at_its_own_seconds() -> None:
-    truth = [TrueObject("cup", "explicit", [(5, 7)], {5: (0, 0, 10, 10), 6: (0, 0, 10, 10)})]
-    assert figures_of(EXACT, truth, [said_as(truth[0])])["T-m_vIoU"] == 1
+    reference = [TrueObject("cup", "explicit", [(5, 7)], {5: (0, 0, 10, 10), 6: (0, 0, 10, 10)})]
+    assert figures_of(EXACT, reference, [said_as(reference[0])])["T-m_vIoU"] == 1
     late = SaidObject("cup", "explicit", [(5, 7)], {4: [(0, 0, 10, 10)], 8: [(0, 0, 10, 10)]})
-    assert figures_of(EXACT, truth, [late])["T-m_vIoU"] == 0
+    assert figures_of(EXACT, reference, [late])["T-m_vIoU"] == 0
 
 
 def test_of_several_annotated_boxes_near_a_frame_the_nearest_counts_and_is_met_by_the_frames_time() -> None:
     example = made_example([cup()])
-    truth: Any = example.target["objects"]
-    truth[0]["times"] = [3.8, 4.1, 4.2, 8.2]
-    truth[0]["boxes"] = [[0, 0, 5, 10], [0, 0, 10, 10], [0, 0, 5, 10], [0, 0, 10, 10]]
+    reference: Any = example.target["objects"]
+    reference[0]["times"] = [3.8, 4.1, 4.2, 8.2]
+    reference[0]["boxes"] = [[0, 0, 5, 10], [0, 0, 10, 10], [0, 0, 5, 10], [0, 0, 10, 10]]
     track = [{"object": "cup", "time": t, "box": [0, 0, 10, 10]} for t in (4, 8)]
     answer = json.dumps({"explicit_object": "cup", "spatial_tracking": track})
     for task in (EXACT, UNION):
@@ -220,11 +222,11 @@ def test_a_time_a_quarter_second_off_still_means_the_frame() -> None:
 @st.composite
 def samples_of(draw: st.DrawFn) -> tuple[list[TrueObject], list[SaidObject]]:
     rng = random.Random(draw(st.integers(0, 2**32)))
-    truth = made.random_truth(rng)
+    reference = made.random_truth(rng)
     said = None
     while said is None:
-        said = made.random_answer(rng, truth)
-    return truth, said
+        said = made.random_answer(rng, reference)
+    return reference, said
 
 
 @given(samples_of(), st.sampled_from([EXACT, UNION]))
@@ -245,29 +247,31 @@ def test_figures_lie_between_0_and_1_and_stricter_ones_are_never_higher(
 def test_the_order_of_answered_objects_does_not_matter(
     case: tuple[list[TrueObject], list[SaidObject]], rng: random.Random
 ) -> None:
-    truth, said = case
+    reference, said = case
     shuffled = rng.sample(said, len(said))
-    assert figures_of(EXACT, truth, shuffled)["T-m_vIoU"] == pytest.approx(figures_of(EXACT, truth, said)["T-m_vIoU"])
+    assert figures_of(EXACT, reference, shuffled)["T-m_vIoU"] == pytest.approx(
+        figures_of(EXACT, reference, said)["T-m_vIoU"]
+    )
 
 
 @given(samples_of())
 def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_figure(
     case: tuple[list[TrueObject], list[SaidObject]],
 ) -> None:
-    truth, said = case
-    before = figures_of(EXACT, truth, said)
+    reference, said = case
+    before = figures_of(EXACT, reference, said)
     names = {item.name.split()[0] for item in said}
-    missed = [item for item in truth if item.category not in names]
-    after = figures_of(EXACT, truth, [*said, *(said_as(item) for item in missed[:1])])
+    missed = [item for item in reference if item.category not in names]
+    after = figures_of(EXACT, reference, [*said, *(said_as(item) for item in missed[:1])])
     assert all(after[name] >= before[name] - 1e-9 for name in before)
 
 
 @given(samples_of())
 def test_the_union_of_times_never_scores_higher(case: tuple[list[TrueObject], list[SaidObject]]) -> None:
-    truth, said = case
-    names = [item.category for item in truth]
+    reference, said = case
+    names = [item.category for item in reference]
     if len(set(names)) == len(names):  # otherwise another pairing may be the best
-        assert figures_of(UNION, truth, said)["T-m_vIoU"] <= figures_of(EXACT, truth, said)["T-m_vIoU"] + 1e-9
+        assert figures_of(UNION, reference, said)["T-m_vIoU"] <= figures_of(EXACT, reference, said)["T-m_vIoU"] + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -281,8 +285,8 @@ def test_the_primary_figure_is_the_mean_of_the_samples_score() -> None:
     rng = random.Random(1)
     samples = []
     for number in range(30):
-        truth = made.random_truth(rng)
-        example = made_example(truth, number=number)
-        samples.append(Scored(example, parsed(EXACT, made.written(made.random_answer(rng, truth), rng), example)))
+        reference = made.random_truth(rng)
+        example = made_example(reference, number=number)
+        samples.append(Scored(example, parsed(EXACT, made.written(made.random_answer(rng, reference), rng), example)))
     scores = [EXACT.score(s.example, s.prediction)[EXACT.sample_score] for s in samples]
     assert EXACT.aggregate(samples)[EXACT.primary] == pytest.approx(sum(scores) / len(scores))

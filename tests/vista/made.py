@@ -102,7 +102,7 @@ def example(
     set_id: str = "alfred/level_3/permutation/one",
     video: str = "v",
     labels: Sequence[str] = ("a", "b", "c"),
-    truth: Sequence[str] = ("a",),
+    reference: Sequence[str] = ("a",),
     *,
     videos: int = 3,
     level: int = 3,
@@ -115,7 +115,7 @@ def example(
         example_id=f"all:{set_id}:{video}",
         benchmark="vista",
         task="all",
-        label=truth[0],
+        label=reference[0],
         frames=tuple(FrameRef(f"{set_id}/{video}", at) for at in range(frames)),
         inputs={
             "problem_set": set_id,
@@ -125,7 +125,7 @@ def example(
             "example_gpt": "1. A hand.",
             "frame_count": frames,
         },
-        target={"labels": list(truth)},
+        target={"labels": list(reference)},
         metadata={
             "split": "test",
             "environment": environment,

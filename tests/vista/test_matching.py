@@ -82,7 +82,7 @@ def test_an_example_says_what_it_asks_and_nothing_of_the_truth(tmp_path: Path) -
     assert wanted.items() <= example.metadata.items()
     assert example.metadata["split"] == "test"
     assert example.evidence == {"file": "tasks/alfred/level_3/permutation/p.yaml", "entry": 1}
-    assert TASK.cluster(example) == "alfred/level_3/permutation/p"
+    assert TASK.resampling_unit(example) == "alfred/level_3/permutation/p"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_scores_of_an_encoder_are_a_prediction_and_chatter_is_not() -> None:
     ],
 )
 def test_a_sample_is_scored_by_its_own_scores_and_ties_share(scores: dict[str, float], top1: float) -> None:
-    sample = scored(example(truth=["a"]), scores)
+    sample = scored(example(reference=["a"]), scores)
     assert TASK.score(sample.example, sample.prediction)["top1"] == top1
 
 
@@ -281,12 +281,12 @@ def test_no_readable_answer_scores_nothing() -> None:
     ],
 )
 def test_failures_say_what_the_set_asks_about(kind: str, scores: dict[str, float] | None, failures: list[str]) -> None:
-    sample = scored(example(truth=["a"], kind=kind), scores)
+    sample = scored(example(reference=["a"], kind=kind), scores)
     assert [failure.kind for failure in TASK.failures(sample.example, sample.prediction)] == failures
 
 
 def test_an_explanation_shows_the_scores_of_the_best_and_of_the_true() -> None:
-    sample = scored(example(truth=["a"]), {"b": 4.0, "c": 0.0})
+    sample = scored(example(reference=["a"]), {"b": 4.0, "c": 0.0})
     rows = TASK.explain(sample.example, sample.prediction).rows
     assert [(row.verdict, row.text) for row in rows] == [
         ("miss", "a [no score]: somebody does a"),
@@ -297,12 +297,12 @@ def test_an_explanation_shows_the_scores_of_the_best_and_of_the_true() -> None:
 
 
 def test_the_oracle_gives_one_label_the_highest_score() -> None:
-    assert TASK.reference_answer(example(truth=["b", "c"]), BOXES) == "Final Scores\n- (a) 0\n- (b) 5\n- (c) 0"
+    assert TASK.reference_answer(example(reference=["b", "c"]), BOXES) == "Final Scores\n- (a) 0\n- (b) 5\n- (c) 0"
 
 
 def test_prior_answers_with_the_commonest_label_of_the_other_videos_of_the_set() -> None:
-    others = [example(video=f"o{at}", truth=[label]) for at, label in enumerate("bcc")]
-    elsewhere = [example("another/set", f"x{at}", truth=["a"]) for at in range(5)]
+    others = [example(video=f"o{at}", reference=[label]) for at, label in enumerate("bcc")]
+    elsewhere = [example("another/set", f"x{at}", reference=["a"]) for at in range(5)]
     assert "- (c) 5" in TASK.prior_answer(example(), [*others, *elsewhere], BOXES)
     assert "- (a) 5" in TASK.prior_answer(example(), [], BOXES)
 

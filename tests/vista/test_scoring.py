@@ -59,8 +59,8 @@ def pandas_f1(samples: Sequence[Scored]) -> float | None:
         return None
     # Of tied labels the first: ties up to rounding, hence the 1e-9.
     best = table[table["z"] >= table.groupby("video")["z"].transform("max") - 1e-9].groupby("video").first()["label"]
-    truth = [samples[video].example.target["labels"][0] for video in best.index]
-    return float(f1_score(truth, best.tolist(), average="macro", zero_division=0))
+    reference = [samples[video].example.target["labels"][0] for video in best.index]
+    return float(f1_score(reference, best.tolist(), average="macro", zero_division=0))
 
 
 @pytest.mark.full
@@ -92,9 +92,9 @@ def test_the_majority_baseline_is_the_f1_of_the_mode() -> None:
         samples = random_set(number, rng)
         if len(samples) == 1:
             continue
-        truth = [sample.example.target["labels"][0] for sample in samples]
-        mode = max(samples[0].example.inputs["labels"], key=truth.count)
-        expected = f1_score(truth, [mode] * len(truth), average="macro", zero_division=0)
+        reference = [sample.example.target["labels"][0] for sample in samples]
+        mode = max(samples[0].example.inputs["labels"], key=reference.count)
+        expected = f1_score(reference, [mode] * len(reference), average="macro", zero_division=0)
         assert match(samples).majority == pytest.approx(expected, abs=1e-12)
 
 
@@ -105,14 +105,14 @@ def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_v
         labels = list(problem_set.descriptions)
         places = [tuple(labels.index(label) for label in video.labels) for video in problem_set.videos]
         if all(len(labels) == 1 for labels in places):
-            truth = [label for (label,) in places]
-            mode = max(sorted(set(truth)), key=truth.count)
-            expected = f1_score(truth, [mode] * len(truth), average="macro", zero_division=0)
+            reference = [label for (label,) in places]
+            mode = max(sorted(set(reference)), key=reference.count)
+            expected = f1_score(reference, [mode] * len(reference), average="macro", zero_division=0)
             assert majority_f1(places) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_missing_label_scores_as_released() -> None:
-    asked = [example(video="v0"), example(video="v1", truth=["b"]), example(video="v2", truth=["c"])]
+    asked = [example(video="v0"), example(video="v1", reference=["b"]), example(video="v2", reference=["c"])]
     given = [{"a": 0.0}, {"b": 3.0, "c": 0.0}, {"a": 1.0, "c": 2.0}]
     filled = [{"a": 0.0, "b": -0.1, "c": -0.1}, {"a": -0.1, "b": 3.0, "c": 0.0}, {"a": 1.0, "b": -0.1, "c": 2.0}]
     assert match([scored(example, some) for example, some in zip(asked, given, strict=True)]).f1 == pytest.approx(
@@ -121,7 +121,7 @@ def test_a_missing_label_scores_as_released() -> None:
 
 
 def test_a_refusal_has_the_lowest_score_for_all_labels_and_moves_the_others() -> None:
-    asked = [example(video=f"v{at}", truth=[label]) for at, label in enumerate("abc")]
+    asked = [example(video=f"v{at}", reference=[label]) for at, label in enumerate("abc")]
     rows = [{"a": 5.0, "b": 0.0, "c": 0.0}, {"a": 0.0, "b": 5.0, "c": 0.0}]
     refused = match([scored(asked[0], rows[0]), scored(asked[1], rows[1]), scored(asked[2], None)])
     written = match(
@@ -135,7 +135,7 @@ def test_a_refusal_has_the_lowest_score_for_all_labels_and_moves_the_others() ->
 
 
 def test_a_set_of_which_no_video_is_answered_is_all_wrong() -> None:
-    samples = [scored(example(video=f"v{at}", truth=[label]), None) for at, label in enumerate("abc")]
+    samples = [scored(example(video=f"v{at}", reference=[label]), None) for at, label in enumerate("abc")]
     assert match(samples).f1 == match(samples).strict == 0.0
     assert TASK.aggregate(samples)["coverage"] == 0.0
 
@@ -143,7 +143,7 @@ def test_a_set_of_which_no_video_is_answered_is_all_wrong() -> None:
 def test_the_strict_reading_counts_other_answers_as_wrong() -> None:
     rows = [{"a": 5.0, "b": 0.0, "c": 0.0}, {"a": 0.0, "b": 5.0, "c": 0.0}, {"a": 0.0, "b": 0.0, "c": 5.0}]
     samples = [
-        scored(example(video=f"v{at}", truth=[label]), row, strict=label != "c")
+        scored(example(video=f"v{at}", reference=[label]), row, strict=label != "c")
         for at, (label, row) in enumerate(zip("abc", rows, strict=True))
     ]
     figures = match(samples)
@@ -154,7 +154,7 @@ def test_the_strict_reading_counts_other_answers_as_wrong() -> None:
 def test_an_incomplete_set_is_scored_over_what_is_there_and_flagged() -> None:
     rows = [{"a": 5.0, "b": 0.0}, {"a": 0.0, "b": 5.0}]
     samples = [
-        scored(example(video=f"v{at}", labels="ab", truth=[label], videos=3), row)
+        scored(example(video=f"v{at}", labels="ab", reference=[label], videos=3), row)
         for at, (label, row) in enumerate(zip("ab", rows, strict=True))
     ]
     figures = TASK.aggregate(samples)
@@ -169,10 +169,10 @@ def test_a_single_video_leaves_its_set_unscored() -> None:
     assert np.isnan(TASK.statistics(alone).figures(np.ones((2, 1)))["macro_f1"]).all()
 
 
-@pytest.mark.parametrize("truth", ["on", "off"])
-def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_labels(truth: str) -> None:
-    asked = [example("alfred/x/y/1", f"v{at}", ["on", "off"], [truth], videos=6) for at in range(3)]
-    samples = [scored(example, {label: 5.0 * (label == truth) for label in ("on", "off")}) for example in asked]
+@pytest.mark.parametrize("reference", ["on", "off"])
+def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_labels(reference: str) -> None:
+    asked = [example("alfred/x/y/1", f"v{at}", ["on", "off"], [reference], videos=6) for at in range(3)]
+    samples = [scored(example, {label: 5.0 * (label == reference) for label in ("on", "off")}) for example in asked]
     figures = match(samples)
     assert (figures.f1, figures.strict, figures.majority, figures.is_complete) == (None, None, None, False)
     assert TASK.aggregate(samples)["unscored_problem_sets"] == 1
@@ -181,8 +181,8 @@ def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_lab
 
 def test_any_of_several_fitting_labels_is_right() -> None:
     labels = ["break", "find", "mine"]
-    truths = (["break", "mine"], ["find"], ["mine"])
-    asked = [example(video=f"v{at}", labels=labels, truth=truth) for at, truth in enumerate(truths)]
+    references = (["break", "mine"], ["find"], ["mine"])
+    asked = [example(video=f"v{at}", labels=labels, reference=reference) for at, reference in enumerate(references)]
     for chosen in ("break", "mine"):
         samples = [
             scored(example, {label: 5.0 * (label == best) for label in labels})
@@ -202,7 +202,7 @@ def test_groups_are_those_of_environment_level_and_type() -> None:
     samples = []
     for number, (environment, level, kind) in enumerate(sets):
         for at, label in enumerate("abc"):
-            asked = example(f"s{number}", f"v{at}", truth=[label], environment=environment, level=level, kind=kind)
+            asked = example(f"s{number}", f"v{at}", reference=[label], environment=environment, level=level, kind=kind)
             samples.append(scored(asked, {name: 5.0 * (name == (label if number else "a")) for name in "abc"}))
     figures = TASK.aggregate(samples)
     assert {name: level["macro_f1"] for name, level in figures["per_level"].items()} == {
@@ -228,10 +228,14 @@ def test_other_ways_to_compare_scores_are_those_of_the_metric(how: str) -> None:
         [[s.prediction.value["scores"].get(label, -0.1) for label in s.example.inputs["labels"]] for s in samples]
         for samples in sets
     ]
-    truths = [[s.example.inputs["labels"].index(s.example.target["labels"][0]) for s in samples] for samples in sets]
+    references = [
+        [s.example.inputs["labels"].index(s.example.target["labels"][0]) for s in samples] for samples in sets
+    ]
     task, samples = All(options={"standardise": how}), [sample for of_set in sets for sample in of_set]
     figures = task.aggregate(samples)
-    assert figures["macro_f1"] == pytest.approx(sequence_matching(rows, truths, standardise=how)["macro_f1"], abs=1e-12)
+    assert figures["macro_f1"] == pytest.approx(
+        sequence_matching(rows, references, standardise=how)["macro_f1"], abs=1e-12
+    )
     assert figures["macro_f1"] != pytest.approx(TASK.aggregate(samples)["macro_f1"], abs=1e-6)
     drawn = task.statistics(samples).figures(np.ones((1, len(samples))))
     assert drawn["macro_f1"][0] == pytest.approx(figures["macro_f1"], abs=1e-12)
@@ -291,7 +295,7 @@ def test_two_models_that_change_sides_are_scored_apart() -> None:
 def test_samples_drawn_one_by_one_are_a_set_of_those_drawn(counts: list[int]) -> None:
     rows = [{"a": 5.0, "b": 1.0}, {"a": 2.0, "b": 3.0}, {"a": 4.0, "b": 0.0}]
     samples = [
-        scored(example(video=f"v{at}", labels="ab", truth=["a" if at else "b"]), row) for at, row in enumerate(rows)
+        scored(example(video=f"v{at}", labels="ab", reference=["a" if at else "b"]), row) for at, row in enumerate(rows)
     ]
     (value,) = TASK.statistics(samples).figures(np.array([counts], dtype=float))["macro_f1"]
     taken = {count for count in counts if count}
@@ -310,7 +314,7 @@ def test_samples_drawn_one_by_one_are_a_set_of_those_drawn(counts: list[int]) ->
 def test_random_answers_are_near_chance() -> None:
     rng = random.Random(2)
     asked = [
-        example(f"alfred/level_3/permutation/{number}", f"v{at}", truth=[label])
+        example(f"alfred/level_3/permutation/{number}", f"v{at}", reference=[label])
         for number in range(300)
         for at, label in enumerate("abc")
     ]

@@ -35,7 +35,7 @@ def run(seed: int, *, sets: int = 4, frames: int = 16, environments: tuple[str, 
                 asked = example(
                     f"{environment}/{level}/{kind}/{number}",
                     f"v{at}",
-                    truth=[label],
+                    reference=[label],
                     level=level,
                     kind=kind,
                     environment=environment,
@@ -184,7 +184,7 @@ def test_the_cluttered_table_is_compared_simulated_and_filmed() -> None:
             asked = example(
                 f"real_life/extrapyramidal/object/{name}",
                 f"v{at}",
-                truth=[label],
+                reference=[label],
                 level=1,
                 kind="objects",
                 environment="real_world",

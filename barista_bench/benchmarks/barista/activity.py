@@ -154,7 +154,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
         choices = draw_choices(class_id, names, sampling, rng)
-        (truth,) = (choice for choice in choices if choice.class_id == class_id)
+        (reference,) = (choice for choice in choices if choice.class_id == class_id)
         verb = released_verb(names[class_id])
         contacts = video.hand_contacts((frames.start, frames.stop))
         return self.new_example(
@@ -163,7 +163,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
             shown,
             label=names[class_id],
             inputs=ActivityInputs(choices),
-            target=ActivityTarget(truth.choice_id, class_id),
+            target=ActivityTarget(reference.choice_id, class_id),
             metadata={
                 **frame_metadata(video, shown[0]),
                 "segment_start": segment.start,
@@ -171,9 +171,9 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
                 "segment_frames": len(frames),
                 "segment_seconds": len(frames) / video.video.fps if video.video.fps else 0.0,
                 "activity_index": index,
-                "verb": truth.verb,
+                "verb": reference.verb,
                 "same_verb_distractors": sum(
-                    released_verb(names[choice.class_id]) == verb for choice in choices if choice is not truth
+                    released_verb(names[choice.class_id]) == verb for choice in choices if choice is not reference
                 ),
             },
             evidence={
@@ -227,29 +227,31 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """What the chosen activity has otherwise than the true one, its verb or its object, or both."""
-        truth, chosen = _truth_and_chosen(example, prediction)
+        reference, chosen = _reference_and_chosen(example, prediction)
         if chosen is None:
             return self.unreadable(example)
-        if truth == chosen:
+        if reference == chosen:
             return ()
         objects = evidence_objects(example)
-        verb = (AnswerFailure("wrong_verb", objects),) if truth.verb != chosen.verb else ()
-        noun = (AnswerFailure("wrong_object", objects),) if not verb or _noun(truth.text) != _noun(chosen.text) else ()
+        verb = (AnswerFailure("wrong_verb", objects),) if reference.verb != chosen.verb else ()
+        noun = (
+            (AnswerFailure("wrong_object", objects),) if not verb or _noun(reference.text) != _noun(chosen.text) else ()
+        )
         return (*verb, *noun)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, chosen = _truth_and_chosen(example, prediction)
-        shown = f"{truth.choice_id}: {truth.text}"
-        if truth == chosen:
+        reference, chosen = _reference_and_chosen(example, prediction)
+        shown = f"{reference.choice_id}: {reference.text}"
+        if reference == chosen:
             return explanation([shown])
-        note = "same verb, another object" if chosen and chosen.verb == truth.verb else "another verb"
+        note = "same verb, another object" if chosen and chosen.verb == reference.verb else "another verb"
         return explanation(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
-    def right_choices(self, example: Example) -> Sequence[str]:
+    def correct_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The choice that is the truth most often in other videos; at a tie the first by its text."""
+        """The choice that is the reference most often in other videos; at a tie the first by its text."""
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
         return self.written([ranked[0].choice_id], example)
@@ -269,14 +271,16 @@ def _chosen(prediction: Prediction | None) -> str | None:
 
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
-    """How often each activity class is the truth."""
+    """How often each activity class is the reference."""
     return Counter(str(example.target["class_id"]) for example in examples)
 
 
-def _truth_and_chosen(example: Example, prediction: Prediction | None) -> tuple[ActivityChoice, ActivityChoice | None]:
+def _reference_and_chosen(
+    example: Example, prediction: Prediction | None
+) -> tuple[ActivityChoice, ActivityChoice | None]:
     choices = {choice.choice_id: choice for choice in ActivityInputs.of(example).choices}
-    truth = choices[ActivityTarget.of(example).choice_id]
-    return truth, choices.get(ChosenLetter.read(prediction.value).choice_id) if prediction else None
+    reference = choices[ActivityTarget.of(example).choice_id]
+    return reference, choices.get(ChosenLetter.read(prediction.value).choice_id) if prediction else None
 
 
 def named_activities(video: VideoGraph) -> list[Segment]:

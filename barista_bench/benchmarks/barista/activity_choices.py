@@ -40,7 +40,7 @@ class ActivitySampling(Sampling):
 def draw_choices(
     class_id: str, names: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
 ) -> list[ActivityChoice]:
-    """The choices of one question in the order shown, the truth among them; `names` are those of all classes."""
+    """The choices of one question in the order shown, the reference among them; `names` are those of all classes."""
     drawn = _drawn_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
     texts = _texts({item: names[item] for item in drawn})
     return [
@@ -52,7 +52,7 @@ def draw_choices(
 def _drawn_classes(
     class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
 ) -> list[str]:
-    """The classes of one question, shuffled: the truth, distractors of its verb, and others of any verb.
+    """The classes of one question, shuffled: the reference, distractors of its verb, and others of any verb.
 
     The calls on the generator are the release's, in its order.
     """

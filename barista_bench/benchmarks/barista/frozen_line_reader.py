@@ -267,22 +267,22 @@ def _activity(line: FrozenLine, _: ReleaseRoot) -> Example:
             f"task_data: correct_choice_id {data.correct_choice_id!r:.80} is not that of one of the choices, or two "
             "choices have one id. Remedy: correct it"
         )
-    truth = by_id[data.correct_choice_id]
-    truth.class_id = segment.activity_class_id
+    reference = by_id[data.correct_choice_id]
+    reference.class_id = segment.activity_class_id
     return _example(
         Activity,
         line,
         label=line.label,
         inputs=ActivityInputs(choices).write(),
-        target=ActivityTarget(truth.choice_id, truth.class_id).write(),
+        target=ActivityTarget(reference.choice_id, reference.class_id).write(),
         metadata={
-            "verb": truth.verb,
+            "verb": reference.verb,
             "segment_start": segment.segment_frame_start,
             "segment_end": segment.segment_frame_end,
             "segment_frames": segment.segment_num_frames,
             "segment_seconds": 0.0,
             "activity_index": segment.activity_index,
-            "same_verb_distractors": sum(choice.verb == truth.verb for choice in choices) - 1,
+            "same_verb_distractors": sum(choice.verb == reference.verb for choice in choices) - 1,
         },
         question=data.question,
     )

@@ -5,7 +5,7 @@ means. Scored by COCO's mean average precision: each example is an image, its ca
 the paper's protocol a detector may give its own (`BoxStatistics`).
 
 Where the sources differ or are silent:
-* the truth is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
+* the reference is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
   says absolute pixels, which `target.boxes` keeps and `protocol="paper"` scores against;
 * the released configuration leaves the generator that draws a phrase's relation unseeded; here its seed is
   `Sampling.draw_seed`, or that of the shuffle. Which frames and categories are asked for does not depend on it;
@@ -322,10 +322,10 @@ class _View:
 
 
 def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
-    video, key, truth = index.video, phrase.key, phrase.truth
+    video, key, reference = index.video, phrase.key, phrase.reference
     frame, category = candidate.frame, candidate.group
-    positions = [item.position for item in truth]
-    fitting = [relation for item in truth for relation in item.keys if key is not None and relation.fits(key)]
+    positions = [item.position for item in reference]
+    fitting = [relation for item in reference for relation in item.keys if key is not None and relation.fits(key)]
     return Grounding.new_example(
         f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
         video.video_id,
@@ -340,16 +340,16 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
         metadata={
             **index.metadata(frame),
             "category": category,
-            "colors": sorted(truth[0].colors),
+            "colors": sorted(reference[0].colors),
             "relation": key.value if key else "",
             "related_category": key.other.category if key else "",
-            "objects": len(truth),
+            "objects": len(reference),
         },
         evidence=GroundingEvidence(
-            object_ids=[item.object.id for item in truth],
+            object_ids=[item.object.id for item in reference],
             related_object_id=key.other.id if key else "",
             instance_rows=[index.row(position) for position in positions],
             relation_rows=sorted({relation.row for relation in fitting}),
-            attribute_rows=sorted({row for item in truth for row in item.colors.values()}),
+            attribute_rows=sorted({row for item in reference for row in item.colors.values()}),
         ),
     )

@@ -6,7 +6,7 @@ hands they are. Scored by the F1 of interactions matched through their objects' 
 Where the sources differ or are silent (`protocol="paper"` does what is said of the paper in the first three):
 * the paper sends the frame without text; the release, and we, add a short request;
 * the paper matches at IoU >= 0.5 (table 3) or > 0.5 (table 9); the release, and we, take > 0.5;
-* the truth is frozen on the release's grid of 0..1000 and scored from there. `object_pixels` and `hand_pixels` keep
+* the reference is frozen on the release's grid of 0..1000 and scored from there. `object_pixels` and `hand_pixels` keep
   the annotated boxes;
 * F1 is not in the released code; the paper's equals 2PR / (P + R) of the pooled figures;
 * interactions, and the hands of one, stand in the order in which the file states their relations. Objects of
@@ -215,7 +215,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return InteractionTarget(list(map(true, answered))) if answered else None
 
     def facets(self, example: Example) -> Fields:
-        return {"object_size": sorted({box_size(item.object_box) for item in self._truth(example)})}
+        return {"object_size": sorted({box_size(item.object_box) for item in self._reference(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
@@ -228,22 +228,22 @@ class HandObject(GraphTask[HandObjectSampling]):
             for pair in pairs
             if pair.hand_type_right and pair.hand_iou < IOU_THRESHOLD
         ]
-        truth = [item.object_box for item in self._truth(example)]
+        reference = [item.object_box for item in self._reference(example)]
         answered = [item.object_box for item in answered_interactions(prediction)]
-        return (*failures, *box_failures(truth, answered, [pair[:2] for pair in pairs], objects))
+        return (*failures, *box_failures(reference, answered, [pair[:2] for pair in pairs], objects))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, frame = InteractionTarget.of(example).interactions, self.frame_score(example, prediction)
+        reference, frame = InteractionTarget.of(example).interactions, self.frame_score(example, prediction)
         answered = answered_interactions(prediction)
         pairs = {pair.reference: pair for pair in frame.pairs}
         used = {pair.prediction for pair in frame.pairs}
         hits = [
             f"{_sentence(item)}: object IoU {pairs[i].object_iou:.2f}, hand IoU {pairs[i].hand_iou:.2f}, "
             f"answered as {answered[pairs[i].prediction].hand_type}"
-            for i, item in enumerate(truth)
+            for i, item in enumerate(reference)
             if i in pairs
         ]
-        misses = [_sentence(item) for i, item in enumerate(truth) if i not in pairs]
+        misses = [_sentence(item) for i, item in enumerate(reference) if i not in pairs]
         wrong = [
             f"{_hands(item.hand_type)} on an object at {in_words(item.object_box)}"
             for i, item in enumerate(answered)
@@ -274,18 +274,20 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Hands and the objects that they act on."""
-        truth, answered = self._truth(example), answered_interactions(prediction)
+        reference, answered = self._reference(example), answered_interactions(prediction)
         names = [item.category for item in InteractionTarget.of(example).interactions]
-        drawn = [overlay for item, name in zip(truth, names, strict=True) for overlay in _drawn(item, "truth", name)]
+        drawn = [
+            overlay for item, name in zip(reference, names, strict=True) for overlay in _drawn(item, "reference", name)
+        ]
         return (*drawn, *(overlay for item in answered for overlay in _drawn(item, "predicted", "object")))
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
         """One frame in pixels, matched as the protocol says."""
         answered = None if prediction is None else [item.write() for item in answered_interactions(prediction)]
-        truth = [item.write() for item in self._truth(example)]
-        return score_frame(answered, truth, matching="highest_first" if self.follows_paper else "greedy")
+        reference = [item.write() for item in self._reference(example)]
+        return score_frame(answered, reference, matching="highest_first" if self.follows_paper else "greedy")
 
-    def _truth(self, example: Example) -> list[BoxedInteraction]:
+    def _reference(self, example: Example) -> list[BoxedInteraction]:
         target = InteractionTarget.of(example)
         return true_interactions(example, target, as_annotated=self.follows_paper)
 

@@ -94,7 +94,7 @@ def answered_interactions(prediction: Prediction | None) -> list[BoxedInteractio
 
 
 def true_interactions(example: Example, target: InteractionTarget, *, as_annotated: bool) -> list[BoxedInteraction]:
-    """The truth in pixels: from the grid on which it is frozen, or as annotated.
+    """The reference in pixels: from the grid on which it is frozen, or as annotated.
 
     Raises:
         DataError: annotated boxes are asked for, and the example has none.

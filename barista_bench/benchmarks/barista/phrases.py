@@ -50,7 +50,7 @@ class Phrase:
 
     text: str
     key: Key | None
-    truth: tuple[Described, ...]
+    reference: tuple[Described, ...]
 
 
 def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
@@ -64,12 +64,12 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
     key = subject.keys[choice] if choice >= 0 else None
     colors = subject.colors.keys()
     words = [*sorted(colors), subject.object.category, *([key.words] if key else [])]
-    truth = (
+    reference = (
         item
         for item in group
         if item.colors.keys() == colors and (key is None or any(item_key.fits(key) for item_key in item.keys))
     )
-    return Phrase(" ".join(words), key, tuple(truth))
+    return Phrase(" ".join(words), key, tuple(reference))
 
 
 def described_in(keys: Sequence[int], colors: Sequence[int]) -> int:

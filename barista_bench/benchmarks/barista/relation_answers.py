@@ -192,10 +192,10 @@ _SHARED: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
 
 
 def relation_failures(
-    truth: Counter[RelationTuple], answered: Counter[RelationTuple], hands: set[int]
+    reference: Counter[RelationTuple], answered: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
     """What is wrong with relations, each with the marks that it is about; `hands` are mistaken for each other."""
-    missed, wrong = sorted((truth - answered).elements()), sorted((answered - truth).elements())
+    missed, wrong = sorted((reference - answered).elements()), sorted((answered - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind in NEAR_MISSES:
         shared = _SHARED[kind]
@@ -213,7 +213,7 @@ def relation_failures(
                 candidates.remove(answer)
                 failures.append((kind, tuple(dict.fromkeys((*true[:2], *answer[:2])))))
     failures += [("missed", item[:2]) for item in missed]
-    failures += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in wrong]
+    failures += [("duplicate" if item in reference else "hallucinated", item[:2]) for item in wrong]
     return failures
 
 

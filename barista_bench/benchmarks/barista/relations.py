@@ -178,10 +178,10 @@ class Relations(GraphTask[RelationsSampling]):
         return SumStatistics(rows, figures, sample_scores=names, tables=tables)
 
     def facets(self, example: Example) -> Fields:
-        truth = RelationSet.of(example).relations
+        reference = RelationSet.of(example).relations
         return {
-            "relation_type": sorted({item.relation_type for item in truth}),
-            "relation_value": sorted({item.value for item in truth}),
+            "relation_type": sorted({item.relation_type for item in reference}),
+            "relation_value": sorted({item.value for item in reference}),
             "objects": len(_objects(example)),
         }
 
@@ -193,9 +193,9 @@ class Relations(GraphTask[RelationsSampling]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}
-        truth = self._true(example)
+        reference = self._true(example)
         answered = self._answered(prediction) if prediction else Counter()
-        groups = (truth & answered, truth - answered, answered - truth)
+        groups = (reference & answered, reference - answered, answered - reference)
         return explanation(*([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups))
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:

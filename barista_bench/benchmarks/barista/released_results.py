@@ -19,7 +19,7 @@ from barista_bench.benchmarks.barista.interactions import BoxedInteractions, map
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.benchmarks.kinds.box_answers import frame_size, read_pixels, truth_scale
+from barista_bench.benchmarks.kinds.box_answers import frame_size, read_pixels, reference_scale
 from barista_bench.core.boxes import BoxFormat, as_xyxy, write_box
 from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
 from barista_bench.metrics.interaction_f1.scoring import frame_sums, pool
@@ -87,15 +87,15 @@ def _grounding_result(
     task: Grounding, example: Example, prediction: Prediction | None, box_format: BoxFormat
 ) -> dict[str, Json]:
     answered = cast("list[list[float]]", prediction.value["boxes"]) if prediction else []
-    truth = cast("list[Json]", example.target["ground_truth_boxes"])
+    reference = cast("list[Json]", example.target["ground_truth_boxes"])
     width, height = frame_size(example.inputs)
     result: dict[str, Json] = {
         "_category": example.inputs["category"],
         "_frame_height": height,
         "_frame_width": width,
-        "_gt_boxes": truth,
+        "_gt_boxes": reference,
         "_pred_bbox_format": box_format.order,
-        "gt_count": len(truth),
+        "gt_count": len(reference),
         "mean_best_iou": task.score(example, prediction)["mean_best_iou"],
         "pred_count": len(answered),
     }
@@ -109,12 +109,12 @@ def _grounding_result(
 
 def _as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
     """Whether what the model wrote stands as the release writes it: a run of its own knows no other scale."""
-    return "written" in prediction.value and box_format.scale == truth_scale(example.target)
+    return "written" in prediction.value and box_format.scale == reference_scale(example.target)
 
 
 def _released_box(pixels: Sequence[float], example: Example, box_format: BoxFormat) -> list[int]:
     """A pixel box as integers in the model's order, on the scale of the example's own boxes."""
-    written = BoxFormat(box_format.order, truth_scale(example.target))
+    written = BoxFormat(box_format.order, reference_scale(example.target))
     return [round(value) for value in write_box(as_xyxy(pixels), written, *frame_size(example.inputs), exact=True)]
 
 
@@ -169,13 +169,13 @@ def _by_type(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
 
 def _activity_result(example: Example, prediction: Prediction | None) -> dict[str, Json]:
     choices = cast("list[Fields]", example.inputs["choices"])
-    truth = example.target["choice_id"]
+    reference = example.target["choice_id"]
     answer = {"parsed_choice_id": prediction.value["choice_id"]} if prediction else {}
     return {
         **answer,
         "choices": [{"choice_id": choice["choice_id"], "text": choice["text"]} for choice in choices],
-        "correct_choice_id": truth,
-        "is_correct": prediction.value["choice_id"] == truth if prediction else None,
+        "correct_choice_id": reference,
+        "is_correct": prediction.value["choice_id"] == reference if prediction else None,
     }
 
 
@@ -237,7 +237,7 @@ def _prediction(task: Task, record: ReleasedRecord) -> Prediction:
     result, inputs = record.result, record.example.inputs
 
     def pixels(box: Sequence[float]) -> list[float]:
-        boxes = BoxFormat.parse(f"{result['_pred_bbox_format']}/{truth_scale(record.example.target)}")
+        boxes = BoxFormat.parse(f"{result['_pred_bbox_format']}/{reference_scale(record.example.target)}")
         return read_pixels(box, inputs, boxes)
 
     match task:

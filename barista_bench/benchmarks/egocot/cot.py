@@ -159,7 +159,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     def choices(self, example: Example) -> Mapping[str, str]:
         return CotInputs.of(example).texts
 
-    def right_choices(self, example: Example) -> Sequence[str]:
+    def correct_choices(self, example: Example) -> Sequence[str]:
         answer = CotTarget.of(example).answer
         return () if answer is None else (answer,)
 
@@ -212,14 +212,14 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         checked = self.check(example, prediction) if prediction else None
         metadata = CotMetadata.of(example)
         rationale = unnumbered(answer.reasoning) if answer else ""
-        reference = "\n".join(CotTarget.of(example).reasoning)
+        reasoning = "\n".join(CotTarget.of(example).reasoning)
         return sample_row(
             {"per_group": metadata.group, "per_subtask": metadata.subtask},
             checked,
             is_right=answer is not None and answer.answer == right,
             reasoned=answer is not None and bool(answer.reasoning),
             to_say=(checked or check_rationale("", evidence, answer=right)).to_say,
-            lexical_f1=overlap(rationale, reference, asked=CotInputs.of(example).question).f1,
+            lexical_f1=overlap(rationale, reasoning, asked=CotInputs.of(example).question).f1,
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
@@ -247,16 +247,16 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """The letter first, then the claims: supported ones as hits, contradicted ones as wrong."""
         choices, right = self.choices(example), known_answer(example)
-        truth = f"{right}: {choices[right]}"
+        reference = f"{right}: {choices[right]}"
         if prediction is None:
-            return explanation(misses=[truth])
+            return explanation(misses=[reference])
         letter = CotAnswer.read(prediction.value).answer
         findings = self.check(example, prediction).findings
         good = [_row_text(finding) for finding in findings if finding.verdict == "supported"]
         bad = [_row_text(finding) for finding in findings if finding.verdict == "contradicted"]
         if letter == right:
-            return explanation([truth, *good], wrong=bad)
-        return explanation(good, [truth], [f"{letter}: {choices[letter]}", *bad])
+            return explanation([reference, *good], wrong=bad)
+        return explanation(good, [reference], [f"{letter}: {choices[letter]}", *bad])
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The boxes that the evidence has in focus, or else all of its boxes, on the frame nearest in time."""
@@ -268,7 +268,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             nearest = int(np.argmin(np.abs(times - item.time)))
             if abs(float(times[nearest]) - item.time) <= _NEAR:
                 label = f"{labels.get(item.object_id, '')} {clock(item.time)}"
-                boxes.append(Overlay(nearest, as_xyxy(item.box), "truth", label))
+                boxes.append(Overlay(nearest, as_xyxy(item.box), "reference", label))
         return tuple(dict.fromkeys(boxes))
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:

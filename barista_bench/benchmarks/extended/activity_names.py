@@ -56,14 +56,14 @@ def name_words(name: str) -> tuple[str, ...]:
 class ActivityMatcher(NameMatcher):
     """`synonyms`: also where verb and noun could each be said instead, by the words of the domain."""
 
-    def means(self, names: Sequence[str], truth: NamedActivity) -> list[bool]:
+    def means(self, names: Sequence[str], reference: NamedActivity) -> list[bool]:
         """Whether each name means the true activity. Raises ConfigError without the encoder."""
-        classes = [truth.activity, *(name for name in truth.classes if name != truth.activity)]
+        classes = [reference.activity, *(name for name in reference.classes if name != reference.activity)]
         alike = self.similarities(names, [[name] for name in classes])
         right = ((alike[:, 0] >= self.threshold) & (alike[:, 0] >= alike.max(axis=1))).tolist()
         for at, name in enumerate(names):
             namesakes = [other for other in classes if name_words(other) == name_words(name)]
-            right[at] = truth.activity in namesakes if namesakes else right[at]
+            right[at] = reference.activity in namesakes if namesakes else right[at]
         return right
 
     def _same(self, name: str, right: Sequence[str]) -> bool:
@@ -99,7 +99,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in segments))
 
     @staticmethod
-    def truth(class_id: str, vocabulary: Vocabulary) -> NamedActivity:
+    def reference(class_id: str, vocabulary: Vocabulary) -> NamedActivity:
         """The target of a class. Of several names of a class the first counts."""
         names = dict(reversed(vocabulary))
         return NamedActivity(names[class_id], class_id, sorted(set(names.values())))
@@ -107,8 +107,8 @@ class NamedActivityTask(GraphTask[SamplingT]):
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """The shares that `guesses` names; no readable answer is wrong."""
         answers = [(_named(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
-        self.matcher.prepare((names, [truth.classes]) for names, truth in answers)
-        right = [self.matcher.means(names, truth) for names, truth in answers]
+        self.matcher.prepare((names, [reference.classes]) for names, reference in answers)
+        right = [self.matcher.means(names, reference) for names, reference in answers]
         return mean_statistics(
             [{figure: float(any(hits[:count])) for figure, count in self.guesses.items()} for hits in right],
             [sample.prediction is not None for sample in samples],
@@ -125,17 +125,21 @@ class NamedActivityTask(GraphTask[SamplingT]):
         return {"activity": example.label}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """The guess that is right, or the truth that is missed; the first guess where it is wrong."""
-        truth, names = NamedActivity.of(example), _named(prediction)
-        right = self.matcher.means(names, truth)
-        hits = [f"{truth.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
-        return explanation(hits, [] if hits else [truth.activity], map(repr, names[:1] if right[:1] == [False] else []))
+        """The guess that is right, or the reference that is missed; the first guess where it is wrong."""
+        reference, names = NamedActivity.of(example), _named(prediction)
+        right = self.matcher.means(names, reference)
+        hits = (
+            [f"{reference.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
+        )
+        return explanation(
+            hits, [] if hits else [reference.activity], map(repr, names[:1] if right[:1] == [False] else [])
+        )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Where no guess is right, whether the words of the first one's verb or object are others, or both."""
-        truth, names = NamedActivity.of(example), _named(prediction)
-        if not any(self.matcher.means(names, truth)):
-            first, name, objects = name_words(names[0]), name_words(truth.activity), evidence_objects(example)
+        reference, names = NamedActivity.of(example), _named(prediction)
+        if not any(self.matcher.means(names, reference)):
+            first, name, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)
             yield from [AnswerFailure("wrong_verb", objects)] if first[0] != name[0] else []
             yield from [AnswerFailure("wrong_object", objects)] if first[1:] != name[1:] else []
 

@@ -119,15 +119,15 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
             segment, (horizon,) = segments[candidate.item], candidate.numbers
             shown = _before(video, segment.start, horizon, sampling) or range(0)
             frames = [shown[at] for at in evenly_spaced(len(shown), sampling.frames)]
-            truth = self.truth(str(segment.class_id), vocabulary)
+            reference = self.reference(str(segment.class_id), vocabulary)
             yield self.new_example(
                 f"{self.name}:{video.video_id}:segment_{segment.start}_{segment.end}"
-                f":class_{truth.class_id}:idx_{candidate.item}:in_{horizon}_s",
+                f":class_{reference.class_id}:idx_{candidate.item}:in_{horizon}_s",
                 video.video_id,
                 frames,
-                label=truth.activity,
+                label=reference.activity,
                 inputs=AnticipationInputs(horizon, round(len(shown) / _fps(video), 3), len(frames)),
-                target=truth,
+                target=reference,
                 metadata={
                     **frame_metadata(video, frames[0]),
                     "horizon": horizon,

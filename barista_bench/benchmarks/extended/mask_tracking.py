@@ -236,7 +236,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         objects = TrackingInputs.of(example).objects
         kinds: tuple[tuple[OverlayKind, dict[ObjectFrame, Rle]], ...] = (
             ("given", {(item.number, 0): item.rle.mask for item in objects}),
-            ("truth", _true_masks(example)),
+            ("reference", _true_masks(example)),
             ("predicted", _answered(prediction)),
         )
         names = {item.number: f"{item.number} {item.category}" for item in objects}
@@ -319,11 +319,11 @@ def _answered(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
     """By object, J and F, mean over all frames but the first."""
-    asked, truth, answered = TrackingInputs.of(example), _true_masks(example), _answered(prediction)
+    asked, reference, answered = TrackingInputs.of(example), _true_masks(example), _answered(prediction)
     nothing = empty_mask(asked.size)
     frames = defaultdict[int, list[MaskScore]](list)
     for key in _asked_for(asked):
-        mask, true = answered.get(key, nothing), truth.get(key, nothing)
+        mask, true = answered.get(key, nothing), reference.get(key, nothing)
         score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, asked.size)
         frames[key[0]].append(score)
     return {number: MaskScore(*map(fmean, zip(*scores, strict=True))) for number, scores in frames.items()}

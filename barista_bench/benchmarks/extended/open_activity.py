@@ -90,7 +90,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
                 benchmark=self.benchmark,
                 task=self.name,
                 inputs=OpenActivityInputs(len(example.frames)).write(),
-                target=self.truth(str(example.target["class_id"]), vocabulary).write(),
+                target=self.reference(str(example.target["class_id"]), vocabulary).write(),
             )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
@@ -119,7 +119,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
         return f"Activity: {rng.choice(made_up_names())}"
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The activity that is the truth most often in other videos."""
+        """The activity that is the reference most often in other videos."""
         return f"Activity: {usual_activities(others)[0]}"
 
 

@@ -212,13 +212,13 @@ class StepSegmentation(GraphTask[StepSampling]):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """True steps that are matched with an overlap of half or more, others, and what else was answered."""
         fps = StepInputs.of(example).fps
-        truth = segments_of(_labels(example.target, example))
+        reference = segments_of(_labels(example.target, example))
         answered = segments_of(_labels(prediction.value, example)) if prediction else []
-        matches = matched_segments(answered, truth, max(OVERLAPS))
+        matches = matched_segments(answered, reference, max(OVERLAPS))
         matched = set(matches.values())
         return explanation(
-            (_sentence(segment, fps) for at, segment in enumerate(truth) if at in matched),
-            (_sentence(segment, fps) for at, segment in enumerate(truth) if at not in matched),
+            (_sentence(segment, fps) for at, segment in enumerate(reference) if at in matched),
+            (_sentence(segment, fps) for at, segment in enumerate(reference) if at not in matched),
             (_sentence(segment, fps) for at, segment in enumerate(answered) if at not in matches),
         )
 

@@ -150,7 +150,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return {"type": "array", "items": {"type": "array", "prefixItems": entry, "minItems": 5, "maxItems": 5}}
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return _written(_truth(example))
+        return _written(_reference(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """As many entries as the primary figure looks at; triplets and stretches are each as likely as all others."""
@@ -168,7 +168,9 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         rows = [
-            example_sums(None if s.prediction is None else _timed(_answered(s.prediction)), _timed(_truth(s.example)))
+            example_sums(
+                None if s.prediction is None else _timed(_answered(s.prediction)), _timed(_reference(s.example))
+            )
             for s in samples
         ]
         return SumStatistics([dict(row) for row in rows], figures, tables=counts)
@@ -178,7 +180,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return answered if answered.relations else None
 
     def facets(self, example: Example) -> Fields:
-        return {"relation_value": sorted({item.relation for item in _truth(example)})}
+        return {"relation_value": sorted({item.relation for item in _reference(example)})}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         hits, misses, wrong = _compared(example, prediction)
@@ -205,7 +207,7 @@ def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     for example in examples:
         objects = ClipInputs.of(example).objects
         clips_with.update(product(objects, objects))
-        holding.update({item.triplet for item in _timed(_truth(example))})
+        holding.update({item.triplet for item in _timed(_reference(example))})
     return {triplet: count / clips_with[triplet[0], triplet[2]] for triplet, count in holding.items()}
 
 
@@ -242,7 +244,7 @@ def _segment(entry: object, n_frames: int) -> RelationSegment | None:
     return RelationSegment(names[0], names[1], names[2], start, end)
 
 
-def _truth(example: Example) -> list[RelationSegment]:
+def _reference(example: Example) -> list[RelationSegment]:
     """Raises DataError for frames that the clip has not: a dataset may come from anywhere."""
     n_frames, relations = ClipInputs.of(example).n_frames, ClipGraph.of(example).relations
     for item in relations:
@@ -262,12 +264,12 @@ def _timed(segments: Iterable[RelationSegment]) -> list[TimedRelation]:
 
 def _compared(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
     """Relations that are hit, those that are missed, and entries that hit none."""
-    truth, answered = _truth(example), [] if prediction is None else _answered(prediction)
-    taken = matches(_timed(answered), _timed(truth))
+    reference, answered = _reference(example), [] if prediction is None else _answered(prediction)
+    taken = matches(_timed(answered), _timed(reference))
     hit = set(taken)
     return (
-        [item for at, item in enumerate(truth) if at in hit],
-        [item for at, item in enumerate(truth) if at not in hit],
+        [item for at, item in enumerate(reference) if at in hit],
+        [item for at, item in enumerate(reference) if at not in hit],
         [item for at, item in zip(taken, answered, strict=True) if at is None],
     )
 

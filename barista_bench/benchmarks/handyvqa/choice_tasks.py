@@ -147,7 +147,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         options = options_of(example)
         return dict(zip(letters(len(options)), options, strict=True))
 
-    def right_choices(self, example: Example) -> Sequence[str]:
+    def correct_choices(self, example: Example) -> Sequence[str]:
         return correct_labels(example)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:

@@ -131,14 +131,14 @@ class RankedOptions(SampleStatistics):
 
 
 def _answered_question(sample: Scored) -> AnsweredQuestion:
-    labels, truth = letters(len(options_of(sample.example))), set(correct_labels(sample.example))
+    labels, reference = letters(len(options_of(sample.example))), set(correct_labels(sample.example))
     reading = LetterReading.of(sample.prediction)
-    correct = np.array([label in truth for label in labels], dtype=np.float64)
+    correct = np.array([label in reference for label in labels], dtype=np.float64)
     ranks = np.array(reading.scores or [label in reading.released for label in labels], dtype=np.float64)
     row: dict[Any, float] = {}
     for suffix, named in (("", set(reading.released)), ("_strict", set(reading.strict or ()))):
-        row[f"f1{suffix}"] = 2 * len(named & truth) / (len(named) + len(truth)) if truth else 0.0
-        row[f"exact_match{suffix}"] = float(bool(truth) and named == truth)
+        row[f"f1{suffix}"] = 2 * len(named & reference) / (len(named) + len(reference)) if reference else 0.0
+        row[f"exact_match{suffix}"] = float(bool(reference) and named == reference)
     row |= {
         "coverage": float(sample.prediction is not None),
         "coverage_strict": float(reading.strict is not None),

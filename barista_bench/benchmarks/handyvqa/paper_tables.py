@@ -25,7 +25,7 @@ RangedFigures = dict[str, Ranged | float]
 
 @dataclass(frozen=True)
 class ScoredTask:
-    """One task of one model: its samples are compared with the truth once."""
+    """One task of one model: its samples are compared with the reference once."""
 
     entry: ModelSamples
     runs: tuple[ResampledRun, ...]

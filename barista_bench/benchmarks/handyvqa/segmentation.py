@@ -247,7 +247,7 @@ class SegmentationTask(HandyvqaTask):
         scale = thinned_size(asked.width, asked.height, self.max_side)[0] / asked.width
         shown, overlays = self._shown(asked), []
         kinds: tuple[tuple[OverlayKind, list[FrameMask]], ...] = (
-            ("truth", true_masks(example)),
+            ("reference", true_masks(example)),
             ("predicted", answered_masks(prediction)),
         )
         for kind, masks in kinds:
@@ -313,9 +313,9 @@ def frame_scores(example: Example, prediction: Prediction | None) -> list[MaskSc
 
 def _scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
     """(index among the example's frames, J and F, whether the answer's mask has a pixel) of each annotated frame."""
-    truth, answered = true_masks(example), answered_masks(prediction)
+    reference, answered = true_masks(example), answered_masks(prediction)
     scored = []
-    for index, true in truth:
+    for index, true in reference:
         mask = mask_on(answered, index, true.size)
         score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
         scored.append((index, score, bounds(mask) is not None))

@@ -1,7 +1,7 @@
 """Boxes in prompts and answers: asked for, read within bounds, made up for baselines, and what is wrong with them.
 
 Kinds of failure start from the matching of the task's own score, and only name what that leaves over. Leftovers of
-truth and answer are paired by what they have in common, the closest first; what finds no partner is missed or
+reference and answer are paired by what they have in common, the closest first; what finds no partner is missed or
 hallucinated. A schema bounds coordinates by what any box format can need for its frame.
 """
 
@@ -54,7 +54,7 @@ def pixels_grid(box: Sequence[float], inputs: Fields) -> list[int]:
     return to_grid(as_xyxy(box), *frame_size(inputs))
 
 
-def truth_scale(target: Fields) -> int:
+def reference_scale(target: Fields) -> int:
     """The number that stands for a whole side of the frame in an example's true boxes."""
     scale = target.get("bbox_scale", GRID)
     assert isinstance(scale, int)
@@ -175,9 +175,9 @@ def box_size(box: Box) -> str:
 
 
 def box_failures(
-    truth: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
+    reference: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
 ) -> list[AnswerFailure]:
-    """What is wrong with boxes in pixels, given the pairs (truth, answer) of indices that count as right.
+    """What is wrong with boxes in pixels, given the pairs (reference, answer) of indices that count as right.
 
     `objects` are ids of the true boxes' objects; empty, or fewer, where the data do not say.
     """
@@ -186,21 +186,21 @@ def box_failures(
         return tuple(name for name in objects[index : index + 1] if name)
 
     matched = list(pairs)
-    missed = [i for i in range(len(truth)) if i not in {i for i, _ in matched}]
+    missed = [i for i in range(len(reference)) if i not in {i for i, _ in matched}]
     wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _paired(missed, wrong, truth, answered)]
+    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _paired(missed, wrong, reference, answered)]
     failures += [AnswerFailure("missed", named(i)) for i in missed]
     for j in wrong:
-        again = [i for i, _ in matched if box_iou(truth[i], answered[j]) > MATCHED]
+        again = [i for i, _ in matched if box_iou(reference[i], answered[j]) > MATCHED]
         failures.append(AnswerFailure("duplicate", named(again[0])) if again else AnswerFailure("hallucinated"))
     return failures
 
 
 def _paired(
-    missed: list[int], wrong: list[int], truth: Sequence[Box], answered: Sequence[Box]
+    missed: list[int], wrong: list[int], reference: Sequence[Box], answered: Sequence[Box]
 ) -> list[tuple[int, int]]:
     """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""
-    overlaps = sorted((-box_iou(truth[i], answered[j]), i, j) for i in missed for j in wrong)
+    overlaps = sorted((-box_iou(reference[i], answered[j]), i, j) for i in missed for j in wrong)
     pairs = []
     for overlap, i, j in overlaps:
         if -overlap >= LOOSE and i in missed and j in wrong:

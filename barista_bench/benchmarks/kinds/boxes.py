@@ -91,17 +91,17 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
     return Prediction(value, dropped)
 
 
-def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:
+def explain_boxes(phrase: str, reference: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:
     """Boxes in pixels, paired at an IoU above 0.5."""
-    ious = [[box_iou(b, box) for b in answered] for box in truth]
+    ious = [[box_iou(b, box) for b in answered] for box in reference]
     pairs = dict(greedy_pairs(ious))
     hits = [
-        f"{phrase} at {in_words(truth[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
+        f"{phrase} at {in_words(reference[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
         for i, j in sorted(pairs.items())
     ]
     misses = [
         f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}"
-        for i, box in enumerate(truth)
+        for i, box in enumerate(reference)
         if i not in pairs
     ]
     wrong = [
@@ -190,8 +190,8 @@ class BoxStatistics(SampleStatistics):
     def scores(self) -> dict[str, Floats]:
         """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
         best = [
-            [max(box_iou(box, true) for true in truth["boxes"]) for box in answer["boxes"]] if answer else []
-            for answer, truth in zip(self._answers, self._references, strict=True)
+            [max(box_iou(box, true) for true in reference["boxes"]) for box in answer["boxes"]] if answer else []
+            for answer, reference in zip(self._answers, self._references, strict=True)
         ]
         return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best])}
 
@@ -253,17 +253,17 @@ class BoxTask(Task):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
-        truth, answered = self.true_boxes(example), answered_boxes(prediction)
-        pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in truth])
-        return box_failures(truth, answered, pairs, evidence_objects(example))
+        reference, answered = self.true_boxes(example), answered_boxes(prediction)
+        pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in reference])
+        return box_failures(reference, answered, pairs, evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
         return explain_boxes(self.subject(example), self.true_boxes(example), answered_boxes(prediction))
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        truth = [Overlay(0, as_xyxy(box), "truth", self.subject(example)) for box in self.true_boxes(example)]
-        return (*truth, *(Overlay(0, as_xyxy(box), "predicted") for box in answered_boxes(prediction)))
+        reference = [Overlay(0, as_xyxy(box), "reference", self.subject(example)) for box in self.true_boxes(example)]
+        return (*reference, *(Overlay(0, as_xyxy(box), "predicted") for box in answered_boxes(prediction)))
 
     def answer_schema(self, example: Example) -> Fields:
         return boxes_schema(example.inputs)

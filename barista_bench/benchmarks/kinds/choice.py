@@ -1,9 +1,9 @@
 """Tasks whose answer is one or several of lettered choices.
 
 A task adds how its examples are made, and its prompt: `prompts/<name>.yaml`, which may count `{image}`, and fill in
-`{question}`, `{choices}`, a line each, and `{letters}`. One whose release has other columns, or other rules of
-reading or scoring, overrides `choices`, `right_choices`, `answered_choices`, `parse` or `statistics`; the rest is made
-of these.
+`{question}`, `{choices}`, a line each, and `{letters}`. One whose release has other columns, or other rules of reading
+or scoring, overrides `choices`, `correct_choices`, `answered_choices`, `parse` or `statistics`; the rest is made of
+these.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ChoiceTask(Task):
     def choices(self, example: Example) -> Mapping[str, str]:
         return {choice.choice_id: choice.text for choice in ChoiceInputs.of(example).choices}
 
-    def right_choices(self, example: Example) -> Sequence[str]:
+    def correct_choices(self, example: Example) -> Sequence[str]:
         return (RightChoice.of(example).choice_id,)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
@@ -114,7 +114,7 @@ class ChoiceTask(Task):
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
         """Accuracy over all samples, an answer that cannot be read being wrong, and coverage."""
         right = [
-            s.prediction is not None and self.answered_choices(s.prediction) == self.right_choices(s.example)
+            s.prediction is not None and self.answered_choices(s.prediction) == self.correct_choices(s.example)
             for s in samples
         ]
         return mean_statistics([{"accuracy": float(hit)} for hit in right], [s.prediction is not None for s in samples])
@@ -124,7 +124,7 @@ class ChoiceTask(Task):
         return "ANSWER: " + ", ".join(labels)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return self.written(self.right_choices(example), example)
+        return self.written(self.correct_choices(example), example)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return self.written([rng.choice(list(self.choices(example)))], example)
@@ -133,7 +133,7 @@ class ChoiceTask(Task):
         """The letter that is right most often in other videos, weighed by `prior_weight`; at a tie the first."""
         counts: Counter[str] = Counter()
         for other in others:
-            for label in self.right_choices(other):
+            for label in self.correct_choices(other):
                 counts[label] += self.prior_weight(example, other, len(others))
         return self.written([max(self.choices(example), key=lambda label: counts[label])], example)
 
@@ -143,7 +143,7 @@ class ChoiceTask(Task):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Right choices that are not named, and wrong ones; of questions with one right choice the latter alone."""
-        right, named = self.right_choices(example), self.answered_choices(prediction)
+        right, named = self.correct_choices(example), self.answered_choices(prediction)
         objects = evidence_objects(example)
         wrong = [AnswerFailure("wrong_option", objects) for label in named if label not in right]
         missed = [AnswerFailure("missed", objects) for label in right if label not in named]
@@ -151,7 +151,7 @@ class ChoiceTask(Task):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Right, missed and wrong choices."""
-        texts, right = self.choices(example), self.right_choices(example)
+        texts, right = self.choices(example), self.correct_choices(example)
         named = self.answered_choices(prediction) if prediction else ()
         return explanation(
             (f"{label}: {texts[label]}" for label in right if label in named),

@@ -1,4 +1,4 @@
-"""Answers that no model gives: the truth, chance, what other videos suggest, and a box in the middle."""
+"""Answers that no model gives: the reference, chance, what other videos suggest, and a box in the middle."""
 
 from __future__ import annotations
 

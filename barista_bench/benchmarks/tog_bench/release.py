@@ -43,7 +43,7 @@ def checked_videos(videos: list[VideoRecord], log: ProblemLog) -> dict[str, Vide
 
 
 def checked_task(task: TaskRecord, key: str, videos: Mapping[str, VideoRecord], log: ProblemLog) -> TaskRecord | None:
-    """The task, with boxes cut at the frame; None, with a problem logged, where its truth cannot be relied on."""
+    """The task, with boxes cut at the frame; None, with a problem logged, where its reference cannot be relied on."""
     try:
         if task.video not in videos:
             raise RecordError(f"{key}.video", f"{task.video!r:.80} is not among the videos", "add its record")

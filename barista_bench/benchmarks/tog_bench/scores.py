@@ -55,9 +55,9 @@ class ScoringRules:
 
     Args:
         recogniser: which names mean one object.
-        viou: which time stamps the overlap of boxes is averaged over: those of the truth, as in V-STaR, or those of
-            truth or answer, as in HC-STVG.
-        box_times: which annotated boxes are truth: those of the frames shown, or all.
+        viou: which time stamps the overlap of boxes is averaged over: those of the reference, as in V-STaR, or those of
+            reference or answer, as in HC-STVG.
+        box_times: which annotated boxes are reference: those of the frames shown, or all.
     """
 
     recogniser: Recogniser
@@ -109,14 +109,14 @@ def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes)
 
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     """Recognise, then score. Raises ConfigError where the sentence encoder cannot be loaded."""
-    shown, truth = shown_times(sample.example), true_objects(sample.example)
+    shown, true = shown_times(sample.example), true_objects(sample.example)
     kind = InstructionMetadata.of(sample.example).kind
-    tracks = [box_track(item, shown, rules.box_times) for item in truth]
+    tracks = [box_track(item, shown, rules.box_times) for item in true]
     reference = ReferenceTask(
         kind,
         [
             ReferenceObject(item.category, item.kind, ranges(item.intervals), track)
-            for item, track in zip(truth, tracks, strict=True)
+            for item, track in zip(true, tracks, strict=True)
         ],
     )
     answered = answered_objects(sample.prediction)
@@ -129,7 +129,7 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
         measures = score_object(predicted[row], reference.objects[column], rules.metric_viou)
         return float(measures[T_IOU] + measures[V_IOU]) / 2
 
-    similarity = rules.recogniser.similarities(names, [item.names for item in truth])
+    similarity = rules.recogniser.similarities(names, [item.names for item in true])
     matches = assign(similarity, rules.recogniser.threshold, overlap)
     predicted = [item._replace(match=match) for item, match in zip(predicted, matches, strict=True)]
     score = score_task(None if sample.prediction is None else predicted, reference, rules.metric_viou)

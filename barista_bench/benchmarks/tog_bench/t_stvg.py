@@ -236,8 +236,8 @@ class TSTVG(BaselineAnswers):
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """True and answered boxes on the frames shown."""
         shown = shown_times(example)
-        truth = [
-            Overlay(frame, box, "truth", item.category)
+        reference = [
+            Overlay(frame, box, "reference", item.category)
             for item in true_objects(example)
             for frame, box in _on_frames(zip(item.times, item.boxes, strict=True), shown)
         ]
@@ -246,7 +246,7 @@ class TSTVG(BaselineAnswers):
             for item in answered_objects(prediction)
             for frame, box in _on_frames(((entry.timestamp, entry.box) for entry in item.boxes), shown)
         ]
-        return (*truth, *answered)
+        return (*reference, *answered)
 
 
 SHAPE_TOLERANCE = 0.01

@@ -230,14 +230,14 @@ class Matching(ReleaseTask[EvenSampling]):
 
     def facets(self, example: Example) -> Fields:
         """Beside metadata: whether several descriptions fit."""
-        return {"fitting_descriptions": len(_truth(example))}
+        return {"fitting_descriptions": len(_reference(example))}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """By the sample's own scores: another description is best, or others are as good as the true one."""
-        best, truth = set(LabelScores.read(prediction.value).best), set(_truth(example))
-        if best <= truth:
+        best, reference = set(LabelScores.read(prediction.value).best), set(_reference(example))
+        if best <= reference:
             return ()
-        if best & truth:
+        if best & reference:
             return (AnswerFailure("duplicate"),)
         return (AnswerFailure(_KINDS.get(str(example.metadata["type"]), "wrong_option")),)
 
@@ -246,7 +246,7 @@ class Matching(ReleaseTask[EvenSampling]):
 
         Where several descriptions fit, one of them is enough: the others are no misses.
         """
-        texts, truth = self.choices(example), _truth(example)
+        texts, reference = self.choices(example), _reference(example)
         answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
         best = answer.best if prediction else []
 
@@ -255,14 +255,14 @@ class Matching(ReleaseTask[EvenSampling]):
             return f"{label} [{score}]: {texts[label]}"
 
         return explanation(
-            (shown(label) for label in texts if label in truth and label in best),
-            (shown(label) for label in texts if label in truth and not set(truth).intersection(best)),
-            (shown(label) for label in best if label not in truth),
+            (shown(label) for label in texts if label in reference and label in best),
+            (shown(label) for label in texts if label in reference and not set(reference).intersection(best)),
+            (shown(label) for label in best if label not in reference),
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         """All to the true description: to the first of several, since only one may be best."""
-        return self._all_to(example, _truth(example)[0])
+        return self._all_to(example, _reference(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return self._all_to(example, rng.choice(MatchingInputs.of(example).labels))
@@ -274,7 +274,7 @@ class Matching(ReleaseTask[EvenSampling]):
         also counts the video itself, is the figure `majority_f1`.
         """
         of_set = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
-        counts = Counter(label for other in of_set for label in _truth(other))
+        counts = Counter(label for other in of_set for label in _reference(other))
         return self._all_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
 
     def _all_to(self, example: Example, chosen: str) -> str:
@@ -307,7 +307,7 @@ class All(Matching):
     environment = None
 
 
-def _truth(example: Example) -> list[str]:
+def _reference(example: Example) -> list[str]:
     return MatchingTarget.of(example).labels
 
 

@@ -41,7 +41,7 @@ class AnsweredVideo(NamedTuple):
 
     inputs: MatchingInputs
     metadata: MatchingMetadata
-    truth: tuple[int, ...]
+    reference: tuple[int, ...]
     scores: LabelRow | None
     strict: LabelRow | None
     top1: float
@@ -50,14 +50,14 @@ class AnsweredVideo(NamedTuple):
     def of(cls, sample: Scored) -> AnsweredVideo:
         inputs, labels = MatchingInputs.of(sample.example), MatchingTarget.of(sample.example).labels
         metadata = MatchingMetadata.of(sample.example)
-        truth = tuple(inputs.labels.index(label) for label in labels)
+        reference = tuple(inputs.labels.index(label) for label in labels)
         if sample.prediction is None:
-            return cls(inputs, metadata, truth, None, None, 0.0)
+            return cls(inputs, metadata, reference, None, None, 0.0)
         answer = LabelScores.read(sample.prediction.value)
         scores = [answer.scores.get(label) for label in inputs.labels]
         strict = None if answer.strict is None else [answer.strict.get(label) for label in inputs.labels]
         top1 = len(set(labels) & set(answer.best)) / len(answer.best)
-        return cls(inputs, metadata, truth, scores, strict, top1)
+        return cls(inputs, metadata, reference, scores, strict, top1)
 
     @property
     def row(self) -> Row:
@@ -182,20 +182,20 @@ class MatchedSets(SampleStatistics):
 
 def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> MatchedSet:
     """Score the samples of one problem set. By the released reading a label without a score has -0.1."""
-    first, truths = videos[0], [video.truth for video in videos]
+    first, references = videos[0], [video.reference for video in videos]
     scores, strict_scores = [video.scores for video in videos], [video.strict for video in videos]
-    released, ties = _scored(scores, truths, MISSING, standardise)
+    released, ties = _scored(scores, references, MISSING, standardise)
     # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
     alike = scores == strict_scores and None not in scores
-    strict = released if alike else _scored(strict_scores, truths, "wrong", standardise)[0]
-    if len(videos) < first.metadata.set_videos and len({label for truth in truths for label in truth}) < 2:
+    strict = released if alike else _scored(strict_scores, references, "wrong", standardise)[0]
+    if len(videos) < first.metadata.set_videos and len({label for reference in references for label in reference}) < 2:
         released = strict = None  # what is right would be decided by which label stands first
     return MatchedSet(
         set_id=first.inputs.problem_set,
         metadata=first.metadata,
         f1=released,
         strict=strict,
-        majority=None if released is None else majority_f1(truths),
+        majority=None if released is None else majority_f1(references),
         videos=len(videos),
         unread=scores.count(None),
         ties=ties,
@@ -204,33 +204,35 @@ def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Matche
 
 def _scored(
     rows: Sequence[LabelRow | None],
-    truths: Sequence[tuple[int, ...]],
+    references: Sequence[tuple[int, ...]],
     missing: str | float,
     standardise: str,
 ) -> tuple[float | None, int]:
     """(macro-F1, ties) of one set."""
-    problem = LabelledScores.build(rows, [truth[0] for truth in truths])
+    problem = LabelledScores.build(rows, [reference[0] for reference in references])
     score = score_set(problem, missing=missing, standardise=standardise)
-    if any(len(truth) > 1 for truth in truths) and score.macro_f1 is not None:
-        problem = LabelledScores.build(rows, _predicted_or_first(truths, score.predictions))
+    if any(len(reference) > 1 for reference in references) and score.macro_f1 is not None:
+        problem = LabelledScores.build(rows, _predicted_or_first(references, score.predictions))
         score = score_set(problem, missing=missing, standardise=standardise)
     return score.macro_f1, score.n_ties
 
 
-def _predicted_or_first(truths: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
+def _predicted_or_first(references: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
     """Of several true labels the predicted one, else the first."""
-    return [guess if guess in truth else truth[0] for truth, guess in zip(truths, predictions, strict=True)]
+    return [
+        guess if guess in reference else reference[0] for reference, guess in zip(references, predictions, strict=True)
+    ]
 
 
-def majority_f1(truths: Sequence[tuple[int, ...]]) -> float:
+def majority_f1(references: Sequence[tuple[int, ...]]) -> float:
     """Macro-F1 of answering every video of a set with the label that is true most often; of several, the lowest.
 
     >>> majority_f1([(0,), (1,), (1,)]), majority_f1([(0, 1), (1,)])
     (0.4, 1.0)
     """
-    counts = Counter(label for truth in truths for label in truth)
+    counts = Counter(label for reference in references for label in reference)
     label = min(counts, key=lambda label: (-counts[label], label))
-    return macro_f1(_predicted_or_first(truths, [label] * len(truths)), [label] * len(truths))
+    return macro_f1(_predicted_or_first(references, [label] * len(references)), [label] * len(references))
 
 
 def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:

@@ -9,7 +9,7 @@ import { paintedMask } from "./painted_mask.js";
 
 /** @type {Record<string, number[]>} */
 const TINTS = {
-  truth: [0, 211, 154, 120],
+  reference: [0, 211, 154, 120],
   given: [86, 180, 233, 120],
   m0: [255, 140, 58, 120],
   m1: [240, 228, 66, 120],
@@ -26,14 +26,14 @@ let areLayersShown = true;
 const isVisible = (layer) => areLayersShown && !layersOff.get(layer.name);
 
 /**
- * What was given with the question, the truth, and what the models answered.
+ * What was given with the question, the reference, and what the models answered.
  * @param {TaskEntry} task
  * @param {Details} found
  * @param {Side[]} sides
  * @returns {Layer[]}
  */
 function layersOf(task, found, sides) {
-  const asked = ["given", "truth"].map((kind) => ({
+  const asked = ["given", "reference"].map((kind) => ({
     name: kind,
     look: kind,
     boxes: found.boxes.filter((box) => box[1] === kind),
@@ -110,7 +110,7 @@ function togglesOf(layers, repaint) {
       repaint(layer.look);
     };
     const look = { class: `layer ${layer.look}`, "data-layer": layer.look };
-    const name = layer.look === "truth" ? "true" : layer.name;
+    const name = layer.look === "reference" ? "true" : layer.name;
     return node(
       "button",
       { type: "button", ...look, "aria-pressed": String(isVisible(layer)), click },

@@ -184,7 +184,7 @@ export async function sampleScreen(task, found, id, query, again) {
     node(
       "div",
       { class: "below" },
-      foldedText("Truth", held.truth, true),
+      foldedText("Truth", held.reference, true),
       foldedText("Prompt as sent", held.prompt),
       ...pairs("Metadata", held.metadata),
       ...pairs("Evidence in the scene graph", held.evidence),

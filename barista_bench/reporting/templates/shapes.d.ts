@@ -120,7 +120,7 @@ export interface Details {
   captions: string[];
   boxes: DrawnBox[];
   prompt: string;
-  truth: string;
+  reference: string;
   metadata: NameAndValue[];
   evidence: NameAndValue[];
   pictures: PlacedPicture[];

@@ -1,4 +1,4 @@
-"""The samples of a run folder, each answer read anew, compared with the truth, and made into figures with intervals."""
+"""The samples of a run folder, each answer read anew and compared with the reference: figures and intervals."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredS
 
 @dataclass(frozen=True)
 class CountedSamples:
-    """The samples of one repetition of a run that count, compared with the truth once."""
+    """The samples of one repetition of a run that count, compared with the reference once."""
 
     samples: tuple[ScoredSample, ...]
     clustered: ResampledRun
@@ -212,7 +212,7 @@ Counted = Mapping[int, CountedSamples]
 
 
 def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, CountedSamples]:
-    """The samples that count, each with its scores: the only place where answers are compared with the truth.
+    """The samples that count, each with its scores: the only place where answers are compared with the reference.
 
     Raises:
         TaskError: the task cannot make statistics of them.

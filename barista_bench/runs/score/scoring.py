@@ -204,7 +204,7 @@ def score_tasks(
 
 
 def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known: int) -> Results:
-    """Of those samples whose truth is known, of `known` examples."""
+    """Of those samples whose reference is known, of `known` examples."""
     described, task, identity = read.described, read.task, read.described.identity
     scored = [s for s in samples if s.counts]
     with guarded(task, "statistics", f"{len(scored)} samples"):

@@ -13,9 +13,9 @@ import { form } from "./status.js";
 const DEFAULT = 20;
 const LONGEST_CAPTION = 60;
 const ABOUT =
-  "You see what a model sees: its prompt and its images, and no truth. Your answers and the time each takes are kept " +
-  "as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop and go on " +
-  "at any time.";
+  "You see what a model sees: its prompt and its images, and no reference. Your answers and the time each takes are " +
+  "kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop and go " +
+  "on at any time.";
 
 /**
  * @param {URLSearchParams} query

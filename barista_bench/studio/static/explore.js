@@ -191,7 +191,7 @@ async function questions(player, example) {
  * @param {AskedQuestion} asked
  * @param {boolean} isExample
  */
-function questionOf(player, { task, id, label, question, frames, truth }, isExample) {
+function questionOf(player, { task, id, label, question, frames, reference }, isExample) {
   const jumps = frames.map((frame) => button(`frame ${frame}`, () => player.go(frame)));
   return node(
     "details",
@@ -199,7 +199,7 @@ function questionOf(player, { task, id, label, question, frames, truth }, isExam
     node("summary", {}, `${words(task)}: ${label}`),
     node("p", { class: "asked-text" }, question),
     node("h4", {}, "Truth"),
-    node("ul", {}, ...truth.map((line) => node("li", {}, line))),
+    node("ul", {}, ...reference.map((line) => node("li", {}, line))),
     node("p", { class: "note" }, ...jumps, ` ${id}`),
     isExample
       ? node(

@@ -127,7 +127,7 @@ export interface AskedQuestion {
   label: string;
   question: string;
   frames: number[];
-  truth: string[];
+  reference: string[];
 }
 
 // Projects

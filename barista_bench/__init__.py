@@ -10,10 +10,10 @@ linked frames and releases (see `barista_bench.api`).
 
 from typing import TYPE_CHECKING
 
+from barista_bench.version import __version__
+
 if TYPE_CHECKING:
     from barista_bench.api import Evaluation, compare, evaluate, load_metric, load_results, register
-
-__version__ = "0.1.0"
 
 __all__ = ["Evaluation", "__version__", "compare", "evaluate", "load_metric", "load_results", "register"]
 

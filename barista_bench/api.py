@@ -24,13 +24,14 @@ import pandas as pd
 
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.plugins import load_plugin
-from barista_bench.core.statistics import LEVEL, RESAMPLES
+from barista_bench.core.resampling import LEVEL, RESAMPLES
 from barista_bench.core.task import Status
 from barista_bench.data.register import register as register
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.ask.runner import open_tasks, run_config
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
@@ -85,7 +86,7 @@ class Evaluation:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What the code of tasks raised: one line a sample that is `task_error` for it, and in no figure."""
+        """Errors that the code of tasks raised: one line a sample that is `task_error` for it, and in no figure."""
         samples = (sample.record for run in self.runs for sample in run.samples)
         return tuple(str(record.error) for record in samples if record.status is Status.TASK_ERROR)
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from barista_bench.benchmarks import Benchmark, RecordedAnswer, RecordedAnswers
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask, Sampling
+from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
+from barista_bench.core.sampling import EvenSampling, Sampling
 from barista_bench.core.statistics import SumStatistics, share
 from barista_bench.core.task import (
     Example,

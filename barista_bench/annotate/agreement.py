@@ -82,7 +82,7 @@ def paired_objects(first: VideoFiles, second: VideoFiles) -> dict[str, str]:
 
 
 class _SharedKeyframes:
-    """What two people have drawn on the keyframes that both have annotated, and which of their objects are one."""
+    """The drawings of two people on the keyframes that both have annotated, their objects matched."""
 
     def __init__(self, first: VideoFiles, second: VideoFiles) -> None:
         self._mine, self._theirs = _masks(first), _masks(second)

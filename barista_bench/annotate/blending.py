@@ -53,7 +53,7 @@ class WorkingFrames:
 
 
 class KnownMask(NamedTuple):
-    """What is known of an object at an end of a stretch: the mask of keyframe `source`, or carried from there."""
+    """The known mask of an object at an end of a stretch: the mask of keyframe `source`, or carried from there."""
 
     rle: Rle
     source: int

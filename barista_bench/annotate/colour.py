@@ -27,7 +27,7 @@ _FLOOR = 1e-4  # of a probability: a colour never seen proves nothing
 
 
 def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
-    """What tells an object's colours from those around it; None where either is too small."""
+    """A table that separates an object's colours from those around it; None where either is too small."""
     inside = mask > 0.5
     outside = (_grown(inside, _SURROUNDINGS) > 0) & ~inside
     if min(inside.sum(), outside.sum()) < _FEWEST_PIXELS:

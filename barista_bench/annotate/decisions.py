@@ -1,4 +1,4 @@
-"""What people decide enters a project here, from a file that holds any part of it, and nowhere else.
+"""People's decisions enter a project here, from a file that holds any part of them, and nowhere else.
 
     {"video": "clip", "by": "anna", "when": "2026-01-31", "seconds": 40,
      "confidence": [0.1, null, ...] or "contacts": [[30, 90], ...],
@@ -171,7 +171,7 @@ def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Deci
 
 
 def layers_of(graph: VideoGraph) -> Layers:
-    """What a release says beside masks, its ranges within the video."""
+    """The layers of a release (all but masks), its ranges within the video."""
     release, count = graph.read.release, graph.frame_count
 
     def within(ranges: Iterable[ReleaseRange]) -> list[Range]:

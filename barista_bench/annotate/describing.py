@@ -218,7 +218,7 @@ def _array(**properties: object) -> dict[str, object]:
 
 
 def _read(questions: list[_Question], answers: Mapping[str, str], count: int, provenance: Provenance) -> DescribedFile:
-    """What the answers say; claims about a keyframe hold until the next one that was asked about."""
+    """The claims of the answers; claims about a keyframe hold until the next one that was asked about."""
     unusable = 0
     claims: dict[int, set[Claim]] = {}
     activities = []

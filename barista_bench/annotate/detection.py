@@ -57,7 +57,7 @@ class ObjectDetector:
         return cls(model, processor, ModelIdentity(f"detector:{name}", revision_of(name, model.config)))
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """What is found of the labels in an RGB picture (height, width, 3), in the order that the model gives."""
+        """Detections of the labels in an RGB picture (height, width, 3), in the order that the model gives."""
         import torch
 
         height, width = picture.shape[:2]

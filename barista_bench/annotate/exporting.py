@@ -51,7 +51,7 @@ _REMEDY = "run `barista-bench annotate run` until it is done"
 
 
 class VideoStatistics(ProjectRecord, frozen=True, kw_only=True):
-    """What was annotated in a video, and by how much work.
+    """Counts of annotations in a video, and of the work for them.
 
     `people` counts masks by who accepted them, `models` names what made the tracks; `left_out` are terms of layers that
     the vocabulary does not hold.

@@ -108,7 +108,8 @@ def _given(keyframes: Keyframes, frame: int) -> KnownObjects:
 
 
 def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequence[int]) -> dict[int, KnownObjects]:
-    """What each keyframe gives, and where it does not mention an object, the mask carried on from those before it.
+    """The masks that each keyframe gives, and where it does not mention an object, the mask carried on from those
+    before it.
 
     Args:
         order: all keyframes, forward or backward.

@@ -93,7 +93,8 @@ def bootstrap_layers(
 
 
 def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Claim, list[Range]]:
-    """What each keyframe states of an object, until the next one that states anything of it; from the start, the first.
+    """The statements of each keyframe about an object, until the next one that states anything of it; from the start,
+    the first.
 
     Args:
         count: frames of the video.
@@ -107,7 +108,7 @@ def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[C
 
 
 def until_next(stated: Mapping[int, Collection[Claim]], count: int) -> dict[Claim, list[Range]]:
-    """What is said on some frames, at least one, holds until the next one; what the first says holds from the start.
+    """Statements on some frames, at least one, carried to the next one; those of the first hold from the start.
 
     Args:
         stated: claims by frame.
@@ -198,7 +199,7 @@ def _moves_along(pair: tuple[str, str], last: _Seen, seen: _Seen, size: tuple[in
 
 
 def _places(seen: _Seen, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
-    """What stands on what, and what lies in what, hands left out; each object in or on the smallest that fits."""
+    """Objects on and in others, hands left out; each object in or on the smallest that fits."""
     rows = [row for row, name in enumerate(seen.names) if domain.side(categories[name]) is None]
     claims: list[Claim] = []
     for row in rows:

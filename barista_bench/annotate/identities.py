@@ -136,7 +136,7 @@ def _standing(edits: Sequence[SignedEdit]) -> list[Merge | Split | Rename]:
 def conditioning(
     keyframes: Sequence[AcceptedKeyframe], identities: Identities, height: int, width: int
 ) -> dict[int, dict[str, Rle]]:
-    """What a propagator is given: on complete keyframes, objects that are not named are absent."""
+    """The input of a propagator: on complete keyframes, objects that are not named are absent."""
     nothing = encode_mask(np.zeros((height, width), dtype=np.bool_))
     masks = {keyframe.frame: identities.masks(keyframe) for keyframe in keyframes}
     names = sorted({name for given in masks.values() for name in given})

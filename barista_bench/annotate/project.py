@@ -21,7 +21,6 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
-from barista_bench import __version__
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
 from barista_bench.annotate.records import (
@@ -50,6 +49,7 @@ from barista_bench.media.video.index import Stamp, stamp_of
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
+from barista_bench.version import __version__
 
 PROJECT_FILE = "project.json"
 VOCABULARY_FILE = "vocabulary.yaml"
@@ -114,7 +114,7 @@ class VideoFiles(NamedTuple):
         write_record(self.file(type(record)), record)
 
     def accepted(self) -> AcceptedFile:
-        """What people have accepted so far. Raises DataError, also for a mask that is none of this video."""
+        """The masks that people have accepted so far. Raises DataError, also for a mask that is none of this video."""
         if not self.has(AcceptedFile):
             return AcceptedFile(objects={}, keyframes=[])
         accepted = self.read(AcceptedFile)
@@ -129,7 +129,7 @@ class VideoFiles(NamedTuple):
         return {keyframe.frame: keyframe.segment for keyframe in self.read(KeyframesFile).keyframes}
 
     def prompts(self) -> list[MaskPrompt]:
-        """What people want masks proposed for."""
+        """The prompts for which people want masks proposed."""
         return self.read(PromptsFile).prompts if self.has(PromptsFile) else []
 
     def segments(self) -> list[Range]:
@@ -140,7 +140,7 @@ class VideoFiles(NamedTuple):
         return self.read(LinksFile).boundaries if self.has(LinksFile) else []
 
     def accepted_layers(self) -> Layers:
-        """What people have accepted of layers so far."""
+        """The layers that people have accepted so far."""
         return self.read(AcceptedLayersFile).layers if self.has(AcceptedLayersFile) else Layers()
 
     def edits(self) -> list[SignedEdit]:

@@ -40,7 +40,7 @@ class SegmentSettings(ProjectRecord, frozen=True, kw_only=True):
 
 
 class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
-    """What people may change in project.json; `run` then makes anew what depends on it.
+    """The settings that people may change in project.json; `run` then makes anew what depends on it.
 
     Args:
         propagator: `flow`, `flow:colour`, `copy_nearest`, `linear_box`, `sam:CHECKPOINT`, or another package's.

@@ -109,7 +109,7 @@ def given_masks(masks: Mapping[str, Rle]) -> dict[str, PropagatedMask]:
 
 
 class _Mention(NamedTuple):
-    """What a keyframe says of an object: its mask, None where it is absent."""
+    """The state of an object on a keyframe: its mask, None where it is absent."""
 
     frame: int
     rle: Rle | None

@@ -55,7 +55,7 @@ Prompt: TypeAlias = "tuple[tuple[float, float, float, float] | None, Sequence[Pr
 
 
 class Segmenter(Protocol):
-    """What answers prompts with masks (`segmenter` in project.json)."""
+    """A model that answers prompts with masks (`segmenter` in project.json)."""
 
     identity: ModelIdentity
 
@@ -121,7 +121,7 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposer:
-    """What proposals are made with; what is None is not asked."""
+    """The models that make proposals; one that is None is not asked."""
 
     domain: Domain
     propagator: Propagator

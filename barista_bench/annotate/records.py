@@ -43,7 +43,10 @@ class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Provenance(ProjectRecord, frozen=True, kw_only=True):
-    """What made a file: the stage, its model and settings; `inputs` is the SHA-256 over these and the files read."""
+    """The origin of a file: the stage, its model and settings.
+
+    `inputs` is the SHA-256 over these and the files read.
+    """
 
     stage: str
     inputs: str
@@ -253,7 +256,7 @@ class LayerSegment(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Layers(ProjectRecord, frozen=True, kw_only=True):
-    """What is said of objects and frames beside masks."""
+    """Statements about objects and frames beside masks."""
 
     attributes: list[LayerAttribute] = []
     relations: list[LayerRelation] = []

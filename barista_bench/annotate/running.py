@@ -28,7 +28,7 @@ from barista_bench.files.writing import write_whole
 
 
 class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
-    """What a run did with a video: the stages made, the decision that a person has to take, or what went wrong."""
+    """The outcome of a video: the stages made, the decision that a person has to take, or what went wrong."""
 
     video_id: str
     made: list[str]
@@ -37,7 +37,7 @@ class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
 
 
 class VideoJob(NamedTuple):
-    """What a node needs to run a video's stages: the project's files that they read, by their path in its folder."""
+    """A video's stages as a job for a node: the project's files that they read, by their path in its folder."""
 
     project: Path
     video_id: str
@@ -98,7 +98,7 @@ def _run_on(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> 
 
 
 def run_job(job: VideoJob) -> Iterator[WrittenFile | VideoOutcome]:
-    """What changes in the project's folder when a video's stages are run, by name, and then the outcome."""
+    """Run a video's stages: the files that change in the project's folder, by name, and then the outcome."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, content in job.files.items():

@@ -125,7 +125,7 @@ def _segmenter(video: VideoFiles) -> Segmenter | None:
 
 @dataclass(frozen=True)
 class AnnotationStage:
-    """What a stage needs, may read besides, and writes; what makes it, and the making itself."""
+    """A stage: the files it needs, may read and writes, and the function that makes them."""
 
     name: str
     writes: type[ProjectRecord]
@@ -136,7 +136,7 @@ class AnnotationStage:
     reads: tuple[type[ProjectRecord], ...] = ()
 
     def provenance(self, video: VideoFiles, identity: ModelIdentity) -> Provenance:
-        """What the file would be made from now."""
+        """The provenance that the file would have if it were made now."""
         kinds = (*self.needs, *self.reads)
         contents = {kind.FILE: file_sha256(video.file(kind)) if video.has(kind) else None for kind in kinds}
         return Provenance.of(self.name, identity, video.source, contents)

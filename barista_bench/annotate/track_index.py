@@ -21,7 +21,7 @@ FileStamp: TypeAlias = tuple[int, int, int] | None
 
 
 def file_stamp(path: Path) -> FileStamp:
-    """What changes when a file is replaced; None where there is none."""
+    """A stamp that changes when a file is replaced; None where there is none."""
     return _stamp(os.stat(path)) if path.is_file() else None
 
 

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from barista_bench.core.deriving import Sampling
-from barista_bench.core.task import Example, Fields, Json, Scored, Task
-from barista_bench.scene_graph import Problem
-
-if TYPE_CHECKING:
-    from barista_bench.core.deriving import Release
-    from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
-    from barista_bench.core.prompt import PromptTexts
-    from barista_bench.core.released_records import FrozenLine, ReleaseRoot
-
-
 import difflib
 import json
 from collections import UserDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from barista_bench.core.options import shown
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
-from barista_bench.core.task import ProtocolName, ProtocolRule
+from barista_bench.core.sampling import Sampling
+from barista_bench.core.task import Example, Fields, Json, ProtocolName, ProtocolRule, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml
+from barista_bench.scene_graph import Problem
+
+if TYPE_CHECKING:
+    from barista_bench.core.deriving import Release
+    from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
+    from barista_bench.core.released_records import FrozenLine, ReleaseRoot
 
 
 @dataclass(frozen=True, slots=True)

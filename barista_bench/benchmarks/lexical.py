@@ -159,7 +159,8 @@ def _numbered(words: Counter[str]) -> list[tuple[str, int]]:
 
 
 def labelled(text: str, label: str) -> str:
-    r"""What follows the last `<label>:` that begins a line, up to that line's end; the whole text where there is none.
+    r"""The text after the last `<label>:` that begins a line, up to that line's end; the whole text where there is
+    none.
 
     The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines
     (docs/upstream/barista.md). Leading white space is looked for within one line here: that finds the same answers, in

@@ -133,7 +133,7 @@ def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def _repaired(text: str) -> object:
-    """What repair makes of it; None where it is longer than repair is given, or nested deeper than it reads."""
+    """The repaired text; None where it is longer than repair is given, or nested deeper than it reads."""
     if len(text) > MAX_REPAIRED:
         return None
     try:

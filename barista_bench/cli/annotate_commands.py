@@ -222,7 +222,7 @@ group.command(help=_DESCRIBE_HELP, cls=FlagsBySection)(
 
 @group.command()
 def status(project: ProjectFolder) -> None:
-    """What each video has, and which decision it waits for."""
+    """The state of each video, and the decision that it waits for."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.running import missing_masks
     from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS

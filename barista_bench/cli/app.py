@@ -52,7 +52,6 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from pydantic.fields import FieldInfo
     from typer.core import TyperCommand, TyperGroup
 
-    from barista_bench import __version__
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.core.guarding import faults_at_the_end
     from barista_bench.core.plugins import registered
@@ -62,6 +61,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.models.base import ABLATIONS, SCRIPTED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, resolve
+    from barista_bench.version import __version__
 
 if TYPE_CHECKING:
     from barista_bench.core.boxes import BoxFormat
@@ -88,7 +88,7 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
 
 
 def print_result(*lines: str) -> None:
-    """What the command was asked for: shown with --quiet too. With --json the JSON is that."""
+    """Print the result of the command: shown with --quiet too. With --json the JSON is that."""
     if not _JSON_ALONE.get():
         with _ending_unread():
             text_out.echo(*lines)
@@ -252,7 +252,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def parsed_box_format(text: str | None) -> BoxFormat | None:
-    """What `--box-format` says, if it is given. Raises ConfigError."""
+    """The format that `--box-format` names, if it is given. Raises ConfigError."""
     from barista_bench.core.boxes import BoxFormat
 
     try:
@@ -391,7 +391,7 @@ def _help(field: FieldInfo) -> str:
 
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
-    """What the command line makes of a field: switches, repeated texts, choices, numbers, else text to be checked."""
+    """The type of a field on the command line: switches, repeated texts, choices, numbers, else text to be checked."""
     kind = field.annotation
     if kind is bool:
         return bool | None

@@ -30,7 +30,7 @@ from barista_bench.cli.app import (
     with_flags,
 )
 from barista_bench.core.guarding import note_fault
-from barista_bench.core.statistics import RESAMPLES
+from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import ConfigError
 from barista_bench.files import text_out
 from barista_bench.files.text_out import decimal
@@ -74,7 +74,8 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
-    from barista_bench.runs.ask.runner import open_tasks, run_config
+    from barista_bench.runs.ask.opening import open_tasks
+    from barista_bench.runs.ask.runner import run_config
     from barista_bench.runs.score.scoring import score_tasks
 
     with exit_on_error():
@@ -97,7 +98,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
 
 def _report_session(session: Session) -> None:
-    """What a start did. Ends the command with exit code 1 where samples failed."""
+    """Tell what a start did. Ends the command with exit code 1 where samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
     exit_on_failures(session, "samples")

@@ -19,8 +19,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from barista_bench import __version__
 from barista_bench.errors import ClusterError, ConfigError, require_extra
+from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
 JobT = TypeVar("JobT")
@@ -103,7 +103,7 @@ class RayCluster:
             yield node
 
     def stream(self, work: Callable[[JobT], Iterable[T]], jobs: Iterable[JobT], *, gpus: int = 0) -> Iterator[T]:
-        """What `work` gives for each job, in the order of `jobs`.
+        """The items that `work` gives for each job, in the order of `jobs`.
 
         Args:
             work: the same items each time, in number and order.
@@ -139,7 +139,7 @@ class RayCluster:
                 ray.cancel(items)
 
     def map(self, work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
-        """What `work` returns for each job, in the order of `jobs`; raises as `stream`."""
+        """The result of `work` for each job, in the order of `jobs`; raises as `stream`."""
         return self.stream(partial(_alone, work), jobs)
 
 
@@ -158,7 +158,7 @@ def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) 
 
 
 def reason(error: Exception) -> str:
-    """What an error of Ray comes from, in one line: what was raised on the node, or what became of the node."""
+    """The cause of an error of Ray, in one line: the error on the node, or the loss of the node."""
     cause = getattr(error, "cause", None) or error
     return str(cause).strip().partition("\n")[0]
 
@@ -190,7 +190,7 @@ def files_state(path: Path) -> str:
 
 
 def _lacking(version: str, folder: str, states: dict[str, str]) -> str:
-    """What the node that this runs on lacks; empty where it has everything."""
+    """Anything that the node that this runs on lacks; empty where it has everything."""
     if __version__ != version:
         return f"has barista_bench {__version__}, not {version}"
     if not Path(folder).is_dir():

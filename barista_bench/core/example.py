@@ -54,7 +54,7 @@ _DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
 
 
 class Status(StrEnum):
-    """What became of one sample.
+    """The outcome of one sample.
 
     A log says what the model did; whether an answer can be read is found when it is scored. `infra_error`: nobody
     answered (see `Task.counts_provider_errors`). `task_error`: the code of the task raised. Samples of these two that
@@ -151,7 +151,7 @@ class SkippedExample:
 
     @property
     def text(self) -> str:
-        """What is left out, and why."""
+        """The example that is left out, and why."""
         return f"{self.about}: {self.reason}" if self.about else self.reason
 
 
@@ -239,19 +239,19 @@ class _Column(TypedFields):
 
 
 class Inputs(_Column):
-    """What a model and a parser may see."""
+    """The part of an example that a model and a parser may see."""
 
     column = "inputs"
 
 
 class Target(_Column):
-    """What scoring compares with."""
+    """The part of an example that answers are compared with."""
 
     column = "target"
 
 
 class Metadata(_Column):
-    """What analysis groups by."""
+    """The keys that analysis groups by."""
 
     column = "metadata"
 

@@ -1,4 +1,4 @@
-"""What can be wrong with an answer, in one vocabulary for all tasks."""
+"""Failures of answers, in one vocabulary for all tasks."""
 
 from __future__ import annotations
 

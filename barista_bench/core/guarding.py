@@ -56,7 +56,7 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
 def attempt(
     task: Task, method: Method, example: Example, call: Callable[[], ReturnT], otherwise: OtherT
 ) -> ReturnT | OtherT:
-    """What a method gives; `otherwise` where it raises, within `faults_at_the_end`.
+    """The result of a method; `otherwise` where it raises, within `faults_at_the_end`.
 
     Raises:
         TaskError: the method raised, and nobody waits for the end.

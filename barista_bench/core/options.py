@@ -1,4 +1,4 @@
-"""What users may choose of a task, and whose rules: declared by the task, checked here, recorded with every run."""
+"""Options of a task, and its protocol: declared by the task, checked here, recorded with every run."""
 
 from __future__ import annotations
 

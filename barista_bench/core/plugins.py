@@ -1,4 +1,4 @@
-"""What packages add to this one, by entry points: `barista_bench.<group>`, in setup.cfg or pyproject.toml.
+"""Additions by other packages, by entry points: `barista_bench.<group>`, in setup.cfg or pyproject.toml.
 
 | group | an entry is |
 |---|---|
@@ -23,7 +23,7 @@ Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", 
 
 @cache
 def registered(group: Group) -> dict[str, EntryPoint]:
-    """What is registered in a group, by name, in the order of names; nothing is imported.
+    """The entries of a group, by name, in the order of names; nothing is imported.
 
     Raises:
         ConfigError: two packages register one name.
@@ -40,7 +40,7 @@ def registered(group: Group) -> dict[str, EntryPoint]:
 
 
 def load_plugin(group: Group, name: str) -> object:
-    """What is registered under a name.
+    """The object registered under a name.
 
     Raises:
         ConfigError: nothing is, or it cannot be imported.

@@ -1,4 +1,4 @@
-"""What stands between tasks and models: prompts, and their wordings as data.
+"""Prompts, and their wordings as data: what tasks and models have between them.
 
 Media come first in a prompt and the question last, so that requests over the same frames share a prefix.
 
@@ -212,7 +212,7 @@ def _in_words_of(package: str, task: str, domain_file: Path | None) -> PromptTex
 
 
 def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
-    """What results call a packaged text: `ours v2`, or `domain:<hash>` in the words of another domain."""
+    """The name of a packaged text in results: `ours v2`, or `domain:<hash>` in the words of another domain."""
     return by_hash("domain", sha256) if domain_file else f"ours v{version}"
 
 

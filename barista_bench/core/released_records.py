@@ -1,4 +1,4 @@
-"""What frozen lines of all benchmarks have in common, and the release beside a file for what its lines leave out."""
+"""Frozen lines of all benchmarks, and the release beside a file for what its lines leave out."""
 
 from __future__ import annotations
 

@@ -1,34 +1,21 @@
-"""Figures from samples, stated once: what each sample adds, what is made of the weighted sum, and its intervals.
+"""Figures from samples, stated once: what each sample adds, and what is made of the weighted sum.
 
 A task turns the samples of one run into `SampleStatistics`: answers are compared with the reference there, once.
 Everything else is a question of weights. The published figures count every sample once; a bootstrap and a permutation
 test count it as often as a resample takes it; a breakdown counts the samples of a group; the score of one sample counts
 it alone.
-
-The bootstrap resamples videos, or what else a task keeps together (`Task.resampling_unit`), with replacement: samples
-of one video resemble each other, and so do the runs of one example. All samples and runs of a resampled video come
-along, and figures are averaged over runs, as the published one is. Intervals are bias-corrected and accelerated (BCa;
-Efron 1987, doi:10.1080/01621459.1987.10478410), with one video left out at a time for the acceleration; the plain
-percentiles where that cannot be told. Resamples depend on the videos alone: models which answered the same set are
-resampled alike.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from barista_bench.core.example import Scored, content_seed
-
-if TYPE_CHECKING:
-    from barista_bench.core.task import Task
 
 Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[Hashable, float]
@@ -45,7 +32,7 @@ RESAMPLES_AT_ONCE = 256
 
 
 class SampleStatistics(ABC):
-    """What the figures of the samples of one run are made of, worked out once; S samples in their order."""
+    """The samples of one run as numbers, worked out once, from which all figures come; S samples in their order."""
 
     @abstractmethod
     def figures(self, weights: Floats) -> Figures:
@@ -73,7 +60,7 @@ class SampleStatistics(ABC):
         """The statistics of some of the samples, by their positions, in that order."""
 
     def tables(self) -> dict[str, Any]:
-        """What is shown beside the figures of all samples: counts, and figures by group. JSON values."""
+        """Tables beside the figures of all samples: counts, and figures by group. JSON values."""
         return {}
 
     def published(self) -> dict[str, Any]:
@@ -212,167 +199,3 @@ def share(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> Floa
     [0.5, 1.0]
     """
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
-
-
-RESAMPLES = 1000
-LEVEL = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A confidence interval, and what it rests on: `units` videos were resampled `resamples` times.
-
-    `method` is "bca", or "percentile" where bias and acceleration cannot be told (a figure that hardly varies).
-    Fewer than about 10 units give intervals that are too narrow: say so where they are shown.
-    """
-
-    low: float
-    high: float
-    level: float
-    method: Literal["bca", "percentile"]
-    units: int
-    resamples: int
-
-
-def video_resamples(videos: int, resamples: int, seed: int) -> Floats:
-    """(resamples, videos) how often each video is taken, as many in all as there are, with replacement."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(videos, np.full(videos, 1 / videos), size=resamples).astype(np.float64)
-
-
-def without_each(videos: int) -> Floats:
-    """(videos, videos) all but one, for the jackknife."""
-    return 1 - np.eye(videos)
-
-
-def bootstrap_seed(videos: Iterable[str]) -> int:
-    return content_seed("bootstrap", *sorted(set(videos)))
-
-
-class ResampledRun(NamedTuple):
-    """The samples of one run: what their figures are made of, and the resampling unit of each of them."""
-
-    statistics: SampleStatistics
-    units: tuple[str, ...]
-
-    @classmethod
-    def of(cls, task: Task, samples: Sequence[Scored]) -> ResampledRun:
-        return cls(task.statistics(samples), tuple(task.resampling_unit(sample.example) for sample in samples))
-
-    def among(self, samples: Sequence[int]) -> ResampledRun:
-        """Some of the samples, by their positions."""
-        return ResampledRun(self.statistics.among(samples), tuple(self.units[at] for at in samples))
-
-
-def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
-    """(D,) a figure, mean over runs, for (D, V) weights of the V `units`; only figures that every run has."""
-    column = {unit: at for at, unit in enumerate(units)}
-    by_run = []
-    for run in runs:
-        columns = np.array([column[unit] for unit in run.units], dtype=np.int64)
-        by_run.append(run.statistics.resampled(weights, columns))
-    shared = [name for name in by_run[0] if all(name in figures for figures in by_run)]
-    return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
-
-
-def run_intervals(
-    runs: Sequence[ResampledRun], *, resamples: int = RESAMPLES, level: float = LEVEL
-) -> dict[str, Interval]:
-    """An interval for each figure, mean over these runs, over the resampling units of their samples.
-
-    None at all for fewer than two units, and none for a figure that neither the samples nor any resample of them has.
-    """
-    units = sorted({unit for run in runs for unit in run.units})
-    if len(units) < 2:
-        return {}
-    values = figures_of(runs, units, interval_weights(units, resamples))
-    ends = {name: resampled_interval(resampled, len(units), level) for name, resampled in values.items()}
-    return {name: interval for name, interval in ends.items() if interval is not None}
-
-
-def ratio_interval(
-    part: Floats,
-    whole: Floats,
-    *,
-    runs: Sequence[int],
-    units: Sequence[str],
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> Interval | None:
-    """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, shares, pooled rates.
-
-    The resamples are those that `run_intervals` makes of the same units. None for fewer than two units.
-
-    Args:
-        part: (S,) of each sample.
-        whole: (S,) of each sample; ones for a plain mean.
-        runs: (S,) the run that the sample is of.
-        units: (S,) the resampling unit.
-
-    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, units=list("aabb"), resamples=100)
-    >>> (ends.low, ends.high, ends.units) if ends else None
-    (0.5, 1.0, 2)
-    """
-    names = sorted(set(units))
-    if len(names) < 2:
-        return None
-    row = {run: at for at, run in enumerate(sorted(set(runs)))}
-    column = {unit: at for at, unit in enumerate(names)}
-    cells = [row[run] for run in runs], [column[unit] for unit in units]
-    sums = np.zeros((2, len(row), len(column)))
-    np.add.at(sums[0], cells, part)
-    np.add.at(sums[1], cells, whole)
-    parts, wholes = sums @ interval_weights(names, resamples).T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
-    return resampled_interval(values, len(names), level)
-
-
-def interval_weights(units: Sequence[str], resamples: int) -> Floats:
-    """(1 + V + D, V) the V units as they are, without each in turn, and as they are resampled."""
-    count = len(units)
-    return np.vstack([np.ones(count), without_each(count), video_resamples(count, resamples, bootstrap_seed(units))])
-
-
-def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:
-    """Of the (1 + V + D,) values that a figure takes by each row of `interval_weights`; `count` is V, two or more."""
-    return interval(float(values[0]), values[1 + count :], values[1 : 1 + count], units=count, level=level)
-
-
-def interval(
-    point: float, resampled: Floats, left_out: Floats | None = None, *, units: int, level: float = LEVEL
-) -> Interval | None:
-    """The interval of one figure.
-
-    Args:
-        point: the figure itself.
-        resampled: (D,) of each resample; NaN are passed over.
-        left_out: (V,) without each video in turn, for BCa; None for the plain percentiles.
-        units: how many videos were resampled.
-        level: share of cases in which the interval should hold the reference.
-
-    Returns:
-        None where the point or all resamples are NaN.
-    """
-    present = np.sort(resampled[~np.isnan(resampled)])
-    if np.isnan(point) or not len(present):
-        return None
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    moved = None if left_out is None else _bca_tails(point, present, left_out, tails)
-    low, high = np.quantile(present, tails if moved is None else moved)
-    return Interval(float(low), float(high), level, "percentile" if moved is None else "bca", units, len(present))
-
-
-def _bca_tails(point: float, resampled: Floats, left_out: Floats, tails: Floats) -> Floats | None:
-    """Where to cut the resamples instead of at `tails`; None where bias or acceleration are not defined."""
-    from scipy.special import ndtr, ndtri  # when asked for: it takes longer to load than most commands run
-
-    below = ((resampled < point).sum() + (resampled <= point).sum()) / (2 * len(resampled))
-    spread = left_out.mean() - left_out
-    total = float((spread**2).sum())
-    if not 0 < below < 1 or not total > 0:  # also where a figure is NaN without some video
-        return None
-    bias, acceleration = ndtri(below), float((spread**3).sum()) / (6 * total**1.5)
-    z = bias + ndtri(tails)
-    moved = ndtr(bias + z / (1 - acceleration * z))
-    return np.asarray(moved) if np.isfinite(moved).all() and moved[0] < moved[1] else None

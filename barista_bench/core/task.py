@@ -38,7 +38,7 @@ from barista_bench.errors import ConfigError
 if TYPE_CHECKING:
     from datasets import Features
 
-    from barista_bench.core.deriving import Sampling
+    from barista_bench.core.sampling import Sampling
     from barista_bench.scene_graph import Rle
 
 Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
@@ -47,7 +47,7 @@ OverlayKind: TypeAlias = Literal["reference", "predicted", "given"]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a judge is shown of one sample: the question, the reference made from the annotations, and the answer."""
+    """One sample as a judge sees it: the question, the reference made from the annotations, and the answer."""
 
     question: str
     reference: str
@@ -56,7 +56,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Rationale:
-    """What a judge of reasoning is shown of one sample: the answer, why it was given, and what is true."""
+    """One sample as a judge of reasoning sees it: the answer, its reasons, and the reference."""
 
     question: str
     correct_answer: str
@@ -137,10 +137,10 @@ class Question(ABC):
 
     @abstractmethod
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        """What is asked; depends on `inputs` and the model's box format alone."""
+        """The question; depends on `inputs` and the model's box format alone."""
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """What is asked next, in a conversation of its own, after these answers; None: the last of them is the answer.
+        """The next question, in a conversation of its own, after these answers; None: the last of them is the answer.
 
         Every task that asks once has None. May count images, which are those of the example.
         """
@@ -174,7 +174,7 @@ class Question(ABC):
         return tuple(map(Image.fromarray, frames))
 
     def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
-        """What a run shows of an example's images, as its options say (resolution, a choice of frames); here all.
+        """An example's images as the run's options have them (resolution, a choice of frames); here all.
 
         Applied to stored and to decoded images alike: sets hold what `images` gives.
         """
@@ -216,7 +216,7 @@ class Question(ABC):
         """A valid answer that knows nothing of the image: what the `chance` model says."""
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """What one would answer who knows only how the references of `others` are distributed: the `prior` model.
+        """The most likely answer by the references of `others` alone: the `prior` model.
 
         Args:
             others: examples of other videos than this one's, in the order of the set; may be empty.
@@ -235,7 +235,7 @@ class Question(ABC):
         raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use chance or prior")
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """What the question gives of the first frame, on every frame: the `copy_first_mask` model.
+        """The masks that the question gives of the first frame, on every frame: the `copy_first_mask` model.
 
         Raises:
             ConfigError: the question gives no masks.
@@ -259,7 +259,10 @@ class Scoring(ABC):
 
     @abstractmethod
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
-        """What the figures of these samples of one run are made of. No readable answer scores as the protocol says."""
+        """The statistics of these samples of one run, from which its figures come.
+
+        No readable answer scores as the protocol says.
+        """
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """The figures of one sample; of many, ask their `statistics` once."""
@@ -281,7 +284,7 @@ class Scoring(ABC):
         raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
 
     def resampling_unit(self, example: Example) -> str:
-        """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""
+        """The unit that a bootstrap resamples as a whole, and that the example belongs to."""
         return example.video_id
 
 
@@ -298,11 +301,11 @@ class Display(ABC):
         """Why the example scores as it does, hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
-        """What is wrong with an answer; empty where nothing is. One that cannot be read fails once."""
+        """The failures of an answer; empty where it is right. One that cannot be read fails once."""
         return self.unreadable(example) if prediction is None else tuple(self.mistakes(example, prediction))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """What is wrong with an answer that can be read, by the matching that its score is made of.
+        """The failures of an answer that can be read, by the matching that its score is made of.
 
         Here misses and wrong answers as `explain` tells them, of the `failure_kinds`; tasks that know more override it.
         """
@@ -319,19 +322,22 @@ class Display(ABC):
         return ()
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
-        """What each of `images` shows, in their order."""
+        """Captions of `images`, in their order."""
         return tuple(f"frame {frame.frame_index}" for frame in example.frames)
 
     def facets(self, example: Example) -> Fields:
-        """What analysis may group examples by beside `metadata`: from question and reference, never from an answer."""
+        """Keys of analysis beside `metadata`: from question and reference, never from an answer."""
         return {}
 
     def judged(self, example: Example, prediction: Prediction) -> Judged | None:
-        """What a judge is shown; None for a task that no judge scores. The criteria stand in `rubrics/<name>.yaml`."""
+        """The sample as a judge sees it; None for a task that no judge scores.
+
+        The criteria stand in `rubrics/<name>.yaml`.
+        """
         return None
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale | None:
-        """What a judge of reasoning is shown; None for a task that asks for none."""
+        """The sample as a judge of reasoning sees it; None for a task that asks for none."""
         return None
 
 

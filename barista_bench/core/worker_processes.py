@@ -75,7 +75,7 @@ def worker_processes(
 
 
 def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: int) -> Iterator[T]:
-    """What `work` returns for each job, in order; in this process where `number` is 1 or there is one job only."""
+    """The result of `work` for each job, in order; in this process where `number` is 1 or there is one job only."""
     if number <= 1 or len(jobs) == 1:
         yield from map(work, jobs)
         return

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from barista_bench import __version__
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.core.cluster import RayCluster
 from barista_bench.core.task import Example, ProtocolName, Task
@@ -31,6 +30,7 @@ from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.version import __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa

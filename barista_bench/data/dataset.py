@@ -57,7 +57,7 @@ class LoadedExample:
     def images(
         self, task: Task, store: FrameStore | None = None, clock: StageClock | None = None
     ) -> tuple[Image.Image, ...]:
-        """What the model sees, as RGB images of the caller's own.
+        """The images that the model sees, as RGB images of the caller's own.
 
         Args:
             store: keeps decoded frames for other examples; its clock takes the time of `decode`. None decodes all.
@@ -78,7 +78,7 @@ class LoadedExample:
             return task.shown(self.example, images)
 
     def pictures(self, task: Task, store: FrameStore, clock: StageClock) -> Pictures:
-        """What the model sees, for models that send files on: what is shown as it is stored is not decoded.
+        """The images that the model sees, for models that send files on: stored ones are not decoded.
 
         Raises:
             DataError: as `images`.
@@ -331,7 +331,7 @@ def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> I
 
 
 def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
-    """What of each row an example is made of. Raises DataError where a row holds what JSON does not."""
+    """The columns of each row that make an example. Raises DataError where a row holds what JSON does not."""
     known = columns.select([name for name in columns.column_names if name in EXAMPLE_COLUMNS])
     texts: Texts = {}
     done = 0

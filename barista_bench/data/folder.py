@@ -24,7 +24,6 @@ import numpy as np
 import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
-from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.cluster import RayCluster, cluster_of
@@ -43,6 +42,7 @@ from barista_bench.data.rows import (
 from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
+from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig],
 
 @dataclasses.dataclass(slots=True)
 class _Work:
-    """What the building of all configs shares."""
+    """The state that the building of all configs shares."""
 
     origin: Origin
     plans: Plans
@@ -333,7 +333,7 @@ def _shards(dataset: datasets.Dataset) -> list[datasets.Dataset]:
 
 
 def _info(builder: BenchmarkBuilder, folder: Path) -> datasets.DatasetInfo:
-    """What the card says of a config. Sizes are those of the files: `datasets` counts bytes by parts of the work."""
+    """The card's entry for a config. Sizes are those of the files: `datasets` counts bytes by parts of the work."""
     info = builder.info.copy()
     splits = info.splits or {}
     for name, split in splits.items():

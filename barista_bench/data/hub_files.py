@@ -1,4 +1,4 @@
-"""What a built folder of frozen frames holds for the Hub alone: its leaderboards, and the picture of its card."""
+"""Files of a built folder of frozen frames for the Hub alone: its leaderboards, and the picture of its card."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from huggingface_hub import errors as hub_errors
 from tqdm.auto import tqdm
 
 from barista_bench.data.archives import archive_stem, is_archive, unpack_release
-from barista_bench.data.origin import Source
+from barista_bench.data.source import Source
 from barista_bench.errors import SourceError
 from barista_bench.files.reading import valid_video_id
 from barista_bench.files.text_out import first_line
@@ -55,7 +55,7 @@ def _explained(what: str, repo_id: str) -> Iterator[None]:
 
 
 def _explanation(error: Exception, what: str, repo_id: str) -> tuple[str, str]:
-    """What is wrong, and the remedy."""
+    """The fault, and the remedy."""
     if isinstance(error, hub_errors.GatedRepoError):
         page = f"https://huggingface.co/datasets/{repo_id}"
         remedy = f"accept its terms at {page}, then log in with `hf auth login`"

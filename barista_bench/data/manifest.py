@@ -1,4 +1,4 @@
-"""What a built folder says of itself: `barista_bench.json` to programs, README.md (the dataset card) to people."""
+"""A built folder's own description: `barista_bench.json` to programs, README.md (the dataset card) to people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
-from barista_bench import __version__
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.core.prompt import fill
 from barista_bench.core.task import ProtocolName
@@ -26,6 +25,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded_json
 from barista_bench.files.writing import DATASET, MAX_MANIFEST
 from barista_bench.scene_graph import Problem
+from barista_bench.version import __version__
 
 if TYPE_CHECKING:  # `datasets` takes long to load, and whoever reads a manifest needs none of it
     from datasets.info import DatasetInfosDict
@@ -87,7 +87,7 @@ class BuiltConfig:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What `build` wrote: `empty` are tasks without an example, `problems` and `source` the release's."""
+    """The output of `build`: `empty` are tasks without an example, `problems` and `source` the release's."""
 
     folder: Path
     configs: tuple[BuiltConfig, ...]
@@ -268,7 +268,7 @@ def _card(
 
 
 def _about(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
-    """What a card says of one benchmark: metadata, introduction, sections; of another package's, its description."""
+    """A card's part on one benchmark: metadata, introduction, sections; of another package's, its description."""
     if not _cards().joinpath(f"about/{benchmark.name}.md").is_file():
         return {}, benchmark.description, ""
     _, header, text = _packaged(f"about/{benchmark.name}.md").split("---\n", 2)

@@ -1,4 +1,4 @@
-"""What `build` reads: the opened release of one benchmark, whichever way it is laid out, and its split.
+"""The source of `build`: the opened release of one benchmark, whichever way it is laid out, and its split.
 
 The videos of a scene graph are split 80/20 into train and test, stratified by preparation type (paper, section 3.3).
 """
@@ -10,17 +10,18 @@ import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import Benchmark, get_benchmark
 from barista_bench.core.cluster import RayCluster
-from barista_bench.core.deriving import GraphTask, Release, Sampling
+from barista_bench.core.deriving import GraphTask, Release
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.rows import file_sha256
+from barista_bench.data.source import Source, open_local
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
 from barista_bench.files.reading import confined, read_bounded_json
@@ -70,7 +71,7 @@ class Origin(ABC):
         return
 
     def table_identity(self) -> list[object]:
-        """What the tables of a scene graph are made of."""
+        """The identity of a scene graph's tables."""
         raise ConfigError(f"{self.benchmark.name} has no tables. Remedy: name its tasks")
 
 
@@ -167,17 +168,6 @@ def config_names_of(name: str) -> tuple[str, ...]:
     return (*benchmark.task_names, *(GRAPH_TABLES if benchmark.open_release is None else ()))
 
 
-@dataclass(frozen=True)
-class Source:
-    """A release that can be read. `identity` says which one: `kind`, `id`, `sha` and `requested_revision`."""
-
-    root: Path
-    identity: dict[str, str | None]
-
-    def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
-        """Bring the videos' files under `root`, where the release is on the Hub; `quiet` shows no progress bar."""
-
-
 def open_source(
     source: str | Path, *, revision: str | None = None, cache_dir: str | Path | None = None, endpoint: str | None = None
 ) -> Source:
@@ -206,33 +196,7 @@ def open_source(
             f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
             "Remedy: leave the revision out, or give the data set as org/name"
         )
-    return _open_local(folder)
-
-
-def _open_local(folder: Path) -> Source:
-    if not folder.is_dir():
-        state = "is not a folder" if folder.exists() else "does not exist"
-        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
-    root = folder.resolve()
-    if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
-        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
-    identity = {"kind": "local", "id": str(root), "sha": None, "requested_revision": None}
-    return Source(root, identity)
-
-
-def _hint(root: Path) -> str:
-    """The end of that message, about a folder that is no release: it is often the right one, one level off."""
-    if (root / ANNOTATION_FILE).is_file():
-        return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
-    below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
-    if below is not None:
-        return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
-    from barista_bench.data.archives import is_archive
-
-    archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
-    if archive is not None:
-        return f", but archives such as {archive.name}. Remedy: unpack them first"
-    return ". Remedy: give the folder that holds one folder per video"
+    return open_local(folder)
 
 
 def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]] = ()) -> dict[str, str]:

@@ -18,7 +18,8 @@ from tqdm import tqdm
 
 from barista_bench.benchmarks import task_class
 from barista_bench.core.cluster import RayCluster
-from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Sampling, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Vocabulary
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, SkippedExample, Task
 from barista_bench.core.worker_processes import worker_processes
 from barista_bench.data.frozen import content_hash, refuse_unusable
@@ -56,7 +57,7 @@ class Plan:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """What work is divided by: splits and videos that hold examples, sorted."""
+        """The units of work: splits and videos that hold examples, sorted."""
         return tuple(sorted({self.part_of(example) for example in self.examples}))
 
     @property
@@ -96,7 +97,7 @@ SampledTasks = Mapping[str, tuple[AnyGraphTask, Sampling]]
 
 @dataclass(frozen=True, slots=True)
 class TaskSurvey:
-    """What videos have for one task, in canonical order."""
+    """The candidates of videos for one task, in canonical order."""
 
     vocabulary: Vocabulary = ()
     candidates: tuple[Candidate, ...] = ()
@@ -105,7 +106,7 @@ class TaskSurvey:
 
 @dataclass(frozen=True, slots=True)
 class VideoSurvey:
-    """What one video has; `tasks` by task name."""
+    """The candidates of one video; `tasks` by task name."""
 
     video_id: str
     preparation: str
@@ -160,7 +161,7 @@ class VideoReader:
 
 @dataclass(frozen=True, slots=True)
 class _Sampled:
-    """What one task samples: positions in `selected`, in the order sampled."""
+    """The sample of one task: positions in `selected`, in the order sampled."""
 
     task: AnyGraphTask
     sampling: Sampling
@@ -316,7 +317,7 @@ def _sample_of(
 
 
 def _jobs(samples: Mapping[str, _Sampled]) -> list[BuildJob]:
-    """What was sampled, video by video."""
+    """The sampled candidates, video by video."""
     sampled: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
     for name, sample in samples.items():
         for position in sorted(sample.order):

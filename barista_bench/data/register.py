@@ -13,7 +13,6 @@ from typing import Any
 
 import datasets.load
 
-from barista_bench import __version__
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset import recorded_root
@@ -23,6 +22,7 @@ from barista_bench.data.origin import config_names_of
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError
 from barista_bench.media.frames import AnyDataset, link_frames
+from barista_bench.version import __version__
 
 _original = datasets.load.load_dataset_builder
 _OF_DOWNLOADS = ("download_config", "download_mode", "revision")

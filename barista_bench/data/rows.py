@@ -136,7 +136,7 @@ def _seconds_of(indices: Sequence[int], seconds: NDArray[np.float64]) -> list[fl
 
 
 def question_columns(task: Task, example: Example) -> dict[str, Any]:
-    """What a run asks of the example first, and the reference as the oracle writes it, None where that is hidden.
+    """The example's first question, and the reference as the oracle writes it, None where that is hidden.
 
     `prompt_set` names the wording, `box_format` how both write boxes. Of a task that asks on (`follow_up`), the answer
     is that to the last question.

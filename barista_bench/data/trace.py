@@ -32,7 +32,7 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What is asked about one frame: `here` are the examples that show it, `near` the related ones around it."""
+    """The questions about one frame: `here` are the examples that show it, `near` the related ones around it."""
 
     video_id: str
     frame: int

@@ -52,7 +52,7 @@ def folder_hash(folder: Path) -> str:
 
 
 def revision_of(name: str, config: PreTrainedConfig) -> str | None:
-    """What was loaded by this name: the hash of a folder, or the commit on the Hub where it is known."""
+    """The revision that was loaded by this name: the hash of a folder, or the commit on the Hub where it is known."""
     folder = Path(name).expanduser()
     return folder_hash(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
 

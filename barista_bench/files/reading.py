@@ -29,7 +29,7 @@ _REFUSED_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def name_problem(name: str) -> str | None:
-    """What makes `name` unfit to be one component of a path on any system; None if nothing does."""
+    """The fault of `name` as one component of a path on any system; None if it has none."""
     if name in ("", ".", ".."):
         return f"{name!r} is not a name"
     if any(unicodedata.category(character) in _REFUSED_CATEGORIES for character in name):

@@ -41,8 +41,8 @@ _REMEDY = "move it away, or choose another folder"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a command makes of a folder. A folder in which each of `markers` (globs) matches something is of this kind;
-    `parts` are names of folders in it that other commands may write."""
+    """A kind of folder that a command makes. A folder in which each of `markers` (globs) matches something is of
+    this kind; `parts` are names of folders in it that other commands may write."""
 
     name: str
     markers: tuple[str, ...]
@@ -145,7 +145,7 @@ def place_file(origin: Path, target: Path) -> None:
 
 
 def owner(folder: Path) -> Kind | None:
-    """What a folder is; None for one that no command made."""
+    """The kind of a folder; None for one that no command made."""
     return next((kind for kind in KINDS if all(any(folder.glob(marker)) for marker in kind.markers)), None)
 
 

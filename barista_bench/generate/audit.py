@@ -30,7 +30,7 @@ MOST_SHOWN = 10
 
 
 class GuesserResult(NamedTuple):
-    """What a guesser makes of one task; `p_adjusted` by Holm's procedure over all tasks and guessers of an audit."""
+    """The result of a guesser on one task; `p_adjusted` by Holm's procedure over all tasks and guessers of an audit."""
 
     guesser: Guesser
     guesses: GuessedSet
@@ -114,7 +114,7 @@ class _ItemText(msgspec.Struct):
 
 
 class _ItemLine(msgspec.Struct):
-    """What an audit reads of a line of `<family>.items.jsonl`."""
+    """The fields of a line of `<family>.items.jsonl` that an audit reads."""
 
     subtask: str
     video_id: str

@@ -35,7 +35,7 @@ class _Offer(NamedTuple):
 
 
 class _Addition(NamedTuple):
-    """What the set's balance is with one more candidate, whose wrong choices are those of indices `chosen`."""
+    """The balance of the set with one more candidate, whose wrong choices are those of indices `chosen`."""
 
     cost: int
     chosen: tuple[int, ...]

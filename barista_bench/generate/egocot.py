@@ -23,7 +23,7 @@ from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.scene_graph import ProblemLog
+from barista_bench.scene_graph.problems import ProblemLog
 
 TEST_EVERY = 3
 """Every third video that is asked about is in the split test; the first one never is."""
@@ -87,7 +87,7 @@ def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
 
 
 def _reasons(record: _Record, scene: Scene) -> list[str]:
-    """What the evidence says, and then the answer."""
+    """The facts of the evidence, and then the answer."""
     item = RecordReader(ProblemLog("generated")).read({**record, "reasoning": ["-"]}, "record")
     assert item is not None, "what is written here can be read"
     assert item.answer is not None, "only answered questions get reasons"

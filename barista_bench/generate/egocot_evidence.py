@@ -124,7 +124,7 @@ class EvidenceMaker:
         yield StatedFact(said, "causes", outcome, start, start, end, text, cause)
 
     def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
-        """Who touches two things first, and in which order."""
+        """The first hand on each of two things, and their order."""
         uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
         touches = [f for use in uses for f in self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))]
         yield from touches

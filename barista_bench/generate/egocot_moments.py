@@ -1,4 +1,4 @@
-"""What all of EgoCoT-Bench's questions are made with: the moments that its task shows of a video, and words."""
+"""Shared by all of EgoCoT-Bench's questions: the moments that its task shows of a video, and words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class EgoCoTWords(DomainRecord, frozen=True):
         return self.states.get(value, value)
 
     def said(self, name: str) -> str:
-        """What an action or a step is called, with articles.
+        """The name of an action or a step, with articles.
 
         >>> words = EgoCoTWords(verbs={"pick": "pick up"})
         >>> words.said("Pick cup"), words.said("Clean up"), words.said("Add ingredient to bowl")
@@ -68,7 +68,7 @@ class Moments:
         return clock(frame / self.scene.fps)
 
     def said(self, action: str) -> str:
-        """What an action or a step is called, with articles."""
+        """The name of an action or a step, with articles."""
         return self.words.said(self.scene.in_words(action))
 
     def between(self, start: int, end: int) -> str:
@@ -76,16 +76,16 @@ class Moments:
 
     @cached_property
     def used(self) -> list[NamedObject]:
-        """What hands are ever on, each once, by time."""
+        """Objects that hands are ever on, each once, by time."""
         return list({use.thing.id: use.thing for use in self.scene.uses}.values())
 
     @cached_property
     def by_use(self) -> list[NamedObject]:
-        """What hands are ever on, and then all else."""
+        """Objects that hands are ever on, and then all others."""
         return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
 
     def possible(self, span: ValueSpan) -> list[ValueSpan]:
-        """What else the value of a span can be, by the domain: of each group of synonyms, one."""
+        """Other values that a span can have, by the domain: of each group of synonyms, one."""
         dimensions = self.scene.domain.attributes[span.type].groups
         dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
         return [span._replace(value=group[0]) for group in dimension if span.value not in group]
@@ -99,7 +99,7 @@ class Moments:
         ]
 
     def contacts(self, frame: int) -> list[HandUse]:
-        """What hands are on at a frame."""
+        """Objects that hands are on at a frame."""
         return [use for use in self.scene.uses if any(start <= frame < end for _, start, end in use.contacts)]
 
     @cached_property

@@ -185,7 +185,7 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
 
 
 def _states(at: Moments) -> list[ValueSpan]:
-    """What things that change are at some time, and then what else they can be."""
+    """The states of things that change, and then others that they can have."""
     recorded = [span for change in at.scene.changes for span in change]
     states: list[ValueSpan] = []
     for span in [*recorded, *chain.from_iterable(map(at.possible, recorded))]:

@@ -1,4 +1,4 @@
-"""What only EgoCoT-Bench's questions say of a scene: quarters of the frame, what comes next, steps, and causes.
+"""Statements of EgoCoT-Bench's questions alone: quarters of the frame, what comes next, steps, and causes.
 
 Frames count from 0; spans are [start, end).
 """

@@ -1,4 +1,4 @@
-"""What a family of questions is: what it asks of a scene, how its set is sampled, and how its release is written."""
+"""A family of questions: its candidates in a scene, the sampling of its set, and the writing of its release."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Family(ABC):
 
 
 def section(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
-    """What a domain file tells a family. Raises ConfigError for what the family does not know, or what it lacks."""
+    """A domain file's section for a family. Raises ConfigError for what the family does not know, or what it lacks."""
     try:
         return msgspec.convert(domain.families.get(family, {}), record)
     except msgspec.ValidationError as error:

@@ -73,7 +73,7 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
 
 class Offers(NamedTuple):
-    """What one or all videos offer and refuse, by family, and why videos were lost, by id."""
+    """Candidates that one or all videos offer and refuse, by family, and why videos were lost, by id."""
 
     candidates: dict[str, list[QuestionCandidate]]
     tallies: dict[str, Tally]
@@ -182,8 +182,8 @@ def offers_of(
     cluster: RayCluster | None = None,
     progress: bool = False,
 ) -> Offers:
-    """What all videos offer, of each subtask up to about `SPARE` times twice what is asked for: what is held at once
-    does not grow with the number of videos. All families are of one domain."""
+    """The candidates of all videos, of each subtask up to about `SPARE` times twice what is asked for: what is held
+    at once does not grow with the number of videos. All families are of one domain."""
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
     work = partial(_of_video, graph=graph, families=families, most=most, seed=seed)

@@ -50,7 +50,7 @@ MASKED = 3
 
 
 class HanDyVQAWords(DomainRecord, frozen=True):
-    """What the family needs of a domain file.
+    """The family's words in a domain file.
 
     Args:
         doing: verbs of activities (press) with their participles (pressing).
@@ -77,7 +77,7 @@ class Questions:
     # Action
 
     def actions(self) -> Asked:
-        """What is done at one moment, by the graph's activities; what is done at other times is wrong."""
+        """Actions at one moment, by the graph's activities; those of other times are distractors."""
         scene = self.scene
         texts = {action.name: self._doing(action.name) for action in scene.actions}
         for action in scene.actions:
@@ -101,7 +101,7 @@ class Questions:
     # Process
 
     def processes(self) -> Asked:
-        """What each hand does at one moment; wrong are the hands exchanged, and what hands do at other times."""
+        """The action of each hand at one moment; distractors are the hands exchanged, and actions of other times."""
         scene = self.scene
         for clip, frame in self._halfway(scene.uses):
             done = {side: self._action(side, frame) for side in SIDES}
@@ -116,7 +116,7 @@ class Questions:
             yield self._asked("process", PROCESS, clip, right, wrong, self._clear(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
-        """What hands do at other times, the nearest first, to things whose names are clear in a clip."""
+        """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
         rows = [
             (abs(start + end - 2 * frame), (value, use.thing.id))
             for use in self.scene.uses
@@ -140,7 +140,7 @@ class Questions:
         return list(dict.fromkeys(clip for clip in clips if clip is not None))
 
     def _action(self, side: Side, frame: int) -> HandAction | None:
-        """What a hand does at a frame: of several contacts the part's, then the one that passes soonest."""
+        """The action of a hand at a frame: of several contacts the part's, then the one that passes soonest."""
         known = list(self.scene.domain.contacts)
         rows = [
             (len(self.scene.wholes.get(use.thing.id, ())) == 0, end - start, -known.index(value), value, use.thing.id)

@@ -1,4 +1,4 @@
-"""What HanDyVQA's choices say of a scene, beyond what every family says (`statements`)."""
+"""Statements of HanDyVQA's choices, beyond those of every family (`statements`)."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
 
 
 class HandsDo(Statement, frozen=True):
-    """What each hand does at a frame; None is a hand that touches nothing that is to be seen.
+    """The action of each hand at a frame; None is a hand that touches nothing that is to be seen.
 
     True of a hand without a action where it has no contact near the frame, and is out of the picture or apart from
     everything in it. False where what one of the hands is said to do is excluded.

@@ -1,4 +1,4 @@
-"""What people call the objects of a graph: a "tray", the "red cup", the "lid of the jar"."""
+"""Names of the objects of a graph: a "tray", the "red cup", the "lid of the jar"."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """What review left of one subtask's candidates; `reasons` are those of rejections and revisions, by number."""
+    """The candidates of one subtask after review; `reasons` are those of rejections and revisions, by number."""
 
     subtask: str
     reviewed: int
@@ -109,7 +109,7 @@ def read_review(path: Path) -> dict[str, ReviewedItem]:
 
 
 def verdict_problem(row: ReviewedItem) -> str:
-    """What a verdict lacks; empty where nothing."""
+    """Fields that a verdict lacks; empty where it is complete."""
     if row.verdict and not row.reviewer:
         return f"{row.item!r} has a verdict and no reviewer"
     if row.verdict in ("revise", "reject") and not row.reason:

@@ -205,7 +205,7 @@ class Scene:
 
     @cached_property
     def uses(self) -> tuple[HandUse, ...]:
-        """What hands do to things with a name, by time."""
+        """Uses of named things by hands, by time."""
         rows: dict[tuple[Side, str], list[Labelled]] = {}
         for source, target, row in self._relations(self.domain.contact_type):
             side = self.domain.side(source.category)

@@ -34,7 +34,7 @@ class AskedChoices(NamedTuple):
 
 
 class GuessedSet(NamedTuple):
-    """What a guesser makes of a set.
+    """The result of a guesser on a set.
 
     Args:
         credit: for each question the probability, 0 to 1, that the choice it takes is right; choices that it ranks the

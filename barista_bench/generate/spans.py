@@ -1,4 +1,4 @@
-"""What is recorded of a video, in records over frames [start, end): uses by hands, values, places and actions."""
+"""The records of a video, over frames [start, end): uses by hands, values, places and actions."""
 
 from __future__ import annotations
 

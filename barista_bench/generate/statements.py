@@ -1,4 +1,4 @@
-"""What can be said of a scene, and whether it is so: yes, no, or not to be known from the graph.
+"""Statements about a scene, and whether they hold: yes, no, or not to be known from the graph.
 
 A question is decidable where its right answer is a statement that holds and each wrong one a statement that does not.
 That a graph records nothing is no proof: what does not hold is excluded by something that is recorded. Each statement
@@ -268,7 +268,7 @@ class Precedes(Statement, frozen=True):
 def uses_near(
     scene: Scene, start: int, end: int, *, side: Side | None = None, object_id: str | None = None
 ) -> list[HandUse]:
-    """What hands do in [start, end) or within the domain's `margin` of it, by time; of one hand, to one object, where
+    """Uses by hands in [start, end) or within the domain's `margin` of it, by time; of one hand, to one object, where
     these are given."""
     near = overlapping(scene.uses, start - scene.margin, end + scene.margin)
     return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
@@ -281,7 +281,7 @@ def lasting(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
 
 
 def places_near(scene: Scene, first: str, second: str, frame: int) -> list[PlaceSpan]:
-    """What is recorded between two objects, either way round, at a frame or within the domain's `margin` of it."""
+    """Places recorded between two objects, either way round, at a frame or within the domain's `margin` of it."""
     near = overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)
     return [span for span in near if {span.thing.id, span.other.id} == {first, second}]
 

@@ -1,4 +1,4 @@
-"""What an instruction of ToG-Bench needs: what can serve, unmistakably, and can be followed on the frames shown."""
+"""Conditions of an instruction of ToG-Bench: its objects can serve, unmistakably, and be followed."""
 
 from __future__ import annotations
 

@@ -133,11 +133,11 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
 
 
 def _of_set(key: str, span: tuple[int, int], *actions: str) -> dict[str, Any]:
-    """What a clip is written with; it can be in sets of this key."""
+    """The words of a clip; it can be in sets of this key."""
     return {"set": key.replace(" ", "_"), "spans": [span], "shared": 1, "actions": actions}
 
 
 def _kind(scene: Scene, thing: NamedObject) -> str:
-    """What a thing is called in any video: without colours."""
+    """The name of a thing in any video: without colours."""
     category = thing.category.lower()
     return thing.name if category in scene.domain.vague else category

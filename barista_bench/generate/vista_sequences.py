@@ -32,7 +32,7 @@ class ActionClip(NamedTuple):
 
 
 class Sequences:
-    """What one video's actions can be joined to."""
+    """Sequences that one video's actions can be joined to."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -59,7 +59,7 @@ class Sequences:
             self.refused.append(reason)
 
     def joints(self, order: Order) -> tuple[Statement, ...]:
-        """What must hold for the clips to be joined in this order."""
+        """Conditions for the clips to be joined in this order."""
         joints = tuple(self.joint(a, b) for a, b in pairwise(order))
         return *joints, *(left for at in range(1, len(order)) for left in self._left(order[:at], order[at]))
 
@@ -70,7 +70,7 @@ class Sequences:
         return at in self.after[path[-1]] and all(left.truth(self.scene) for left in self._left(path, at))
 
     def _left(self, path: Order, at: int) -> Iterator[AsLeft]:
-        """What must be so for a clip to follow a path: what it takes is as it was at every joint before."""
+        """Conditions for a clip to follow a path: the things that it takes are as they were at every joint before."""
         for first, second in pairwise((*path, at)):
             yield AsLeft(tuple(sorted(self._taken[at])), self.clips[first].end - 1, self.clips[second].start)
 

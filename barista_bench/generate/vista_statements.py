@@ -1,4 +1,4 @@
-"""What ViSTa's descriptions say of clips of one video, and what must hold where two clips are joined."""
+"""Statements of ViSTa's descriptions about clips of one video, and conditions where two clips are joined."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class HandsAtWork(Statement, frozen=True):
 
 
 class Continues(Statement, frozen=True):
-    """What the second of two joined clips takes, and what hands hold, is at its start as it is at the end of the first:
-    state, place and holder; what that is in, on or at, and the parts of all of these, are in the same state. Clips that
-    follow each other in the video continue by nature.
+    """Things that the second of two joined clips takes, and those in hands, are at its start as at the end of the
+    first: state, place and holder; what that is in, on or at, and the parts of all of these, are in the same state.
+    Clips that follow each other in the video continue by nature.
 
     Frames are the last of the first clip and the first of the second. A thing of which neither state nor place is
     recorded must not have been touched between them.
@@ -178,7 +178,7 @@ def follow_each_other(scene: Scene, last: int, first: int) -> bool:
 
 
 def taken_in(scene: Scene, start: int, end: int) -> set[NamedObject]:
-    """What hands use at some time in [start, end)."""
+    """Things that hands use at some time in [start, end)."""
     return {use.thing for use in overlapping(scene.uses, start, end)}
 
 
@@ -211,7 +211,7 @@ def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str
 
 
 def _places(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
-    """What a thing is in, on or at on a frame, and what is so to it, without what is always so."""
+    """Things that a thing is in, on or at on a frame, and those that are so to it, without the permanent ones."""
     return frozenset(
         (span.thing.id, span.predicate, span.other.id)
         for span in scene.places

@@ -36,7 +36,7 @@ ROLE = "grader"
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What judges read of a run."""
+    """A run as judges read it."""
 
     task: Task
     samples: tuple[ScoredSample, ...]

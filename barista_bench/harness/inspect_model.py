@@ -45,7 +45,7 @@ def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
 
 
 def completion(output: ai.ModelOutput) -> Completion:
-    """What a model of inspect_ai's answered."""
+    """The answer of a model of inspect_ai's."""
     choice = output.choices[0] if output.choices else None
     parts = [] if choice is None or isinstance(choice.message.content, str) else choice.message.content
     tokens = choice.logprobs.content if choice and choice.logprobs else None
@@ -90,7 +90,7 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
 
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
-    """What a score keeps of a sample, for figures of all of them."""
+    """The fields of a sample that a score keeps, for figures of all of them."""
     return {
         "record": msgspec.to_builtins(sample.record),
         "boxes": state.store.get(BOXES),

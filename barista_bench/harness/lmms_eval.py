@@ -95,7 +95,7 @@ def messages(row: Row) -> list[dict[str, Any]]:
 
 
 def visuals(row: Row) -> NoReturn:
-    """What a model class asks for that puts images and text anywhere.
+    """Images and text in any order, for model classes that ask for them so.
 
     Raises:
         ConfigError: always.

@@ -1,4 +1,4 @@
-"""What other harnesses share: settings to a set of questions, an answer to a record, records to figures.
+"""Shared by other harnesses: settings to a set of questions, an answer to a record, records to figures.
 
 Prompts, images, parsers and figures are those of `run` and `score`; nothing of the kind is worked out here.
 """
@@ -25,7 +25,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
 from barista_bench.runs.ask.answered import answer_fields, answer_status
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
-from barista_bench.runs.ask.runner import OpenedTask, open_questions
+from barista_bench.runs.ask.opening import OpenedTask, open_questions
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
@@ -51,7 +51,7 @@ class QuestionSet:
 
     @cached_property
     def key(self) -> str:
-        """What `question_set` opens it by in this process, and logs hold: task and a digest of the settings."""
+        """The key of a question set in this process and in logs: task and a digest of the settings."""
         return f"{self.task.benchmark}/{self.task.name}@{digest(self.settings)[:12]}"
 
     @cached_property
@@ -98,7 +98,7 @@ class QuestionSet:
         )
 
     def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
-        """What `score` says of these samples: figures, means over repetitions, and how many samples of each status."""
+        """The results of these samples: figures, means over repetitions, and how many samples of each status."""
         details = [group.clustered.statistics.published() for group in self.counted(samples).values()]
         statuses = status_counts(sample.record.status for sample in samples)
         return {

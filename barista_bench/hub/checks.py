@@ -1,4 +1,4 @@
-"""What the Hub's leaderboard files must hold, and what scored results must keep before they are published.
+"""Rules of the Hub's leaderboard files, and of scored results before they are published.
 
 The hub client checks next to nothing, and the server only after the upload; `submit` and the leaderboard both check
 here. Light on purpose (see board.py): it names no task and loads neither models nor datasets.
@@ -161,7 +161,7 @@ class CardConfig(BaseModel):
 
 
 class DatasetCardMetadata(BaseModel):
-    """What the card of a published dataset must say."""
+    """The required metadata of a published dataset's card."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -176,7 +176,7 @@ class DatasetCardMetadata(BaseModel):
 
 
 class SpaceCardMetadata(BaseModel):
-    """What the card of a published Space must say; Spaces of other SDKs have no program to check."""
+    """The required metadata of a published Space's card; Spaces of other SDKs have no program to check."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -329,7 +329,7 @@ def open_verdicts(judged: JudgedResults) -> int:
 
 
 def judged_share(judged: JudgedResults) -> float:
-    """What was judged of what was to be, 0 to 1: of the answers or of the verdicts, whichever is less."""
+    """The fraction judged, 0 to 1: of the answers or of the verdicts, whichever is less."""
     verdicts = sum(judged.coverage.verdicts.values())
     return min(judged.coverage.share, 1 - open_verdicts(judged) / verdicts if verdicts else 1.0)
 

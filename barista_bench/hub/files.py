@@ -45,7 +45,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """What a model repository holds already: the card, and other results in our file."""
+    """The present files of a model repository: the card, and other results in our file."""
 
     card: bytes = b""
     eval_results: bytes | None = None

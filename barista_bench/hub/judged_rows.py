@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from barista_bench.errors import DataError
-from barista_bench.hub.rows import AskedLine, Expected, check_log, refuse_difference
+from barista_bench.hub.log_checks import AskedLine, Expected, check_log, refuse_difference
 from barista_bench.judging.answers import REASONING, RunAnswers
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge

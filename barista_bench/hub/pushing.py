@@ -22,12 +22,12 @@ from huggingface_hub import CommitOperationAdd, HfApi, errors, get_token
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.sha import git_hash
 
-from barista_bench import __version__
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import check_address, check_variable_name, check_way
 from barista_bench.hub.checks import MAX_FILE, RepoId
 from barista_bench.hub.files import README, Existing, eval_results_path, refuse_secrets
 from barista_bench.hub.publishing import Publication
+from barista_bench.version import __version__
 
 MAIN: Final = "main"
 TITLE: Final = "Add results of barista_bench"
@@ -59,7 +59,7 @@ class Destination:
 
     @property
     def revision(self) -> str:
-        """Whose files are looked at, and are added to."""
+        """The revision whose files are read and added to."""
         return self.branch or MAIN
 
     @property
@@ -69,7 +69,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What became of one repository. `changed` are the files of the commit, none where it held them all already."""
+    """The outcome of one repository. `changed` are the files of the commit, none where it held them all already."""
 
     repo_id: str
     repo_type: RepoType

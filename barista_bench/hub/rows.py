@@ -7,28 +7,27 @@ examples, models, settings or runs have none. That a model gave the answers is n
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
-
-from pydantic import BaseModel
 
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
+from barista_bench.hub.judged_rows import judged_results
+from barista_bench.hub.log_checks import AskedLine, Expected, check_log, first_difference, refuse_difference
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.models import ModelIdentity
 from barista_bench.models.videos import tells_own_times
 from barista_bench.runs.log.asked import asked_inputs, prompts_digest, sample_keys
-from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
+from barista_bench.runs.log.sample_log import log_files
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
+
+IMPORTED = ("released run:", "recorded:")
+"""How wordings of runs begin that other harnesses asked: what they asked is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class SubmissionRow:
 
     @property
     def missing(self) -> dict[str, str]:
-        """What keeps the row from being complete, and the remedy of each: samples, a judge's verdicts, or examples."""
+        """Gaps of the row, and the remedy of each: samples, a judge's verdicts, or examples."""
         coverage, limit = self.results.coverage, self.results.dataset.limit
         missing = {}
         if not coverage.complete:
@@ -108,35 +107,8 @@ def read_row(
         refuse_difference(run.results, reference.results, folder / RESULTS_FILE)
     judged = None
     if is_floor(run.results):
-        from barista_bench.hub.judged_rows import judged_results
-
         judged = judged_results(run, judge)
     return SubmissionRow(folder, type(run.task), run.results, judged)
-
-
-def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
-    """Raises DataError, which names the first field that a file has otherwise than its log and dataset give it."""
-    difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
-    if difference:
-        raise DataError(
-            f"{path}: {difference}, which is what the log and the dataset give. Remedy: score the run again"
-        )
-
-
-IMPORTED = ("released run:", "recorded:")
-"""How wordings of runs begin that other harnesses asked: what they asked is not known here."""
-
-
-class AskedLine(NamedTuple):
-    """What one line of a log answers: `example` of a run, or what a judge was shown; `number` of the run or draw."""
-
-    example: str
-    number: int
-    fingerprint: str
-
-
-Expected = Mapping[str, AskedLine]
-"""By key, all that may stand in a log."""
 
 
 def check_answers(run: ScoredRun) -> None:
@@ -205,40 +177,3 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
         for example, asked in zip(run.examples.examples, inputs, strict=True)
         for number in range(described.runs)
     }
-
-
-def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
-    """Refuse logs that hold anything but expected answers, each once. Failures to answer are no answers.
-
-    Raises:
-        DataError: names the first line that is damaged, not expected, or another answer to what was answered before.
-    """
-    answers: dict[str, bytes] = {}
-    for path in paths:
-        with path.open("rb") as file:
-            for number, (_, line) in enumerate(whole_lines(file), start=1):
-                record = decode_record(line)
-                where = f"{path}: line {number}"
-                if record is None:
-                    raise DataError(f"{where}: is damaged. Remedy: take it out, and ask for what is missing again")
-                if not record.finished:
-                    continue
-                if expected.get(record.key) != (record.example_id, record.run, record.fingerprint):
-                    raise DataError(
-                        f"{where}: answers something else than is asked here ({record.example_id!r:.80}, run or draw "
-                        f"{record.run}). Remedy: {remedy}"
-                    )
-                content = hashlib.sha256(line).digest()
-                if answers.setdefault(record.key, content) != content:
-                    raise DataError(f"{where}: is a second answer to a question answered before. Remedy: {remedy}")
-
-
-def first_difference(named: object, derived: object, path: str = "") -> str | None:
-    """`field: is this, not that` of the first difference of two JSON values; None where they are equal."""
-    if isinstance(named, dict) and isinstance(derived, dict):
-        for name in sorted({*named, *derived}):
-            inner = first_difference(named.get(name), derived.get(name), f"{path}.{name}" if path else str(name))
-            if inner:
-                return inner
-        return None
-    return None if named == derived else f"{path}: is {named!r:.80}, not {derived!r:.80}"

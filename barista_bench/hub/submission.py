@@ -67,7 +67,7 @@ class SubmissionTarget(HubModel):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What is published of one model: at least one row, all of one benchmark, at most one a leaderboard."""
+    """The published results of one model: at least one row, all of one benchmark, at most one a leaderboard."""
 
     target: SubmissionTarget
     rows: tuple[SubmissionRow, ...]
@@ -214,7 +214,7 @@ def _check_together(rows: Sequence[SubmissionRow]) -> None:
 
 
 def notes(row: SubmissionRow) -> str:
-    """What stands beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording, examples,
+    """Notes beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording, examples,
     how it was made.
     """
     results, coverage = row.results, row.results.coverage

@@ -283,7 +283,7 @@ NO_VERDICT = "geval_error: "
 
 @dataclass(frozen=True, slots=True)
 class ExportedRun:
-    """What was exported: a folder for each repetition, and how many records they hold in all."""
+    """The exported folders: one for each repetition, and how many records they hold in all."""
 
     folders: tuple[Path, ...]
     task: str
@@ -394,7 +394,7 @@ def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedSco
 
 
 def _folder_names(read: ReadRun, runs: Sequence[int]) -> list[str]:
-    """What the folders of several repetitions are called: as before the import, if that tells them apart."""
+    """The folder names of several repetitions: as before the import, if that tells them apart."""
     imported = [source.folder for source in read.described.imported]
     is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
     return [imported[run] if is_usable else f"run_{run}" for run in runs]

@@ -70,7 +70,7 @@ _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scor
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """What was imported, and where our parser and our figures differ from the release's, which should be nowhere.
+    """The imported run, and where our parser and our figures differ from the release's, which should be nowhere.
 
     Args:
         runs: folders that were read.
@@ -287,7 +287,7 @@ class _Importer:
 
 
 def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:
-    """What a judge said of each sample that was judged."""
+    """The judge's scores of each sample that was judged."""
     scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
     for run_index, run in enumerate(released):
         for prediction in run.predictions:

@@ -156,7 +156,7 @@ def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, Released
 def _problems(
     prediction: ReleasedPrediction, first: ReleasedPrediction, seen: set[str], known: set[str]
 ) -> Iterator[str]:
-    """What makes a record unfit to stand beside the others."""
+    """Faults that make a record unfit to stand beside the others."""
     if prediction.example_id in seen:
         yield "example_id repeats"
     if prediction.example_id not in known:

@@ -58,7 +58,7 @@ class Usage(msgspec.Struct):
 
 
 class ReleasedAnswer(msgspec.Struct, kw_only=True):
-    """What a record of `predictions.jsonl` says of the answer."""
+    """The answer in a record of `predictions.jsonl`."""
 
     raw_text: str | None = None
     error: str | None = None
@@ -102,7 +102,7 @@ class ReleasedConfig(msgspec.Struct):
 
 
 class RunnerMetrics(msgspec.Struct):
-    """What `metrics.json` tells of the run, not of the answers."""
+    """The run's own fields in `metrics.json`."""
 
     wall_clock_ms: Number | None = None
     concurrency: Count | None = None
@@ -180,7 +180,7 @@ KEPT_FILE = "released.jsonl"
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is said differently in one file of one run, or in one line of it.
+    """Fields that differ in one file of one run, or in one line of it.
 
     Args:
         values: fields as the release has them.
@@ -268,7 +268,7 @@ def write_kept(kept: Sequence[Kept], folder: Path) -> None:
 
 
 def read_kept(folder: Path) -> list[Kept]:
-    """What was kept of an imported run; nothing of another.
+    """The kept fields of an imported run; nothing of another.
 
     Raises:
         DataError: the file is damaged; names the line.

@@ -46,12 +46,12 @@ class DistinctAnswer:
 
     @property
     def token(self) -> str:
-        """What ratings call it: another answer, or another question, has another one."""
+        """The id of an answer in ratings: another answer, or another question, has another one."""
         return self.item[:24]
 
 
 class AnsweredRun(Protocol):
-    """What judges read of a run: its task, and its samples with their scores."""
+    """A run as judges read it: its task, and its samples with their scores."""
 
     @property
     def task(self) -> Task: ...

@@ -17,7 +17,7 @@ OFFLINE = ("lexical", "oracle")
 
 
 class JudgeConfig(ModelSettings):
-    """Who judges which run, and how. The descriptions are the help texts of the command line."""
+    """Settings of a judge. The descriptions are the help texts of the command line."""
 
     model: Literal[""] = Field("", description="The judge is named by judge.")
     run: Path = Field(description="Run folder whose answers are judged. The model that was run is not asked.")

@@ -103,7 +103,7 @@ class SampleAgreement(msgspec.Struct, frozen=True):
 
 
 class Labelled(NamedTuple):
-    """What one judge says of one run, under the names by which both are told apart from the others of their task."""
+    """The results of one judge on one run, under names that tell both apart from the others of their task."""
 
     judged: JudgedRun
     judge: str
@@ -205,7 +205,7 @@ def _rank(scores: Mapping[str, float], model: str) -> int:
 
 
 def family_of(name: str) -> str | None:
-    """Who makes a model, by the beginning of its name or of a part of it; None where that is unknown.
+    """The vendor of a model, by the beginning of its name or of a part of it; None where that is unknown.
 
     >>> family_of("served:gemini-2.5-flash"), family_of("org/Qwen3.5-9B"), family_of("lexical")
     ('google', 'alibaba', None)

@@ -29,7 +29,7 @@ MAX_BYTES = 64 * 2**20
 
 
 class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one person gave one answer, 0 to 10.
+    """The rating of one answer by one person, 0 to 10.
 
     `answer` is the `DistinctAnswer.token` of what was rated: a rating of an answer that has changed since is of none.
     None where a file does not say.

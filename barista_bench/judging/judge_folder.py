@@ -43,7 +43,7 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def form(self) -> ReplyForm:
-        """What a reply looks like."""
+        """The form of a reply."""
         return REASONING_FORM if self.identity["method"] == REASONING else GEVAL_FORM
 
     @property

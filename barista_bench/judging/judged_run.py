@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench import __version__
 from barista_bench.core.example import status_counts
-from barista_bench.core.statistics import ratio_interval
+from barista_bench.core.resampling import ratio_interval
 from barista_bench.core.task import Task
 from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
@@ -36,6 +35,7 @@ from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, write_results
 from barista_bench.runs.score.samples import ScoredSample, figure
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.version import __version__
 
 MISSING = "missing"
 BY_RULE = "rule"
@@ -65,7 +65,7 @@ Verdicts = tuple[SampleVerdict, ...]
 
 
 class FigureValues(NamedTuple):
-    """What a figure is made of: a value a sample, None of those without a part in it, and how values are combined."""
+    """The values behind a figure: a value a sample, None of those without a part in it, and how values are combined."""
 
     values: Sequence[float | None]
     combine: Callable[[Sequence[float]], float]
@@ -78,7 +78,8 @@ class FigureValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogVerdicts:
-    """What a method of judging reads in a judge's log; sequences are over the finished samples, in the run's order.
+    """The verdicts of a judge's log as a method of judging reads them; sequences are over the finished samples, in the
+    run's order.
 
     Args:
         scale: the highest score of a verdict.

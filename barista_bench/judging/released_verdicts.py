@@ -16,7 +16,6 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from barista_bench import __version__
 from barista_bench.core.task import Status
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, judge_folder_name, write_json
 from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVerdict
@@ -26,6 +25,7 @@ from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.version import __version__
 
 METHOD: Final = "released"
 SCALE = 10.0
@@ -39,7 +39,7 @@ class ReleasedScore(NamedTuple):
 
 
 class _Verdict(msgspec.Struct):
-    """What stands as `text` in the judge's log."""
+    """The `text` of a record in the judge's log."""
 
     criterion: str
     score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None

@@ -60,7 +60,7 @@ class CategoryFigures(Strict):
 
 
 class JudgedResults(Recorded):
-    """What one judge says of one run. A verdict that is missing is in no figure.
+    """The results of one judge on one run. A verdict that is missing is in no figure.
 
     Figures run from 0 to 1 unless `tops` names another end; those of G-Eval are the judge's scores divided by `scale`.
     Each has its 95% interval, as the figures of the run itself do (`resampling`).

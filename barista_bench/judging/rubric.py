@@ -31,7 +31,7 @@ class _RubricModel(BaseModel):
 
 
 class Band(_RubricModel):
-    """What the scores from `low` to `high`, both included, mean."""
+    """The meaning of scores from `low` to `high`, both included."""
 
     low: int
     high: int

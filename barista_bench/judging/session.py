@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench import __version__
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.answers import (
@@ -50,6 +49,7 @@ from barista_bench.runs.log.asked import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
+from barista_bench.version import __version__
 
 STEPS_FILE = "steps.json"
 FORM_VERSION = 1

@@ -77,7 +77,7 @@ class VideoFrames:
         return pa.StructArray.from_arrays(fields, fields=list(self.pa_type), mask=storage.is_null())
 
     def flatten(self) -> "VideoFrames | dict[str, Value | List]":
-        """What the column becomes in `Dataset.flatten`."""
+        """The column's form in `Dataset.flatten`."""
         return self if self.decode else plain_feature()
 
 

@@ -66,7 +66,7 @@ class Shape:
 
 @dataclass
 class Canvas:
-    """What a painter draws on: shapes in painter's order, later ones over earlier ones."""
+    """The canvas of a painter: shapes in painter's order, later ones over earlier ones."""
 
     shapes: list[Shape] = field(default_factory=list)
     kind: str = "paint"

@@ -62,7 +62,7 @@ _SLEEVES = ("blue", "gray", "green", "purple", "black")
 
 @dataclass(frozen=True)
 class VideoPlan:
-    """What a video is made from, small and picklable. `index` counts over the kitchen, from 0."""
+    """The plan of a video, small and picklable. `index` counts over the kitchen, from 0."""
 
     index: int
     seed: int

@@ -1,4 +1,4 @@
-"""What stands in the kitchen (`props.yaml`) and what happens when (`script.yaml`), chosen by a text and the seed alone.
+"""The things in the toy kitchen (`props.yaml`) and the events (`script.yaml`), chosen by a text and the seed alone.
 
 Motion, relations, states, activities and process steps all follow from these. Positions are in kitchen units (one pixel
 of a 360 pixel high picture), y points down; the room reaches from (0, -60) to (1000, 440). A script is a list of blocks

@@ -61,7 +61,7 @@ class Flow:
 
 @dataclass
 class Timeline:
-    """What happened, in beats.
+    """Events, in beats.
 
     `props` and `legs` are keyed by the object's key, hands by "left" and "right".
     """

@@ -122,7 +122,7 @@ class _Ablation:
         self._change = _CHANGES[ablation]
 
     def changed(self, request: Request) -> Request:
-        """What the wrapped model is asked instead."""
+        """The request that the wrapped model is given instead."""
         request.check_images()  # dropping images must not hide that a caller miscounted them
         return self._change(request)
 

@@ -122,7 +122,7 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered. `text` is the answer alone; what it thought before stands in `reasoning`.
+    """The answer of a model. `text` is the answer alone; what it thought before stands in `reasoning`.
 
     `logprobs` are of the answer's tokens, without the reasoning's; None where they were not asked for or not given.
     `batch_size` is the number of samples that were generated together, None where that means nothing.
@@ -155,7 +155,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """What a result must name: the model, its exact revision, and the settings that change its answers.
+    """The identity of a model in results: its name, its exact revision, and the settings that change its answers.
 
     Args:
         name: as the user gave it, e.g. `chance` or `org/model`.

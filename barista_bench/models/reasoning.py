@@ -1,4 +1,4 @@
-"""What a model thought, apart from what it answered: reasoning is kept for people and never scored."""
+"""Thoughts of a model, apart from its answer: reasoning is kept for people and never scored."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class SettingsTable(BaseModel):
 
 
 class GeneratorSettings(SettingsTable):
-    """What every model takes that generates text."""
+    """Settings of every model that generates text."""
 
     think_tags: Names | None = Field(
         None,
@@ -189,7 +189,7 @@ def _shown(value: object) -> str:
 
 
 class WeightSettings(SettingsTable):
-    """What every way of running a checkpoint takes."""
+    """Settings of every way of running a checkpoint."""
 
     device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
     dtype: str = Field("auto", description="auto (the checkpoint's own), float32, bfloat16, ...")
@@ -197,7 +197,7 @@ class WeightSettings(SettingsTable):
 
 
 class CheckpointSettings(WeightSettings):
-    """What every kind of checkpoint takes that transformers runs."""
+    """Settings of every kind of checkpoint that transformers runs."""
 
     attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
 
@@ -213,7 +213,7 @@ _MEMORY_ARGUMENTS = frozenset(
 
 
 class VllmSettings(WeightSettings, GeneratorSettings):
-    """What `--engine vllm` takes: the keywords of `VllmModel.load`."""
+    """Settings of `--engine vllm`: the keywords of `VllmModel.load`."""
 
     engine_python: Path | None = Field(
         None, description="Of --engine vllm: interpreter of the environment that has vllm, if it is another one."
@@ -244,7 +244,7 @@ class VllmSettings(WeightSettings, GeneratorSettings):
 
 
 class TransformersSettings(CheckpointSettings, GeneratorSettings):
-    """What a vision-language model takes: the keywords of `TransformersModel.load`."""
+    """Settings of a vision-language model: the keywords of `TransformersModel.load`."""
 
     batch_size: Count | Literal["auto"] = Field(8, description="The most prompts generated together, or auto.")
     quantization: Literal["4bit", "8bit"] | None = Field(
@@ -290,7 +290,7 @@ _OUTSIDE_IDENTITY = frozenset(
 
 
 class ServedSettings(GeneratorSettings):
-    """What a served model takes: the keywords of `ServedModel.load`."""
+    """Settings of a served model: the keywords of `ServedModel.load`."""
 
     base_url: str | None = Field(
         None,
@@ -405,7 +405,10 @@ class ServedSettings(GeneratorSettings):
         return key
 
     def identity(self) -> dict[str, str | int | float | bool | None]:
-        """What changes answers. Servers on this machine are all `local`: their ports change from start to start."""
+        """The settings that change answers.
+
+        Servers on this machine are all `local`: their ports change from start to start.
+        """
         return {
             **self.model_dump(include=set(ServedSettings.model_fields) - _OUTSIDE_IDENTITY),
             **video_settings(self.frames_as, self.video_fps),

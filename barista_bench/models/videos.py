@@ -63,7 +63,7 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
 
 
 def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence[str] = ()) -> dict[str, str]:
-    """What a model's identity says of videos; nothing where it sees images.
+    """The settings of videos in a model's identity; nothing where it sees images.
 
     Args:
         fps: what is said instead of the frames' own times.

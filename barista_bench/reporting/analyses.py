@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from barista_bench.core.statistics import RESAMPLES
+from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
 from barista_bench.models.base import HUMAN, SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun

@@ -1,4 +1,4 @@
-"""What differs between two run folders: settings, and sample by sample what was asked, answered and scored.
+"""Differences between two run folders: settings, and sample by sample what was asked, answered and scored.
 
 Samples are matched by example and repetition, since a key covers the model and its settings too. What models wrote is
 read line by line, and kept of the few samples that are shown.
@@ -63,7 +63,7 @@ class ScoreChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between two runs.
+    """The difference between two runs.
 
     Attributes:
         settings: of `run.json`, by name.

@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from barista_bench import __version__
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import WORDING, PromptTexts
 from barista_bench.core.task import Task
@@ -33,6 +32,7 @@ from barista_bench.runs.ask.config import MAX_RUNS
 from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.results import ModelInfo
+from barista_bench.version import __version__
 
 CONFIG_FILE = "run.json"
 JUDGES = "judges"
@@ -76,12 +76,12 @@ class RunModel(ModelInfo):
 
     @property
     def asked_as(self) -> dict[str, Any]:
-        """What keys of samples are made of: prompts say how boxes are written."""
+        """The part of a sample's key that names the model: prompts say how boxes are written."""
         return self.model_dump(exclude={"box_format"})
 
 
 class RunIdentity(_Part):
-    """What must stay the same when the run is started again."""
+    """The settings that must stay the same when the run is started again."""
 
     benchmark: str
     task: str
@@ -171,7 +171,7 @@ def run_description(
     versions: Mapping[str, str] = {"barista_bench": __version__},
     **further: object,
 ) -> RunDescription:
-    """What the run folder `folder` is about; the defaults are those of imported runs.
+    """The description of the run folder `folder`; the defaults are those of imported runs.
 
     Raises:
         DataError: it could not be read back.

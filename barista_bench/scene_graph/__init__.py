@@ -3,12 +3,12 @@
 from barista_bench.scene_graph.masks import Rle as Rle
 from barista_bench.scene_graph.masks import decode_mask as decode_mask
 from barista_bench.scene_graph.masks import encode_mask as encode_mask
-from barista_bench.scene_graph.reading import release_bytes as release_bytes
-from barista_bench.scene_graph.reading import write_release as write_release
-from barista_bench.scene_graph.scene_graph import Problem as Problem
-from barista_bench.scene_graph.scene_graph import ProblemLog as ProblemLog
+from barista_bench.scene_graph.problems import Problem as Problem
+from barista_bench.scene_graph.problems import ProblemLog as ProblemLog
+from barista_bench.scene_graph.problems import Severity as Severity
+from barista_bench.scene_graph.release_writing import release_bytes as release_bytes
+from barista_bench.scene_graph.release_writing import write_release as write_release
 from barista_bench.scene_graph.scene_graph import SceneGraph as SceneGraph
-from barista_bench.scene_graph.scene_graph import Severity as Severity
 from barista_bench.scene_graph.validation import Validation as Validation
 from barista_bench.scene_graph.validation import VideoValidation as VideoValidation
 from barista_bench.scene_graph.validation import validate as validate

@@ -1,4 +1,4 @@
-"""What is particular to a domain: names, predicates, values and how they relate, as data in one YAML file.
+"""A domain: names, predicates, values and how they relate, as data in one YAML file.
 
 `domain.yaml` beside this module describes coffee making. For videos of another kind copy it, and name the copy.
 """
@@ -93,7 +93,7 @@ PromptWord: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-
 
 
 class PromptWords(DomainRecord, frozen=True):
-    """What packaged prompts and rubrics say of a domain, at their places `{domain.NAME}`.
+    """The words of a domain in packaged prompts and rubrics, at their places `{domain.NAME}`.
 
     Args:
         do, doing: what the people filmed do: "make coffee", "making coffee".

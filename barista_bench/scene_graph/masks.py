@@ -163,7 +163,7 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
 
 
 def _run_problem(counts: str, pixels: int) -> str | None:
-    """What is wrong with one ASCII string, read run by run."""
+    """The fault of one ASCII string, read run by run."""
     codes = [ord(character) - 48 for character in counts]
     if min(codes) < 0 or max(codes) > 63:
         return "characters outside the code"

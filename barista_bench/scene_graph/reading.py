@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 import uuid
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, valid_video_id
-from barista_bench.files.writing import atomic_write
+from barista_bench.scene_graph.problems import ProblemLog
 from barista_bench.scene_graph.release import (
-    ANNOTATION_FILE,
     MALFORMED,
-    VIDEO_FILE,
     ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseCategory,
@@ -34,12 +29,7 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
-    encode,
 )
-
-if TYPE_CHECKING:
-    from barista_bench.scene_graph.scene_graph import ProblemLog
-    from barista_bench.scene_graph.video_graph import VideoGraph
 
 MAX_BYTES = 2**30
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
@@ -325,50 +315,3 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
                 "name a category id",
             )
     return table
-
-
-_RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
-
-
-def release_bytes(graph: VideoGraph) -> bytes:
-    """The graph as the bytes of a `coco_annotation.json`: the records that reading kept, in the file's order."""
-    data = encode(graph.read.release)
-    if graph.read.extras:
-        document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        data = msgspec.json.encode(_with_extras(document, graph))
-    return restore_non_finite(data)
-
-
-def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | None = None) -> Path:
-    """Write `<root>/<video_id>/coco_annotation.json`, and copy `video` beside it when it is given.
-
-    Raises:
-        DataError: the folder exists already, or the video id would leave the root.
-    """
-    if not valid_video_id(graph.video_id):
-        raise DataError(f"{graph.video_id!r} is no usable video id. Remedy: rename the video")
-    folder = confined(Path(root), graph.video_id)
-    if folder.exists():
-        raise DataError(f"{folder}: exists already. Remedy: write to another root, or remove it first")
-    folder.mkdir(parents=True)
-    with atomic_write(folder / ANNOTATION_FILE) as partial:
-        partial.write_bytes(release_bytes(graph))
-        if video is not None:
-            shutil.copyfile(video, folder / VIDEO_FILE)
-    return folder
-
-
-def _with_extras(document: dict[str, msgspec.Raw], graph: VideoGraph) -> dict[str, object]:
-    by_section: dict[str, dict[int, dict[str, msgspec.Raw]]] = {}
-    for key, fields in graph.read.extras.items():
-        match = _RECORD_KEY.fullmatch(key)
-        if match:
-            by_section.setdefault(match[1], {})[int(match[2])] = fields
-    merged: dict[str, object] = {**document, **graph.read.extras.get("", {})}
-    for section, fields_of_row in by_section.items():
-        records = msgspec.json.decode(document[section], type=list[dict[str, msgspec.Raw]])
-        merged[section] = [
-            {**record, **fields_of_row.get(row, {})}
-            for row, record in zip(graph.read.rows_of(section), records, strict=True)
-        ]
-    return merged

@@ -18,8 +18,9 @@ from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import DataError
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
+from barista_bench.scene_graph.problems import Problem, ProblemLog
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
-from barista_bench.scene_graph.scene_graph import Problem, ProblemLog, SceneGraph
+from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 
 _MIN_IOU = 0.5
@@ -31,7 +32,7 @@ _ROUNDING = 2
 
 @dataclass(frozen=True, slots=True)
 class VideoValidation:
-    """What one video folder holds. Counts are of the records that can be used."""
+    """The content of one video folder. Counts are of the records that can be used."""
 
     video_id: str
     frames: int

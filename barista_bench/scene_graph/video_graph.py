@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
+from barista_bench.scene_graph.problems import Problem
 from barista_bench.scene_graph.reading import ReadRelease
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
@@ -28,9 +29,6 @@ from barista_bench.scene_graph.release import (
     ReleaseSegment,
     ReleaseVideo,
 )
-
-if TYPE_CHECKING:
-    from barista_bench.scene_graph.scene_graph import Problem
 
 Span = int | tuple[int, int] | None
 Box = tuple[float, float, float, float]
@@ -238,7 +236,7 @@ class VideoGraph:
         return rle
 
     def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
-        """What `rle` returns or raises for each instance; many masks at once are checked far faster than one by one."""
+        """The result or error of `rle` for each instance; many masks at once are checked far faster than one by one."""
         raws = [self._annotation(instance.row).segmentation for instance in instances]
         present = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
         parsed = iter(parse_segmentations(present, self.video.height, self.video.width))

@@ -20,8 +20,8 @@ other things together than videos (`Task.resampling_unit`); what is called a vid
     run_labels(runs)                      -> {folder: label}         what models are called in all of these
 """
 
-from barista_bench.core.statistics import Interval as Interval
-from barista_bench.runs.score.samples import interval_of as interval_of
+from barista_bench.core.resampling import Interval as Interval
+from barista_bench.runs.score.scoring import interval_of as interval_of
 from barista_bench.stats.agreement import RankAgreement as RankAgreement
 from barista_bench.stats.agreement import rank_agreement as rank_agreement
 from barista_bench.stats.answer_agreement import AnswerAgreement as AnswerAgreement

@@ -1,4 +1,4 @@
-"""What a score owes to the images, to their order and to more than guessing; and whether a model says the same twice.
+"""The gain of a score from the images, their order and beyond guessing; and whether a model says the same twice.
 
 A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior`,
 `centre_box` and `copy_first_mask` (`models.base`): the pairs are found by these names.
@@ -15,7 +15,7 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, get_args
 
-from barista_bench.core.statistics import RESAMPLES
+from barista_bench.core.resampling import RESAMPLES
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
 

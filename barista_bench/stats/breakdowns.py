@@ -17,7 +17,7 @@ import numpy as np
 from barista_bench.core.example import per_example
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
 from barista_bench.core.guarding import attempt
-from barista_bench.core.statistics import RESAMPLES
+from barista_bench.core.resampling import RESAMPLES
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import Figure
@@ -208,7 +208,7 @@ class FailureRow:
 
 
 def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ...]:
-    """What is wrong with an answer, as its task says."""
+    """The failures of an answer, as its task says."""
     example = sample.example
     return attempt(task, "failures", example, lambda: task.failures(example, sample.prediction), ())
 

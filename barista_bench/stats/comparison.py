@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.statistics import (
+from barista_bench.core.resampling import (
     LEVEL,
     RESAMPLES,
-    Floats,
     ResampledRun,
-    SumStatistics,
     bootstrap_seed,
     figures_of,
     interval_weights,
     resampled_interval,
-    share,
 )
+from barista_bench.core.statistics import Floats, SumStatistics, share
 from barista_bench.core.task import Task, content_seed
 from barista_bench.errors import DataError
 from barista_bench.runs.score.results import ABOUT_EXAMPLES, differences
@@ -249,7 +247,7 @@ Pairs = list[tuple["ScoredSample", "ScoredSample"]]
 
 
 class _Common(NamedTuple):
-    """What both runs finished: pairs of samples by repetition, and the sorted names of their units."""
+    """The samples that both runs finished: pairs of samples by repetition, and the sorted names of their units."""
 
     pairs: list[Pairs]
     units: list[str]
@@ -284,7 +282,7 @@ class _Sides(NamedTuple):
 
 
 def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Sides]:
-    """What the primary figure is made of, a repetition each."""
+    """The statistics of the primary figure, a repetition each."""
 
     def counted(run: ScoredRun, samples: list[ScoredSample]) -> ResampledRun:
         return run.counted[samples[0].record.run].among(samples)
@@ -301,7 +299,7 @@ def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Si
 
 
 def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
-    """What the mean sample score is made of: all repetitions pooled, a row for each side of each unit."""
+    """The statistics of the mean sample score: all repetitions pooled, a row for each side of each unit."""
     rows: dict[tuple[str, int], dict[Hashable, float]] = {
         (unit, side): {"score": 0.0, "n": 0.0} for unit in common.units for side in (0, 1)
     }

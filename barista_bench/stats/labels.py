@@ -1,4 +1,4 @@
-"""What models are called where several runs stand side by side: one name a model and setting, everywhere."""
+"""Names of models where several runs stand side by side: one name a model and setting, everywhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def comparable(runs: Sequence[ScoredRun]) -> dict[Comparability, list[ScoredRun]
 
 
 def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
-    """What comparable runs do not share all the same, a line a setting: decoding, boxes, engine, number of runs."""
+    """Circumstances that comparable runs do not share, a line a setting: decoding, boxes, engine, number of runs."""
     labels = run_labels(runs)
     lines = []
     for group in comparable(runs).values():

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.statistics import RESAMPLES, Floats, bootstrap_seed, interval, video_resamples
+from barista_bench.core.resampling import RESAMPLES, bootstrap_seed, interval, video_resamples
+from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
 from barista_bench.stats.breakdowns import answer_failures
@@ -68,7 +69,7 @@ class PropagationGraph:
 
 
 class ObjectError(NamedTuple):
-    """What became of one object in one answer; `start` and `end` are the first and the last frame, both included."""
+    """The outcome of one object in one answer; `start` and `end` are the first and the last frame, both included."""
 
     start: int
     end: int

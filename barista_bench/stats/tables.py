@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from barista_bench.core.statistics import RESAMPLES
+from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
 from barista_bench.files import text_out
 from barista_bench.files.text_out import decimal

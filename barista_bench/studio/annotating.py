@@ -39,7 +39,7 @@ _DECIDED = (records.AcceptedFile, records.SignedEdit, records.AcceptedLayersFile
 
 
 class Draft(records.ProjectRecord, frozen=True, kw_only=True):
-    """What a person has not accepted yet, and the doubtful frames that they have looked at.
+    """Work that a person has not accepted yet, and the doubtful frames that they have looked at.
 
     Each `revision` follows the one before: a page that does not know the last one must not replace it, unless it wrote
     that one itself and the reply was lost. 0 replaces any.
@@ -60,7 +60,7 @@ class SeenDecisions(Decisions, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Decided:
-    """What people have decided of a video and what is offered to them, as its files were at `stamp`."""
+    """Decisions about a video and proposals for it, as its files were at `stamp`."""
 
     stamp: tuple[FileStamp, ...]
     keyframes: Mapping[int, records.AcceptedKeyframe]
@@ -297,7 +297,7 @@ def _objects(identities: Identities) -> list[Json]:
 
 
 def _of_known(layers: Layers, identities: Identities) -> Layers:
-    """What is said of objects that the project has."""
+    """Statements about objects that the project has."""
     known = identities.categories.keys()
     return msgspec.structs.replace(
         layers,

@@ -38,7 +38,7 @@ class Exploring(View):
 
 
 def overview(workspace: Workspace) -> Json:
-    """What is open, without reading a graph: 185 of them would take minutes."""
+    """The open folders, without reading a graph: 185 of them would take minutes."""
     release, project = workspace.release, workspace.project
     return {
         "person": workspace.person,
@@ -118,7 +118,7 @@ def _rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]
 
 
 def frame(graph: VideoGraph, number: int) -> Json:
-    """What the graph says on one frame: boxed objects with their masks, and the statements that hold.
+    """The graph on one frame: boxed objects with their masks, and the statements that hold.
 
     Boxes are [x, y, width, height] in pixels of the displayed frame, masks COCO run lengths; `problem` stands for a
     mask that cannot be used.
@@ -169,7 +169,7 @@ def _in_order(words: list[str], said: list[str]) -> bool:
 
 
 def moment(workspace: Workspace, video_id: str, number: int) -> Json:
-    """What the open datasets ask about a frame."""
+    """Questions of the open datasets about a frame."""
     return {"asked": [_asked(traced.example) for traced in trace(workspace.examples(), video_id, number).here]}
 
 

@@ -25,7 +25,7 @@ from barista_bench.studio.workspace import GRAPH, Json, View, Workspace, sent_as
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the page hands in: `file` counts the opened review files; texts are those of a revision, else as shown."""
+    """A verdict from the page: `file` counts the opened review files; texts are those of a revision, else as shown."""
 
     file: int
     item: Text

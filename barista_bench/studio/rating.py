@@ -64,7 +64,7 @@ class RatingAnswers(View):
         self.writes = {"/api/rating/scores": lambda body: self._rate(sent_as(SentRating, body))}
 
     def _next(self) -> Json:
-        """What a judge is shown of the next answer, and neither whose it is nor what others gave it.
+        """The next answer as a judge sees it, without its author or the ratings of others.
 
         Raises:
             DataError: the file of ratings cannot be read.

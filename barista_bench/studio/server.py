@@ -86,7 +86,7 @@ class Guard:
         await self.app(scope, receive, guarded)
 
     def _refusal(self, request: Request) -> Response | None:
-        """What is answered instead, to who comes with the token for the first time or may not come at all."""
+        """The response in place of the page: to a first visit with the token, or to a stranger."""
         headers = request.headers
         host = headers.get("host", "")
         if host not in self._hosts:
@@ -189,7 +189,7 @@ def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callabl
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """What this package raises on purpose reaches the page as its text."""
+    """Errors that this package raises on purpose reach the page as their text."""
     return _answered({"error": str(error)}, 404 if request.method == "GET" else 400)
 
 
@@ -198,7 +198,7 @@ def _too_deep(request: Request, error: Exception) -> Response:
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    """What the system refuses: the disk is full, a file is gone or may not be written."""
+    """Errors of the system: the disk is full, a file is gone or may not be written."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)
     log.warning("%s", problem)
     return _answered({"error": problem}, 500)

@@ -1,4 +1,4 @@
-"""What the studio was opened on: any of a release, datasets, runs, an annotation project, and review files."""
+"""The workspace of the studio: any of a release, datasets, runs, an annotation project, and review files."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def whole_number(query: Mapping[str, str], name: str) -> int:
 
 
 def sent_as(kind: type[SentT], body: bytes) -> SentT:
-    """What a page sent. Raises DataError for what is none."""
+    """The body that a page sent, as a record. Raises DataError for what is none."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -38,7 +38,7 @@ _KEYS = 12
 
 
 def damaged(answer: str) -> Iterator[str]:
-    """What becomes of a good answer: cut short, repeated, wrapped; and, of one in JSON, with wrong values and keys."""
+    """Damaged forms of a good answer: cut short, repeated, wrapped; and, of one in JSON, with wrong values and keys."""
     yield from (answer[: len(answer) * part // 8] for part in range(1, 8))
     yield from (answer[:-1], answer * 2, answer.upper(), answer[::-1])
     yield f"It is this:\n```json\n{answer}\n```\nI am sure."

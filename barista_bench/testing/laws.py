@@ -73,7 +73,7 @@ def of_protocol(examples: Sequence[Example], task: type[Task], protocol: Protoco
 
 
 def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat) -> str:
-    """What the baseline `chance` answers by this seed."""
+    """The answer of the baseline `chance` by this seed."""
     return task.random_answer(example, random.Random(content_seed(example.example_id, seed)), box_format)  # noqa: S311
 
 
@@ -87,7 +87,7 @@ def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
 
 
 class _Broken(Exception):
-    """What is wrong, in words."""
+    """A broken law, in words."""
 
 
 def _demand(holds: bool, what: str) -> None:
@@ -326,7 +326,7 @@ def _questions_hide_the_reference(case: _Case) -> None:
 
 
 def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
-    """What models that see nothing answer to an example; `prior_answer` knows those of other videos."""
+    """Answers to an example by models that see nothing; `prior_answer` knows those of other videos."""
     task = case.task
     others = tuple(other for other in case.known if other.video_id != example.video_id)
     return {
@@ -339,7 +339,7 @@ def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str
 
 
 def _offered(baseline: Callable[[Example], str], example: Example) -> str | None:
-    """What a baseline says; None for one that the task has not."""
+    """The answer of a baseline; None for one that the task has not."""
     try:
         return baseline(example)
     except ConfigError:

@@ -24,7 +24,7 @@ _SAMPLE = '{"a": [{"b": [1, 2]}]}'
 
 
 class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """What a version of a task did.
+    """The record of a version of a task.
 
     Args:
         version: of the task.
@@ -142,7 +142,7 @@ def _example(example: Example) -> str:
 
 
 def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, object]) -> Iterator[str]:
-    """What is asked in every box format, and by every value that an option lists."""
+    """The prompts in every box format, and by every value that an option lists."""
     asked = [(task, box_format) for box_format in BOX_FORMATS]
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())

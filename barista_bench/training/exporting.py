@@ -42,7 +42,7 @@ _BATCH = 16
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What `export` wrote: `rows` are conversations, or of `coco` and `davis` objects on frames."""
+    """The output of `export`: `rows` are conversations, or of `coco` and `davis` objects on frames."""
 
     folder: Path
     rows: int
@@ -232,8 +232,8 @@ def _row(conversation: Conversation) -> dict[str, Any]:
 
 
 def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
-    """What a run shows: stored pictures byte by byte, others encoded as `build` does, or as PNG where an option changes
-    stored ones."""
+    """The images of a run: stored pictures byte by byte, others encoded as `build` does, or as PNG where an option
+    changes stored ones."""
     from barista_bench.data.shared_frames import encode_image
 
     is_linked = isinstance(loaded.media, LinkedMedia)

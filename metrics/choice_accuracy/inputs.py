@@ -1,4 +1,4 @@
-"""What the metric accepts for a question, checked and brought into plain strings.
+"""The metric's input for a question, checked and brought into plain strings.
 
 The id of a choice is a string or an integer. Surrounding white space does not count, and an integer is the same as
 its digits: 3 and "3" are one choice. Case counts.

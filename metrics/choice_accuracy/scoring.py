@@ -101,7 +101,7 @@ _COUNTS = ("n", "n_failed", "n_correct")
 
 
 def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
-    """What one question adds: counts, also those of its class and of its verb, and those about its distractors."""
+    """One question's contribution: counts, also those of its class and of its verb, and those about its distractors."""
     score = score_question(question)
     counts: dict[Hashable, float] = {"n": 1, "n_failed": score.failed, "n_correct": score.correct}
     sums: dict[Hashable, float] = {**counts, ("choices", len(question.choices or ())): 1}
@@ -136,7 +136,7 @@ def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
 
 
 def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
-    """What `choice_accuracy` returns beside the figures, from the sums over all questions."""
+    """The tables of `choice_accuracy` beside the figures, from the sums over all questions."""
     return {
         "per_class": _per_group(sums, "class"),
         "per_verb": _per_group(sums, "verb"),

@@ -1,4 +1,4 @@
-"""What the metric accepts for a frame, checked and brought into plain Python numbers.
+"""The metric's input for a frame, checked and brought into plain Python numbers.
 
 A box is (x0, y0, x1, y1): x to the right, y down, the corner (x1, y1) excluded, so a box is x1 - x0 wide. Any unit
 will do (pixels, a 0..1000 grid) as long as predictions and references share it.

@@ -68,5 +68,5 @@ class InteractionF1(evaluate.Metric):
 
 
 def _checked(rows: Sequence[Sequence[Any]] | None) -> list[Interaction] | None:
-    """What add_batch() has checked and stored; JSON keeps numbers exactly."""
+    """The stored rows of add_batch(); JSON keeps numbers exactly."""
     return None if rows is None else [Interaction(*row) for row in rows]

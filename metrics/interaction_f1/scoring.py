@@ -160,7 +160,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FrameScore:
-    """What one frame adds to the pooled figures. `failed` says that it has no usable answer.
+    """The contribution of one frame to the pooled figures. `failed` says that it has no usable answer.
 
     `greedy_cost`: how many more pairs this frame has than the greedy matching finds; None unless matching is optimal.
     """
@@ -275,7 +275,7 @@ COUNTS = ("n", "n_failed", "n_matched", "n_predicted", "n_reference")
 def frame_sums(
     frames: Iterable[FrameScore], groups: Iterable[Sequence[Sequence[Group]]] | None = None
 ) -> dict[Hashable, float]:
-    """What frames add, pair after pair, as the release sums.
+    """The contributions of frames, pair after pair, as the release sums.
 
     `groups`: of each frame, for each of its reference interactions, the groups that it counts for; None for none.
     """

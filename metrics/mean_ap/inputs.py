@@ -1,4 +1,4 @@
-"""What the metric accepts for an image, checked and brought into flat arrays over all images.
+"""The metric's input for an image, checked and brought into flat arrays over all images.
 
 A box is (x0, y0, x1, y1) in pixels: x to the right, y down, x1 - x0 wide (no + 1). A box without extent, or with its
 corners swapped, is allowed: it overlaps nothing. A mask is a COCO run-length encoding {"size": [height, width],

@@ -112,7 +112,10 @@ _FIELDS: dict[IouType, str] = {"bbox": "boxes", "segm": "masks"}
 
 
 def _kinds(images: Sequence[RawImage | None]) -> list[IouType]:
-    """What the images can be scored by. Where they lack either, what they are missing is told by reading them."""
+    """The kinds by which the images can be scored.
+
+    Where they lack either, what they are missing is told by reading them.
+    """
     given = [raw for raw in images if isinstance(raw, Mapping)]
     kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in given)]
     return kinds or (["segm"] if any("masks" in raw for raw in given) else ["bbox"])

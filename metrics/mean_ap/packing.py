@@ -1,4 +1,4 @@
-"""What the `evaluate` module keeps of a batch until it computes: one side's checked columns as bytes, and back.
+"""A batch as the `evaluate` module keeps it until it computes: one side's checked columns as bytes, and back.
 
 Numbers are kept as they lie in memory: as JSON, writing and reading them takes longer than scoring.
 """
@@ -18,7 +18,7 @@ _ARRAYS = ("counts", "failed", "boxes", "scores", "label")
 
 
 def packed(columns: Mapping[IouType, Column]) -> bytes:
-    """What is text, as JSON, and then each array, in the .npy format.
+    """The texts, as JSON, and then each array, in the .npy format.
 
     >>> column = Column(np.array([1]), np.array([False]), np.ones((1, 4)), None, None, np.array([0]), ["cup"])
     >>> copy = unpacked(packed({"bbox": column}))["bbox"]
@@ -39,7 +39,7 @@ def packed(columns: Mapping[IouType, Column]) -> bytes:
 
 
 def unpacked(data: bytes) -> dict[IouType, Column]:
-    """What was packed."""
+    """The packed texts and arrays."""
     file = BytesIO(data)
     columns = json.loads(np.load(file, allow_pickle=False).tobytes())
     nothing = dict.fromkeys(_ARRAYS)

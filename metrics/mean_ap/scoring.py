@@ -216,7 +216,7 @@ def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Fl
 
 
 def tables(evaluated: Evaluated) -> dict[str, Any]:
-    """What `mean_ap` returns beside the figures."""
+    """The tables of `mean_ap` beside the figures."""
     return {
         "per_category": _per_category(evaluated),
         "constant_scores": evaluated.constant_scores,

@@ -62,7 +62,7 @@ _SIZES = np.array([_THRESHOLDS, 1, 1, *[_THRESHOLDS] * 9], dtype=np.float64)
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """What `Matches` holds of one label with references: P of its predictions, G of its references."""
+    """The matches of one label with references: P of its predictions, G of its references."""
 
     right: Bools  # (A, T, P)
     counted: Bools  # (A, T, P)
@@ -115,7 +115,7 @@ def _hits(label: _Label) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be summed for one label: S places, U rows of right predictions and V of counted ones.
+    """The sums to make for one label: S places, U rows of right predictions and V of counted ones.
 
     `image` (S,); `copy` (S,) which of an image's copies the place is, -1 for all of them together; `right` (U, S) and
     `counted` (V, S) how many predictions of each kind the place holds; `counted_of` (U,); `area_of` (U,), whose

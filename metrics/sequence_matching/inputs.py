@@ -1,4 +1,4 @@
-"""What comes into the sequence_matching metric, checked: problem sets, groups and options."""
+"""The inputs of the sequence_matching metric, checked: problem sets, groups and options."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def _numbers(raw: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:  # noqa:
 
 
 def to_json(item: ReferenceTask | Sequence[PredictedObject] | None) -> str:
-    """What was read, as a text of JSON that `as_reference` or `as_prediction` reads as the same.
+    """The record as a text of JSON that `as_reference` or `as_prediction` reads as the same.
 
     >>> to_json([PredictedObject(0, [(0.0, 2.0)], {1.5: [(0.0, 0.0, 1.0, 1.0)]}, False)])
     '[{"match": 0, "intervals": [[0.0, 2.0]], "boxes": {"1.5": [[0.0, 0.0, 1.0, 1.0]]}, "malformed": false}]'

@@ -172,7 +172,7 @@ Sums = Mapping[Hashable, _Floats]
 
 
 def object_sums(score: TaskScore) -> list[dict[Hashable, float]]:
-    """What a task adds to the sums, object by object; the first object also adds what counts once a task."""
+    """The contribution of a task to the sums, object by object; the first object also adds what counts once a task."""
     rows: list[dict[Hashable, float]] = []
     for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
         kind: dict[Hashable, float] = {item.kind: 1.0, f"recognised {item.kind}": float(recognised)}

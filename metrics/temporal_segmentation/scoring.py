@@ -98,7 +98,10 @@ def _overlap(first: LabelledRun, second: LabelledRun) -> float:
 
 
 def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, float]:
-    """What a clip adds to the sums that `figures` takes. A prediction of None has no right frame and no segment."""
+    """The contribution of a clip to the sums that `figures` takes.
+
+    A prediction of None has no right frame and no segment.
+    """
     predicted, true = segments_of(prediction or ()), segments_of(reference)
     return {
         "n": 1,

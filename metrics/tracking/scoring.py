@@ -58,7 +58,7 @@ def tracking(predictions: Sequence[RawSequence | None], references: Sequence[Raw
 
 @dataclass(frozen=True)
 class SequenceCounts:
-    """What the figures of a sequence are made of; arrays are (19,), one number a threshold."""
+    """The counts of a sequence; arrays are (19,), one number a threshold."""
 
     matched: Ints
     others: Ints
@@ -75,7 +75,7 @@ SUMMED = ("matched", "others", "similarity", "association")
 
 
 def sequence_counts(prediction: RawSequence | None, reference: RawSequence, index: int = 0) -> SequenceCounts:
-    """What one sequence adds. Raises TypeError or ValueError; messages call it number `index`."""
+    """The counts of one sequence. Raises TypeError or ValueError; messages call it number `index`."""
     true = as_sequence(reference, f"references[{index}]")
     missing: list[Frame] = [{}] * len(true)
     answer = missing if prediction is None else as_prediction(prediction, true, f"predictions[{index}]")

@@ -108,7 +108,7 @@ Example = tuple["Counter[RelationTuple] | None", "Counter[RelationTuple]"]
 def example_sums(
     prediction: Counter[RelationTuple] | None, reference: Counter[RelationTuple], *, groups_of: GroupsOf = "all"
 ) -> dict[Hashable, float]:
-    """What one example adds: its own counts, and those of its relation types and of its "type/value" labels."""
+    """One example's contribution: its own counts, and those of its relation types and of its "type/value" labels."""
     answered: Mapping[RelationTuple, int] = {} if prediction is None else prediction
     found = {item: min(count, reference[item]) for item, count in answered.items() if item in reference}
     sums: dict[Hashable, float] = {"n": 1, "failed": int(prediction is None)}
@@ -123,7 +123,7 @@ def example_sums(
 
 @lru_cache(4096)
 def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, Hashable]:
-    """What `example_sums` calls the counts of the groups that a relation is in."""
+    """The names of a relation's groups in `example_sums`."""
     return ("relation_type", relation_type, part), ("value", f"{relation_type}/{value}", part)
 
 
@@ -153,7 +153,7 @@ def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
 
 
 def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
-    """What `tuple_f1` returns beside the figures, from the sums over all examples."""
+    """The tables of `tuple_f1` beside the figures, from the sums over all examples."""
     counts = {"n": "n", "n_failed": "failed", "tp": "tp", "n_predicted": "n_predicted", "n_reference": "n_reference"}
     return {
         "per_relation_type": _group_tables(sums, "relation_type"),
@@ -290,7 +290,8 @@ NOTHING = "(nothing)"
 def tuple_confusion(
     predictions: Sequence[RawExample | None], references: Sequence[RawExample]
 ) -> dict[str, dict[str, int]]:
-    """What was answered in place of what: "type/value" of the reference -> "type/value" answered -> count.
+    """The answered relations in place of the reference ones: "type/value" of the reference -> "type/value" answered ->
+    count.
 
     Within an example, relations between the same two objects in the same direction answer for each other: equal ones
     first, the rest in order of their labels. What is left over is answered by, or answers for, `(nothing)`; so is all

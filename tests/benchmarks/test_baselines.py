@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista import TASKS
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import GraphTask, Sampling
+from barista_bench.core.deriving import GraphTask
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen

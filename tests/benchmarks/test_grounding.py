@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example
 from tests.benchmarks.grounding_kit import (
     TASK,

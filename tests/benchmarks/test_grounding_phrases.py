@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.sampling import Sampling
 from tests.benchmarks.grounding_kit import (
     CUP2,
     CUP3,

@@ -10,8 +10,8 @@ import pytest
 
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.data.rows import row_features

@@ -25,7 +25,7 @@ from barista_bench.generate.sampling import Item, sample, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.scene_graph import ProblemLog
+from barista_bench.scene_graph.problems import ProblemLog
 from tests.generate.graphs import Box, annotation_file
 from tests.releases import relation, write_release
 

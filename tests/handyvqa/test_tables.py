@@ -12,7 +12,7 @@ import pytest
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
-from barista_bench.core.statistics import ResampledRun, run_intervals
+from barista_bench.core.resampling import ResampledRun, run_intervals
 from barista_bench.core.task import Scored, Task
 from tests.handyvqa.made import BOXES, CUPS, answered, question
 from tests.handyvqa.test_segmentation import EXAMPLE, read

@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.statistics import Row, SumStatistics, share
 from barista_bench.core.task import (
     Example,

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import PromptTexts
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Status, Task
 from barista_bench.runs.log.sample_log import SampleRecord

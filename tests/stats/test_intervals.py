@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from barista_bench.core.statistics import interval, ratio_interval, video_resamples, without_each
+from barista_bench.core.resampling import interval, ratio_interval, video_resamples, without_each
 from barista_bench.core.task import FrameRef, Status
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
-from barista_bench.runs.score.samples import counted_samples, interval_of, intervals
-from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.samples import counted_samples, intervals
+from barista_bench.runs.score.scoring import ScoredRun, interval_of
 from tests.stats.conftest import TASKS
 from tests.stats.made import Quiz, quiz_example, quiz_sample, video_effects
 

@@ -226,7 +226,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {"activity": example.label}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """What the chosen activity has otherwise than the true one, its verb or its object, or both."""
+        """The difference of the chosen activity from the true one: its verb, its object, or both."""
         reference, chosen = _reference_and_chosen(example, prediction)
         if chosen is None:
             return self.unreadable(example)

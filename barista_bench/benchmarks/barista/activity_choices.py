@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from barista_bench.core.deriving import Count, Index, Sampling
 from barista_bench.core.example import Inputs, Target, TypedFields
+from barista_bench.core.sampling import Count, Index, Sampling
 
 
 class ActivityChoice(TypedFields):
@@ -75,7 +75,7 @@ def _drawn_classes(
 
 
 def _texts(names: Mapping[str, str]) -> dict[str, str]:
-    """What the classes of a question are called: those that share a name show their id too."""
+    """The names of a question's classes: those that share a name show their id too."""
     times = Counter(names.values())
     return {class_id: name if times[name] == 1 else f"{name} ({class_id})" for class_id, name in names.items()}
 

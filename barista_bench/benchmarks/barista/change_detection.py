@@ -1,4 +1,4 @@
-"""What changes within a clip, read from the graph: four detectors (BARISTA release and paper, sections 4.2.2, A.3.3).
+"""Changes within a clip, read from the graph: four detectors (BARISTA release and paper, sections 4.2.2, A.3.3).
 
 `unknown` objects (see `clips`) have no changes of their own; what is `unknown` can be touched, and things can be put on
 it. Detectors are pure: one clip in, its changes out.
@@ -57,7 +57,10 @@ class Change(TypedFields):
 
 
 def changes_domain(name: str | None) -> Domain | None:
-    """Whose values' changes are asked about; None: the release's. Raises ConfigError for a file that is none."""
+    """The domain whose changes of value are asked about; None: the release's.
+
+    Raises ConfigError for a file that is none.
+    """
     return None if name is None else domain_called(name)
 
 
@@ -117,7 +120,7 @@ def _usual(
 
 
 def _description(before: str | None, after: str | None) -> str:
-    """What a change of value is called; empty for most, which have no name."""
+    """The name of a change of value; empty for most, which have no name."""
     if before is None or after is None or before == after:
         return ""
     old, new = before.lower().strip(), after.lower().strip()
@@ -173,7 +176,7 @@ def action_transitions(view: ClipView) -> list[Change]:
 def _step(
     view: ClipView, hand: str, contacts: list[HeldRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
-    """What a hand touches at some keyframes in a row."""
+    """The object that a hand touches at some keyframes in a row."""
     used = [
         contact
         for contact in contacts

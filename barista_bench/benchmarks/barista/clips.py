@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.core.deriving import Count, Sampling, Seconds
+from barista_bench.core.sampling import Count, Sampling, Seconds
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
@@ -138,7 +138,7 @@ class ClipView:
 
     @cached_property
     def contacts(self) -> list[HeldRelation]:
-        """What hands do to objects."""
+        """Contacts of hands with objects."""
         return [r for r in self.relations if r.type == HAND_RELATION and self.categories[r.source] in HANDS]
 
     @cached_property

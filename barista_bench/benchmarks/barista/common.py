@@ -1,4 +1,4 @@
-"""What all BARISTA tasks share: metadata that analysis groups by, protocols, what is usual, how the release reads JSON.
+"""Shared by all BARISTA tasks: metadata that analysis groups by, protocols, priors, how the release reads JSON.
 
 A benchmark whose examples are alike can be answered without looking. How well, is what the tasks' `prior_answer`
 measures: it knows how the true answers of other videos are distributed, and of the example only its question.
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import GRID
-from barista_bench.core.deriving import Count, Sampling
 from barista_bench.core.example import Int64, Metadata
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
+from barista_bench.core.sampling import Count, Sampling
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
@@ -59,7 +59,7 @@ def domain_called(name: str | None) -> Domain:
 
 
 class FrameMetadata(Metadata):
-    """What analysis groups by; `split` is filled in by the builder, which sees all videos."""
+    """The keys that analysis groups by; `split` is filled in by the builder, which sees all videos."""
 
     preparation: str
     split: str

@@ -58,7 +58,7 @@ StatedBox = Annotated[list[int | float], msgspec.Meta(min_length=4, max_length=4
 
 
 class _OnGrid(msgspec.Struct, kw_only=True):
-    """What lines with true boxes have in common: [x0, y0, x1, y1] from 0 to `bbox_scale`."""
+    """Fields of lines with true boxes: [x0, y0, x1, y1] from 0 to `bbox_scale`."""
 
     frame_width: Side
     frame_height: Side
@@ -246,7 +246,7 @@ def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
 
 
 def _facts(described: _Described) -> FrameFacts:
-    """What the line states about its object, which has index 0, and no other; rows of the file are unknown: -1."""
+    """The facts of the line about its object, which has index 0, and no other; rows of the file are unknown: -1."""
     others = {item.target_object_id: item.target_category for item in described.relations}
     objects = (SceneObject(described.object_id, described.category), *(SceneObject(*other) for other in others.items()))
     numbers = {object_id: number for number, object_id in enumerate(others, start=1)}

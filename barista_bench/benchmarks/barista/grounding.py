@@ -61,9 +61,10 @@ from barista_bench.benchmarks.kinds.box_answers import (
 )
 from barista_bench.benchmarks.kinds.boxes import BoxTask, answered_boxes, read_boxes
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
-from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.sampling import Count
 from barista_bench.core.task import (
     Example,
     Fields,
@@ -97,7 +98,7 @@ class GroundingTarget(Target, kw_only=True):
 
 
 class GroundingMetadata(FrameMetadata):
-    """What the phrase names, and how many objects it means."""
+    """The kind of the phrase, and how many objects it means."""
 
     category: str
     colors: list[str]

@@ -63,9 +63,10 @@ from barista_bench.benchmarks.kinds.box_answers import (
     write_grid,
 )
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
-from barista_bench.core.deriving import Candidate, Count, GraphTask, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.prompt import ImagePart, Prompt
+from barista_bench.core.sampling import Count
 from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -262,7 +263,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return _written([BoxedInteraction(hands, object_box, hand_type)], example.inputs, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """What hands do on most frames, where they usually do it; without other videos, as `centre_answer`."""
+        """The most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
         return _written(usual_interactions(others) or [central_interaction()], example.inputs, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:

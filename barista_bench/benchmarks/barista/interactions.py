@@ -144,7 +144,7 @@ def _on_usual_grid(example: Example) -> list[BoxedInteraction]:
 
 @dataclass(frozen=True, slots=True)
 class HandAction:
-    """What hands do to one object; `target` and `hands` are indices in `VideoGraph.objects`."""
+    """Contact of hands with one object; `target` and `hands` are indices in `VideoGraph.objects`."""
 
     target: int
     hands: tuple[int, ...]

@@ -92,7 +92,7 @@ def is_color(value: str, category: str, rules: PhraseRules) -> bool:
 
 
 def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator[tuple[int, Key]]:
-    """What a relation range adds to the keys of its ends: object index and key, the source first."""
+    """The entries of a relation range among the keys of its ends: object index and key, the source first."""
     table = video.relations_table
     source, target = int(table.source[position]), int(table.target[position])
     _, stated, _, _, row = table.entry(position)

@@ -60,7 +60,7 @@ class SourceFile:
         return self.closed(self.pieces(self.constant(name)), name)
 
     def constant(self, name: str) -> ast.expr:
-        """What a name of the module is bound to. Raises ConfigError where it is not there."""
+        """The value of a name of the module. Raises ConfigError where it is not there."""
         if name not in self._names:
             raise self.lacks(name)
         return self._names[name]
@@ -76,7 +76,7 @@ class SourceFile:
         raise self.lacks(name)
 
     def assigned(self, function: Function, name: str) -> list[ast.expr]:
-        """What a name is bound to in a function, in the order of the source; both ends of a choice."""
+        """The values of a name in a function, in the order of the source; both ends of a choice."""
         values = []
         for target, value in sorted(_bindings(function), key=lambda item: (item[1].lineno, item[1].col_offset)):
             if target == name:

@@ -139,7 +139,7 @@ def _things(change: Change) -> str:
 
 
 def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
-    """What a model that writes a question is given about a clip: objects, activities, and the changes to ask about.
+    """The description of a clip for a model that writes a question: objects, activities, and the changes to ask about.
 
     Exactly the released text (BARISTA release, question generation).
     """
@@ -192,7 +192,7 @@ def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
 
 
 def read_writer(folder: str | Path, video_id: str) -> str:
-    """Who wrote the pairs of a video, in one line; `cached` where the folder's provenance does not say so.
+    """The writer of the pairs of a video, in one line; `cached` where the folder's provenance does not say so.
 
     Raises:
         DataError: the provenance cannot be read.

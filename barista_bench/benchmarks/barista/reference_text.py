@@ -1,4 +1,4 @@
-"""What the graph states about one object on one frame: the structured reference of the release, and one sentence of it.
+"""Facts of the graph about one object on one frame: the structured reference of the release, and one sentence of it.
 
 The structured reference (docs/upstream/barista.md; paper, section A.2.3), line by line:
 

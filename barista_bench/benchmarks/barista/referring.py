@@ -51,10 +51,11 @@ from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
-from barista_bench.core.deriving import Candidate, Count, Vocabulary
+from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.sampling import Count
 from barista_bench.core.task import (
     Example,
     Fields,
@@ -179,7 +180,7 @@ class Referring(TextTask[ReferringSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """What the cap on each category leaves, category by category; without a cap all, as they stand."""
+        """The candidates within the cap on each category, category by category; without a cap all, as they stand."""
         groups: dict[str, list[Candidate]] = defaultdict(list)
         for candidate in candidates:
             groups[candidate.group if sampling.per_class is not None else ""].append(candidate)
@@ -240,7 +241,7 @@ class Referring(TextTask[ReferringSampling]):
         return evidence_objects(example)[:1]
 
     def facts(self, example: Example) -> list[ReferenceFact]:
-        """What the reference sentence says: not the colour of a hand, for one.
+        """The facts of the reference sentence: without the colour of a hand, for one.
 
         With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`.
         """
@@ -317,7 +318,7 @@ def typical_sentence(examples: Sequence[Example]) -> str | None:
 
 
 def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
-    """What an answer should say of an object: its category, its attributes, its direct relations."""
+    """The facts that an answer should give of an object: its category, its attributes, its direct relations."""
     listed = [ListedFact("object", facts.category(index))]
     listed += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
     return listed + [ListedFact("relation", str(entry)) for entry in readable_statements(facts, index)]

@@ -1,4 +1,4 @@
-"""What a question about relations is made of, its answers as either protocol reads them, and what is usual."""
+"""Questions about relations, their answers as either protocol reads them, and priors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class VocabularyEntry(TypedFields):
 
 
 class MarkLook(TypedFields):
-    """What the marks look like: see `RelationsSampling`."""
+    """The look of the marks: see `RelationsSampling`."""
 
     mask_alpha: float
     boundary_alpha: float
@@ -102,7 +102,7 @@ def mark_order(video: VideoGraph, frame: int) -> list[Instance]:
 
 
 def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[MarkedObject]:
-    """What the marks stand for. A mask that cannot be used is empty: whoever draws the marks says so."""
+    """The marked objects. A mask that cannot be used is empty: whoever draws the marks says so."""
     marked = []
     for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
         segmentation = (
@@ -194,7 +194,7 @@ _SHARED: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
 def relation_failures(
     reference: Counter[RelationTuple], answered: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
-    """What is wrong with relations, each with the marks that it is about; `hands` are mistaken for each other."""
+    """Failures of relations, each with the marks that it is about; `hands` are mistaken for each other."""
     missed, wrong = sorted((reference - answered).elements()), sorted((answered - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind in NEAR_MISSES:

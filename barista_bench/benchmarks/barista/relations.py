@@ -49,9 +49,10 @@ from barista_bench.benchmarks.barista.relation_answers import (
 )
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
-from barista_bench.core.deriving import Candidate, Fraction, GraphTask, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.sampling import Fraction
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -95,7 +96,7 @@ class RelationsSampling(FrameSampling):
 
     @property
     def look(self) -> MarkLook:
-        """What the marks look like."""
+        """The look of the marks."""
         return MarkLook(float(self.mask_alpha), float(self.boundary_alpha), float(self.font_size))
 
 
@@ -263,7 +264,7 @@ def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTu
 
 
 def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
-    """What is matched. The metric ignores case and outer white space, the paper any (A.3.2)."""
+    """The relations to match. The metric ignores case and outer white space, the paper any (A.3.2)."""
 
     normal = _normal_by_paper if follows_paper else _normal
     return Counter(

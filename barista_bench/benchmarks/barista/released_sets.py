@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from barista_bench.benchmarks.barista import TASKS
-from barista_bench.core.deriving import Sampling
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Fields, Json
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph.release import VIDEO_FILE
@@ -48,7 +48,7 @@ def released_record(example: Example, question: str | None = None) -> Fields:
 
 
 def identity(example: Example) -> Json:
-    """What makes two examples the same question: the released record without its wording, and a protocol of ours.
+    """The identity of a question: the released record without its wording, and a protocol of ours.
 
     None for tasks that the release does not have.
     """

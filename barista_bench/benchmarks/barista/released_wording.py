@@ -114,7 +114,7 @@ class _Clone:
         return PromptTexts(0, system, user, _sha256(content), extra, self.wording(content))
 
     def wording(self, content: str) -> str:
-        """Whose the wording is: the release's if every known hash is right, else the content's own."""
+        """The origin of the wording: the release's if every known hash is right, else the content's own."""
         if not self.changed:
             return WORDING
         named = ", ".join(self.changed[:NAMED]) + (", ..." if len(self.changed) > NAMED else "")
@@ -128,7 +128,7 @@ class _Clone:
 
     @cached_property
     def changed(self) -> list[str]:
-        """What the clone lacks, or has otherwise than the release."""
+        """Texts that the clone lacks, or has otherwise than the release."""
         constants = [
             f"{file}: {name}"
             for (file, name), sha256 in SHA256.items()
@@ -218,7 +218,7 @@ class _Clone:
         return source.text("VISUAL_QA_SYSTEM_PROMPT"), _lines("{images}", user), {IMAGE_TEXT: _FRAME}
 
     def writer(self) -> Asked:
-        """What the writer of questions is asked."""
+        """The prompt for the writer of questions."""
         source = self.file("qa_generation.py")
         function = source.function("generate_qa_for_selected_clips")
         asked = _only(source, source.assigned(function, "llm_system"), "llm_system")

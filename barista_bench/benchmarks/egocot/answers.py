@@ -172,7 +172,7 @@ def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str |
 
 
 def _after(text: str, choice: str) -> str:
-    """What follows a letter, without the choice's own text."""
+    """The text after a letter, without the choice's own text."""
     text = re.sub(r"\A[\s*_).:,;\]\"'`}$-]{0,16}", "", text)
     if text[: len(choice)].casefold() == choice.casefold():
         text = text[len(choice) :]

@@ -67,7 +67,7 @@ def sample_row(
     to_say: int,
     lexical_f1: float,
 ) -> Row:
-    """What one sample adds.
+    """The contribution of one sample.
 
     Args:
         groups: `per_group` and `per_subtask` -> the code of its own.

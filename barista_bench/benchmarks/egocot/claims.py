@@ -75,7 +75,7 @@ class Claim:
 
     @property
     def content(self) -> tuple[Hashable, ...]:
-        """What is claimed, wherever it stands."""
+        """The claims, without their place in the text."""
         return self.kind, self.times, self.subject, self.predicate, self.object, self.region
 
 
@@ -203,7 +203,7 @@ def _as_contact(claim: Claim) -> Names:
 
 
 def _part_of(following: Sequence[Piece], target: Piece) -> Names:
-    """What follows a name by `of`."""
+    """The name after `of`."""
     rest = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
     return rest[1].names if len(rest) == 2 and rest[0].words == ("of",) else frozenset()
 
@@ -250,7 +250,7 @@ def _before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -> Piec
 
 
 def _after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
-    """What follows a relation: the next name, and one joined to it by `and`; no further than the next relation.
+    """The names after a relation: the next name, and one joined to it by `and`; no further than the next relation.
 
     Of a hand that acts on something (`acts`), the object may be a name that nothing knows.
     """

@@ -41,10 +41,11 @@ from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, LetteredChoice
 from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
-from barista_bench.core.deriving import Count, Rate, Release, ReleaseTask, Sampling
+from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.sampling import Count, Rate, Sampling
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,
@@ -195,7 +196,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
 
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
-        """What an example's rationales are held against. Raises DataError where the answer is hidden."""
+        """The evidence that an example's rationales are held against. Raises DataError where the answer is hidden."""
         inputs, shown = CotInputs.of(example), CotMetadata.of(example)
         return question_evidence(
             ItemEvidence.of(example),

@@ -1,4 +1,5 @@
-"""What claims are checked against: dated relations, boxes and names, from an item's evidence or from a scene graph.
+"""The evidence that claims are checked against: dated relations, boxes and names, from an item's evidence or from a
+scene graph.
 
 Names are canonical: words as `lexicon.stems` gives them, joined by blanks; a hand is `left hand`, `right hand`, or
 `hand` where its side is not said. Times are seconds, boxes (x0, y0, x1, y1) as shares of the frame, 0 to 1.
@@ -128,7 +129,7 @@ class EvidenceBase:
 
     @cached_property
     def terms(self) -> Terms:
-        """What a graph's facts say beside names and relations; nothing where there are none."""
+        """The terms of a graph's facts beside names and relations; nothing where there are none."""
         return dict(_terms(self.facts))
 
     def places_of(self, names: Names) -> list[EvidenceBox]:

@@ -44,7 +44,7 @@ VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the evidence says of one claim, and why. `text` are its words."""
+    """The finding of the evidence on one claim, and why. `text` are its words."""
 
     claim: Claim
     text: str
@@ -156,11 +156,11 @@ class _Checker:
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
     def _near(self, claim: Claim) -> list[EvidenceFact]:
-        """What may be so at the claim's times."""
+        """Facts that may hold at the claim's times."""
         return [fact for fact in self.evidence.facts if fact.at(claim.times)]
 
     def _clash(self, claim: Claim) -> EvidenceFact | None:
-        """What is surely so at the claim's times, and cannot be true together with it."""
+        """A fact that surely holds at the claim's times, and excludes it."""
         return next(
             (
                 fact

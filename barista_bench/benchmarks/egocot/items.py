@@ -137,7 +137,7 @@ class GraphFact(TypedFields):
 
 
 class ItemEvidence(Evidence):
-    """What the annotators point at; all of it may be empty. `graph` is there in generated releases alone."""
+    """The evidence that annotators point at; all of it may be empty. `graph` is there in generated releases alone."""
 
     object_ids: list[str] = msgspec.field(default_factory=list)
     objects: list[TargetObject] = msgspec.field(default_factory=list)

@@ -32,7 +32,7 @@ def question_evidence(
     size: tuple[float, float] | None = None,
     duration: float | None = None,
 ) -> EvidenceBase:
-    """What a rationale for this question is held against.
+    """The evidence that a rationale for this question is held against.
 
     To the annotations come names of the question and of the right choice (they are there), the things that wrong
     choices are (they are not what is asked about), and one relation where the question and its right answer make one:

@@ -1,4 +1,4 @@
-"""What tasks share that ask for an activity in the model's own words: which name means which activity, and the scores.
+"""Shared by tasks that ask for an activity in the model's own words: which name means which activity, and the scores.
 
 A name means the true activity if it is at least `threshold` like its name, and no more like that of another class of
 the set. A name that is another class's word for word means that class, however alike the two are.
@@ -17,8 +17,9 @@ from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
-from barista_bench.core.deriving import GraphTask, SamplingT, Vocabulary
+from barista_bench.core.deriving import GraphTask, Vocabulary
 from barista_bench.core.example import Target, TypedFields, evidence_objects
+from barista_bench.core.sampling import SamplingT
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
 from barista_bench.scene_graph import VideoGraph

@@ -33,7 +33,7 @@ class ClipTask(GraphTask[ClipSamplingT]):
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSamplingT
     ) -> ClipColumns:
-        """What the example of a clip holds. Raises DataError, saying why, where the clip gives none."""
+        """The columns of a clip's example. Raises DataError, saying why, where the clip gives none."""
 
     def candidates(self, video: VideoGraph, sampling: ClipSamplingT) -> Iterator[Candidate | SkippedExample]:
         """Clips in their order; those that give no example are counted."""

@@ -36,7 +36,7 @@ from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Inputs
 from barista_bench.core.paper_tables import ModelSamples, PaperTable, Ranged
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import ratio_interval
+from barista_bench.core.resampling import ratio_interval
 from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction, SkippedExample
 from barista_bench.scene_graph import VideoGraph
 
@@ -124,7 +124,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
 
 
 def _clip(example: Example) -> str:
-    """What an id says of the clip: the same in the ids of both tasks."""
+    """The clip of an id: the same in the ids of both tasks."""
     return example.example_id.partition(":")[2]
 
 

@@ -22,9 +22,10 @@ from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Candidate, Count, GraphTask, Sampling, Seconds, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.sampling import Count, Sampling, Seconds
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     Example,

@@ -1,4 +1,4 @@
-"""What all HanDyVQA tasks share: examples made from questions, the frames shown, the option `max_side`."""
+"""Shared by all HanDyVQA tasks: examples made from questions, the frames shown, the option `max_side`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from barista_bench.benchmarks.handyvqa.release import (
     choose_frames,
 )
 from barista_bench.benchmarks.kinds.masks import thinned_size
-from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask
+from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, Target
 from barista_bench.core.options import Option
+from barista_bench.core.sampling import EvenSampling
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import ConfigError, DataError
 
@@ -34,7 +35,7 @@ PROMPT_PACKAGE = "barista_bench.benchmarks.handyvqa"
 
 
 class QuestionMetadata(Metadata):
-    """What analysis groups by; `n_frames` is None where it is not known what was shown."""
+    """The keys that analysis groups by; `n_frames` is None where it is not known what was shown."""
 
     split: str
     category: str

@@ -57,7 +57,7 @@ class LetterReading(TypedFields):
 
     @classmethod
     def of(cls, prediction: Prediction | None) -> LetterReading:
-        """What was read; nothing of an answer that cannot be read."""
+        """The letters that were read; nothing of an answer that cannot be read."""
         return cls([]) if prediction is None else cls.read(prediction.value)
 
 
@@ -186,7 +186,7 @@ class SingleAnswer(OptionsTask):
 
 
 class Action(SingleAnswer):
-    """What the hands do."""
+    """The action of the hands."""
 
     name = upstream_name = "action"
     row_note = "frames of a clip, five descriptions of what the hands do, and the right one"
@@ -232,7 +232,7 @@ def correct_labels(example: Example) -> list[str]:
 
 
 def _answer_row(sample: Scored) -> Row:
-    """What one sample adds; beside the totals, those of its number of options."""
+    """The contribution of one sample; beside the totals, those of its number of options."""
     count, correct = len(options_of(sample.example)), correct_labels(sample.example)
     reading = LetterReading.of(sample.prediction)
     # By the strict reading an answer that names two options is none; of scores that tie, the first counts.

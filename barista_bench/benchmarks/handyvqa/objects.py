@@ -57,7 +57,7 @@ class Objects(OptionsTask):
 
 
 class AnsweredQuestion(NamedTuple):
-    """What one sample adds.
+    """The contribution of one sample.
 
     Args:
         correct: (O,) 1 for what is right.

@@ -62,7 +62,7 @@ _Answered = tuple[Example, RecordedAnswer]
 
 
 class Inference(msgspec.Struct, frozen=True):
-    """What a model wrote or scored; the prompt is not read."""
+    """The answer or scores of a model; the prompt is not read."""
 
     output: str | None = None
     inferred_scores: Scores | None = None

@@ -32,7 +32,7 @@ HALF_WINDOW_S = 2.5
 
 @dataclass(frozen=True, slots=True)
 class QuestionClip:
-    """What is shown for a question.
+    """The clip of a question.
 
     Args:
         video: file or folder of frames below the media's root, parts joined by "/"; it is the example's video id.
@@ -48,7 +48,7 @@ class QuestionClip:
 
     @classmethod
     def unnamed(cls, item_id: str) -> QuestionClip:
-        """What a record without a clip has by default: its own folder of frames."""
+        """The default clip of a record without one: its own folder of frames."""
         return cls(f"{item_id}_frames", True)
 
 

@@ -177,7 +177,7 @@ def box_size(box: Box) -> str:
 def box_failures(
     reference: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
 ) -> list[AnswerFailure]:
-    """What is wrong with boxes in pixels, given the pairs (reference, answer) of indices that count as right.
+    """Failures of boxes in pixels, given the pairs (reference, answer) of indices that count as right.
 
     `objects` are ids of the true boxes' objects; empty, or fewer, where the data do not say.
     """

@@ -221,7 +221,7 @@ class BoxTask(Task):
 
     @abstractmethod
     def subject(self, example: Example) -> str:
-        """What the boxes are of, in words."""
+        """The object of the boxes, in words."""
 
     @abstractmethod
     def category(self, example: Example) -> str:

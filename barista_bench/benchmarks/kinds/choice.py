@@ -138,7 +138,7 @@ class ChoiceTask(Task):
         return self.written([max(self.choices(example), key=lambda label: counts[label])], example)
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
-        """What one of `count` examples of other videos weighs in the prior of an example; here all the same."""
+        """The weight of one of `count` examples of other videos in the prior of an example; here all the same."""
         return 1
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:

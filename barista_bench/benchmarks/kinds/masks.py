@@ -44,7 +44,7 @@ class MaskScore(NamedTuple):
 
 
 def damage(counts: Sequence[str], size: Size) -> str | None:
-    """What is wrong with the first compressed run lengths that do not fill `size`; None where all are sound."""
+    """The fault of the first compressed run lengths that do not fill `size`; None where all are sound."""
     return next((problem for problem in run_problems(counts, size[0] * size[1]) if problem), None)
 
 

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected
-from barista_bench.core.deriving import GraphTask, SamplingT
+from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.sampling import SamplingT
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Prediction, Scored
 
@@ -54,7 +55,7 @@ def _tables(sums: Row) -> dict[str, Any]:
 
 
 class Compared(NamedTuple):
-    """What an answer's words are compared with, as `overlap` takes it; words of none of it are unexpected."""
+    """The words that an answer is compared with, as `overlap` takes them; words of none of it are unexpected."""
 
     reference: str
     context: str = ""
@@ -91,7 +92,7 @@ class TextTask(GraphTask[SamplingT]):
 
     @abstractmethod
     def facts(self, example: Example) -> list[ReferenceFact]:
-        """What an answer should say; empty for released files that leave it out."""
+        """The facts that an answer should give; empty for released files that leave it out."""
 
     def described(self, example: Example) -> tuple[str, ...]:
         """Ids of the objects that failures of the answer as a whole are about; here none."""

@@ -19,7 +19,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from barista_bench.scene_graph.scene_graph import ProblemLog
+from barista_bench.scene_graph.problems import ProblemLog
 
 FORMAT = "tog_bench"
 MAX_SECONDS = 360_000.0

@@ -46,7 +46,7 @@ MAX_NESTED = 4
 
 @dataclass(frozen=True, slots=True)
 class ShownFrames:
-    """What a parser may know: frames shown, and how the model writes boxes. Times in seconds, sizes in pixels."""
+    """The context of a parser: frames shown, and how the model writes boxes. Times in seconds, sizes in pixels."""
 
     times: Sequence[float]
     width: int

@@ -1,4 +1,4 @@
-"""What the columns of an example hold, what an answer is read as, and points in time as models write them.
+"""Columns of an example, answers as they are read, and points in time as models write them.
 
 Times are in seconds, boxes [x0, y0, x1, y1] in pixels of the video as it lies on disk.
 """
@@ -15,8 +15,8 @@ from typing import Annotated
 import msgspec
 
 from barista_bench.benchmarks.clock_times import MAX_TEXT, read_seconds
-from barista_bench.core.deriving import Count, Rate, Sampling
 from barista_bench.core.example import Evidence, Inputs, Metadata, PixelBox, Target, TypedFields
+from barista_bench.core.sampling import Count, Rate, Sampling
 
 TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
 """[start, end] in seconds."""

@@ -123,7 +123,7 @@ def _at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> li
 
 
 def _of_the_set(examples: Sequence[Example]) -> list[PaperTable | PaperChart]:
-    """What the examples hold: the paper's figures 3, 4 and 6."""
+    """Counts of the examples: the paper's figures 3, 4 and 6."""
     counts = Counter((_kind(example), count_group(len(true_objects(example)))) for example in examples)
     objects = Counter(item.kind for example in examples for item in true_objects(example))
     rows: list[tuple[TableCell, ...]] = [

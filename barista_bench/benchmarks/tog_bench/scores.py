@@ -163,7 +163,7 @@ GROUPS: Mapping[str, Callable[[Example], str]] = {
 
 
 class GroundingStatistics(SumStatistics):
-    """What the figures of a run are made of: sums over the objects of its tasks.
+    """The statistics of a run: sums over the objects of its tasks.
 
     Where every task counts once, objects are added one by one, so that the last digit depends on their order alone.
 

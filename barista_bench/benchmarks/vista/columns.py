@@ -1,4 +1,4 @@
-r"""What the columns of a ViSTa example hold, and the scores read out of an answer (docs/upstream/vista.md).
+r"""Columns of a ViSTa example, and the scores read out of an answer (docs/upstream/vista.md).
 
 The released rule takes what stands after the last "Final Scores". For each label it looks at the lines that hold the
 label as a word, in either case, drops each line up to the label's last occurrence (where it is written in the same
@@ -48,7 +48,7 @@ class MatchingTarget(Target):
 
 
 class MatchingMetadata(Metadata):
-    """What analysis groups by.
+    """The keys that analysis groups by.
 
     `environment`, `level` and `type` in the paper's words; `frames` is how many were asked for, `frame_count` how many
     the video has; `seconds` is None where the video has no times; `shared_prefix`: see `ProblemSet`.

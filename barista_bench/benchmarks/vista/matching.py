@@ -37,11 +37,12 @@ from barista_bench.benchmarks.vista.release import MULTILABEL, VistaRelease
 from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import EvenSampling, Release, ReleaseTask
+from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import read_scores
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
+from barista_bench.core.sampling import EvenSampling
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -73,7 +74,7 @@ _KINDS: dict[str, FailureKind] = {
 
 
 class Matching(ReleaseTask[EvenSampling]):
-    """What the tasks share: they differ in the environment alone."""
+    """Shared by the tasks, which differ in the environment alone."""
 
     benchmark = "vista"
     version = 2
@@ -316,7 +317,7 @@ def _summaries(asked: MatchingInputs) -> str:
 
 
 class _Facts(NamedTuple):
-    """What is kept of a video while all sets are gone through: `seconds` from its first frame to its last, if known."""
+    """A video's facts, kept while all sets are gone through: `seconds` from its first frame to its last, if known."""
 
     frame_count: int
     fps: float

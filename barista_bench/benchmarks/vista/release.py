@@ -284,7 +284,7 @@ def _unknown_sets(rows: Mapping[str, Sequence[MetadataRow]], names: Iterable[str
 
 
 def _plain(error: DataError, root: Path) -> str:
-    """What is wrong, without the remedy and the root, which a problem tells itself."""
+    """The fault, without the remedy and the root, which a problem tells itself."""
     return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
 
 

@@ -61,7 +61,7 @@ class AnsweredVideo(NamedTuple):
 
     @property
     def row(self) -> Row:
-        """What the sample adds to plain means."""
+        """The sample's contribution to plain means."""
         return {
             "top1": self.top1,
             "strict_format": float(self.strict is not None),

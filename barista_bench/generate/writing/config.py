@@ -11,7 +11,7 @@ from barista_bench.runs.ask.config import Count, ModelSettings, Texts
 
 
 class QuestionConfig(ModelSettings):
-    """Who writes questions about which release. The descriptions are the help texts of the command line."""
+    """Settings of a writer of questions. The descriptions are the help texts of the command line."""
 
     model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
     source: str = Field(description="Data root of a release: one folder a video.")
@@ -38,7 +38,10 @@ class QuestionConfig(ModelSettings):
 
 
 class RewordConfig(ModelSettings):
-    """Who puts which generated items into other words. The descriptions are the help texts of the command line."""
+    """Settings of a writer who puts generated items into other words.
+
+    The descriptions are the help texts of the command line.
+    """
 
     model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
     folder: Path = Field(description="Folder that `generate` wrote. It is not changed.")

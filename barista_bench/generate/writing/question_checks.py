@@ -91,7 +91,7 @@ def too_short(pair: QaPair) -> str:
 
 
 def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change], domain: Domain | None = None) -> str:
-    """What a pair says that the changes do not hold, or does not say; empty where nothing is wrong.
+    """The fault of a pair: what it adds to the changes, or leaves out; empty where it has none.
 
     Args:
         domain: whose categories and values must not be named in vain; None: coffee's, and the release's states.
@@ -108,7 +108,7 @@ def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change], doma
 
 
 def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
-    """What of the changes the answer does not name, in words."""
+    """Changes that the answer does not name, in words."""
     words = set(roots(answer))
     missing: list[str] = []
     for change in changes:

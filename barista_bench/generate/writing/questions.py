@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from barista_bench import __version__
 from barista_bench.benchmarks import parse_pairs
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipView, Keyframes, clips
@@ -58,6 +57,7 @@ from barista_bench.runs.log.asked import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
+from barista_bench.version import __version__
 
 REPLIES_FILE = "replies.jsonl"
 MEANINGS: Mapping[Category, str] = {
@@ -98,8 +98,8 @@ class _PlannedQuestion(PendingReply[QaPair]):
 
 
 class _Provenance(msgspec.Struct):
-    """Who writes here. `open` are the videos of a start that lacks replies: the next one samples from the same, and so
-    plans the same questions."""
+    """The writer of a folder's questions. `open` are the videos of a start that lacks replies: the next one samples
+    from the same, and so plans the same questions."""
 
     identity: dict[str, Any]
     date: str
@@ -165,7 +165,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
 
 
 def question_prompt(prompts: PromptTexts, category: Category, context: str, again: str = "") -> Prompt:
-    """What the writer is asked; `again` is why its last reply was refused."""
+    """The prompt for the writer; `again` is why its last reply was refused."""
     system, user = prompts.fill(
         category=category,
         meaning=MEANINGS[category],

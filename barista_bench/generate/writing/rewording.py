@@ -159,7 +159,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
 
 
 def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, keep: Sequence[str], refused: str = "") -> Prompt:
-    """What the writer is asked; `refused` is why its last reply could not be used."""
+    """The prompt for the writer; `refused` is why its last reply could not be used."""
     choices = {f"choice {number}": choice for number, choice in enumerate(texts.choices, start=1)}
     shown = {"question": texts.question, **choices, "must stay": "; ".join(keep), "refused": refused}
     fence, data = fenced(shown)

@@ -47,7 +47,7 @@ _STOPS = ".?!"
 
 @dataclass(frozen=True, slots=True)
 class ItemTexts:
-    """What an item says: its question or instruction, and its choices in the order asked."""
+    """The texts of an item: its question or instruction, and its choices in the order asked."""
 
     question: str
     choices: tuple[str, ...]
@@ -123,8 +123,8 @@ class WordingChecker:
         return ""
 
     def _ordered(self, text: str, is_single: bool) -> tuple[list[str], ...]:
-        """What must stay in its order: verbs, numbers, values letter by letter (`filled` is not `being filled`), and
-        names, but for a single claim's."""
+        """Words that must stay in their order: verbs, numbers, values letter by letter (`filled` is not `being
+        filled`), and names, but for a single claim's."""
         words = _words(text)
         things = [] if is_single else [word for word in words if word in self._things]
         numbers = [word for word in words if word[0].isdigit()]

@@ -205,7 +205,10 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
 
 
 def adapter_videos(adapter: str, revision: str | None = None) -> TrainingVideos | None:
-    """What an adapter was trained on; None for one that does not say. Raises as `fetch_adapter`, or DataError."""
+    """The videos that an adapter was trained on; None for one that does not say.
+
+    Raises as `fetch_adapter`, or DataError.
+    """
     folder = fetch_adapter(adapter, revision)
     return TrainingVideos.read(folder) if (folder / VIDEOS_FILE).exists() else None
 

@@ -131,7 +131,7 @@ class TransformersModel:
 
     @property
     def batch_check(self) -> str | None:
-        """What asking two examples together and alone has shown; None before the first batch of two or more."""
+        """The result of asking two examples together and alone; None before the first batch of two or more."""
         check = self._engine.batch_check
         return None if check is None else check.finding
 
@@ -181,7 +181,7 @@ class TransformersModel:
 
 
 def _memory_of(model: PreTrainedModel) -> CudaMemory | None:
-    """What can be measured of the memory that holds the model; None on a CPU."""
+    """The measurable memory of the model's device; None on a CPU."""
     devices = {parameter.device for parameter in model.parameters()}
     indices = sorted(device.index or 0 for device in devices if device.type == "cuda")
     return CudaMemory(indices) if indices else None

@@ -188,7 +188,7 @@ class Calls:
         return choice
 
     def _entry_for(self, error: CallError) -> Entry:
-        """What stands in for the answer of a call that failed for good."""
+        """The entry in place of the answer of a call that failed for good."""
         if isinstance(error, DeclinedError):
             return Completion("", finish_reason="refusal")
         if isinstance(error, TransientError):

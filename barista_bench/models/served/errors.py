@@ -1,4 +1,4 @@
-"""What went wrong with one call, sorted by what to do about it (try again, give up the request, stop the run), and how
+"""Errors of one call, sorted by what to do about them (try again, give up the request, stop the run), and how
 long the server wants to be left alone.
 
 Messages quote the server, which may quote us back: keys are cut out of everything, and no exception keeps its cause,
@@ -188,7 +188,7 @@ class _ErrorBody:
 
 
 def _read_error(body: bytes) -> _ErrorBody:
-    """What an error body holds, in the shapes that servers use; the text as it is where it has none of them."""
+    """The content of an error body, in the shapes that servers use; the text as it is where it has none of them."""
     text = body[: 64 * 1024].decode("utf-8", "replace")
     try:
         data = json.loads(text)

@@ -132,6 +132,6 @@ class ServedModel:
                 held += 1
 
     def estimate(self, requests: Iterable[Request], config: GenerationConfig) -> Estimate:
-        """What a run would take and cost at the most; sends nothing."""
+        """The most that a run would take and cost; sends nothing."""
         self.check(config)
         return estimate(requests, config, self.settings)

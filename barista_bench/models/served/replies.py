@@ -84,7 +84,7 @@ class ReadingRules:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one call gave: a completion or what is wrong with it for each choice, and the tokens that it took.
+    """The outcome of one call: a completion or what is wrong with it for each choice, and the tokens that it took.
 
     `served_as` is the model's name in the server's words, which may be more exact than ours.
     """

@@ -1,4 +1,4 @@
-"""What is sent to a server: images, the bodies of calls, and what a run would send and cost."""
+"""Requests to a server: images, the bodies of calls, and what a run would send and cost."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def data_url(image: Image.Image, settings: ServedSettings, file: bytes | None = 
 
 
 class Estimate(NamedTuple):
-    """What a run would take of a served model; all of it is estimated, and says so wherever it is shown.
+    """An estimate of a served model's run; all of it is estimated, and says so wherever it is shown.
 
     Each request is counted once, with `n` for its samples: servers without `n` take its input tokens as often as it has
     seeds. Input is 4 characters a token, and images by OpenAI's tiles; output if every sample used all of

@@ -1,4 +1,4 @@
-"""What is learned about a server while it is asked: how many calls it bears, whether it takes `n`, what it has cost.
+"""The state of a server, learned while it is asked: how many calls it bears, whether it takes `n`, what it has cost.
 
 Calls in flight go up while it answers, are halved when it chokes, and stop while it says so: additive increase,
 multiplicative decrease (Chiu and Jain, 1989), with TCP's slow start until the first congestion and its one cut a window

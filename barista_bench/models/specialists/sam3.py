@@ -193,7 +193,7 @@ class Sam3Grounder:
         return self._open_video()
 
     def _find(self, items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
-        """What is found of each item, in batches that become smaller where the memory runs out."""
+        """The results of items, in batches that become smaller where the memory runs out."""
         import torch
 
         waiting = list(items)
@@ -250,7 +250,7 @@ class _PhraseInImage:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What was found of an item: an answer, a mask (height, width), or why there is neither."""
+    """The result of an item: an answer, a mask (height, width), or why there is neither."""
 
     item: _PhraseInImage
     text: str = ""

@@ -58,7 +58,7 @@ class EngineOutput(msgspec.Struct):
 
 
 class Message(msgspec.Struct):
-    """What an engine says; a message without anything is a sign of life."""
+    """A message of an engine; one without anything is a sign of life."""
 
     ready: dict[str, str] | None = None
     id: int | None = None
@@ -90,7 +90,7 @@ class Call:
 
 
 class Outcome(NamedTuple):
-    """What became of a call: samples or an error, and the seconds since it was sent."""
+    """The outcome of a call: samples or an error, and the seconds since it was sent."""
 
     call: Call
     message: Message

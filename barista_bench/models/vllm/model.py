@@ -237,7 +237,7 @@ class VllmModel:
 
 
 def _read(folder: Path, settings: VllmSettings) -> tuple[ProcessorMixin, PreTrainedConfig, DecodingConfig]:
-    """What a checkpoint says of itself; no weights."""
+    """The configuration of a checkpoint; no weights."""
     import transformers
 
     from barista_bench.models.local.processors import load_processor
@@ -251,7 +251,7 @@ def _read(folder: Path, settings: VllmSettings) -> tuple[ProcessorMixin, PreTrai
 
 
 def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:
-    """What vLLM's `LLM` is given. The checkpoint's own number type is kept, which vLLM would narrow from float32."""
+    """The arguments of vLLM's `LLM`. The checkpoint's own number type is kept, which vLLM would narrow from float32."""
     known = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None) or "auto"
     return {
         "model": str(folder.resolve()),

@@ -138,7 +138,7 @@ class _Engine:
 
 
 def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """What vLLM is given: images, and videos as arrays of frames with what is said of their times."""
+    """The media for vLLM: images, and videos as arrays of frames with what is said of their times."""
     import numpy as np
 
     in_videos = {number for video in videos for number in video["images"]}

@@ -19,13 +19,13 @@ _CUT = "the answer reached max_new_tokens"
 
 
 def answer_fields(completion: Completion | Failure) -> dict[str, Any]:
-    """What a record takes from a completion as it is; of a failure there is no text."""
+    """The fields of a completion that a record takes as they are; of a failure there is no text."""
     names = ("text", "reasoning", "finish_reason", "input_tokens", "output_tokens", "batch_size")
     return {"text": None} if isinstance(completion, Failure) else {name: getattr(completion, name) for name in names}
 
 
 def answer_status(completion: Completion | Failure) -> tuple[Status, str | None]:
-    """What became of a sample as far as the model says, and why where it is not ok: the text is read by scoring.
+    """The status of a sample as far as the model says, and why where it is not ok: the text is read by scoring.
 
     A truncated answer stays truncated even if it can be read.
     """
@@ -68,7 +68,7 @@ def total(counts: Iterable[int | None]) -> int | None:
 def each_answered(
     model: Model, requests: Iterable[tuple[AskedT, Request]], config: GenerationConfig
 ) -> Iterator[tuple[AskedT, list[Completion | Failure], float]]:
-    """What was asked, as it is answered: one entry for each of its seeds, and the seconds of each. What the model does
+    """The requests, as they are answered: one entry for each of its seeds, and the seconds of each. What the model does
     not answer comes last, as failures.
 
     Raises:
@@ -112,7 +112,7 @@ def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig
 
 
 def _checked(returned: object, example_id: str) -> Completion | Failure:
-    """What a model returned: a missing or malformed completion is a failure of that sample."""
+    """The completions of a model, checked: a missing or malformed completion is a failure of that sample."""
     if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
         return returned
     return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")

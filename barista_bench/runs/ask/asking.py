@@ -220,7 +220,7 @@ class Asker:
                 yield _Pending(run, position, example, asked, open_keys, question)
 
     def _resume(self, waiting: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
-        """What a task of several steps still has to ask of one example: each run goes on where it was."""
+        """The open steps of one example: each run goes on where it was."""
         unbegun: dict[int, str] = {}
         for run_index, key in waiting.keys.items():
             steps = log.before(key, waiting.asked.fingerprint, waiting.example.example_id, run_index)
@@ -236,7 +236,7 @@ class Asker:
             pending.append(replace(waiting, keys=unbegun))
 
     def _gone_on(self, waiting: _Pending, steps: tuple[SampleRecord, ...]) -> _Pending | _Settled:
-        """What is asked after these answers, which are logged; where nothing is, the last of them is the answer."""
+        """The question after these answers, which are logged; where there is none, the last of them is the answer."""
         task, example = waiting.run.task, waiting.example
         try:
             with guarded(task, "follow_up", example):

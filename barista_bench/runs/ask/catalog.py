@@ -39,7 +39,7 @@ _Answer = Callable[[Task, Example, int], str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelKind:
-    """What `--model NAME:REST` asks for: an entry of the group `models` (`core/plugins.py`).
+    """The kind of model behind `--model NAME:REST`: an entry of the group `models` (`core/plugins.py`).
 
     Args:
         load: from all settings, REST and what will be asked to the model; raises ModelError or ConfigError.
@@ -79,7 +79,7 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
 
 
 def model_kind(name: str) -> ModelKind:
-    """What is registered before a colon. Raises ConfigError for anything else."""
+    """The kind registered before a colon. Raises ConfigError for anything else."""
     kind = load_plugin("models", name)
     if not isinstance(kind, ModelKind):
         raise ConfigError(f"models: {name!r} is no ModelKind. Remedy: correct its entry point")

@@ -40,7 +40,7 @@ MAX_LOSSES = 3
 
 
 class LoadedCopy(NamedTuple):
-    """What a node says of the model that it has loaded. `chunk` is how many requests it wants at a time."""
+    """The model that a node has loaded. `chunk` is how many requests it wants at a time."""
 
     identity: ModelIdentity
     box_format: BoxFormat
@@ -48,7 +48,7 @@ class LoadedCopy(NamedTuple):
 
 
 class AnsweredRequest(NamedTuple):
-    """What a node answers: one completion for each of the request's seeds, and the seconds of all of them."""
+    """The answer of a node: one completion for each of the request's seeds, and the seconds of all of them."""
 
     request_id: str
     completions: list[Completion | Failure]
@@ -56,7 +56,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class ModelCopy:
-    """What a node runs: a model, and the data that it is asked about.
+    """A copy of the model on a node: a model, and the data that it is asked about.
 
     Args:
         config: of the driver's command.
@@ -84,7 +84,7 @@ class ModelCopy:
     def _tasks(self) -> Pairs:
         if not isinstance(self._config, RunConfig):
             return []
-        from barista_bench.runs.ask.runner import open_tasks
+        from barista_bench.runs.ask.opening import open_tasks
 
         opened = open_tasks(self._config)
         if [task.examples.content_hash for task in opened] != self._content_hashes:
@@ -261,7 +261,7 @@ class ClusterModel:
         return chunk
 
     def _with_room(self) -> Iterator[_Holder]:
-        """Who takes the next chunk, as long as there is somebody: whoever has the fewest in hand."""
+        """The copies that can take the next chunk, the one with the fewest in hand first."""
         while self._holders and (holder := min(self._holders, key=lambda holder: holder.chunks)).chunks < CHUNKS:
             yield holder
 

@@ -80,7 +80,7 @@ class AskingSettings(SettingsTable):
 
     @property
     def generation(self) -> GenerationConfig:
-        """What the model is asked with.
+        """The generation settings of the run.
 
         Raises:
             ConfigError: a value is out of range.
@@ -100,7 +100,7 @@ class ModelSettings(ServedSettings, VllmSettings, TransformersSettings, AskingSe
 
 
 class RunConfig(ModelSettings):
-    """What is run, on what, and how. The descriptions are the help texts of the command line."""
+    """Settings of a run. The descriptions are the help texts of the command line."""
 
     data: str = Field(
         description="Dataset folder made by build, name in the datasets cache, Hub dataset id, or frozen JSONL file; "
@@ -211,7 +211,8 @@ class Shard:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Shard:
-        """What `accelerate launch` and `torchrun` say, else `srun`; one process where they say nothing.
+        """The shard by the variables of `accelerate launch` and `torchrun`, else `srun`; one process where they say
+        nothing.
 
         Raises:
             ConfigError: RANK and WORLD_SIZE (SLURM_PROCID and SLURM_NTASKS) are no such numbers.
@@ -273,7 +274,7 @@ class Shard:
         return folder / (f"{name}.jsonl" if self.alone else f"{name}-{self.rank}.jsonl")
 
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
-        """What all processes of one launch call themselves: what the launcher says of it, and what is run.
+        """The name that all processes of one launch share: the launcher's own, and the tasks.
 
         Processes that deal out other work, since they are more or fewer or run other tasks, are another launch.
         """

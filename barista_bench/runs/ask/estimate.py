@@ -1,4 +1,4 @@
-"""What a run would ask, before anything is asked: `barista-bench run --dry-run`."""
+"""An estimate of a run, before anything is asked: `barista-bench run --dry-run`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from barista_bench.models.videos import tells_own_times
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, Shard
-from barista_bench.runs.ask.runner import open_tasks
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
 
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """What is left to ask. Tokens and US dollars are estimates, and None where nothing says what they would be."""
+    """The rest to ask. Tokens and US dollars are estimates, and None where nothing says what they would be."""
 
     tasks: dict[str, int]
     """Examples of each task."""

@@ -1,4 +1,4 @@
-"""What each example of a run asks, and the identity of each sample.
+"""The question of each example of a run, and the identity of each sample.
 
 Kept in the run folder (`inputs.jsonl`), it shows without the media which samples are the run's.
 """
@@ -33,7 +33,7 @@ MAX_STEPS = 16
 
 @dataclass(frozen=True, slots=True)
 class AskedInput:
-    """What one example asks: `question`, and by digests `prompt`; `fingerprint` covers task version and media, too.
+    """The input of one example: `question`, and by digests `prompt`; `fingerprint` covers task version and media, too.
 
     `media` is `UNREADABLE` where they cannot be read; `question` says why, where the task cannot make one. Such an
     example fails when it is asked, and costs no other.

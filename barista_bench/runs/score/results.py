@@ -43,7 +43,10 @@ _ABSENT = object()
 
 
 class JudgeRecord(Strict):
-    """Who gave the verdicts and by what. `rubric` and `prompt` are hashes; `steps` is one too where they were given."""
+    """The judge of some verdicts, and its means.
+
+    `rubric` and `prompt` are hashes; `steps` is one too where they were given.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -91,7 +94,7 @@ class Comparability(Strict):
 
     @property
     def parts(self) -> dict[str, JsonValue]:
-        """What the record says, by its name in plain words."""
+        """The fields of the record, by name in plain words."""
         judge = self.judge
         parts: dict[str, JsonValue] = {
             "benchmark": self.benchmark,
@@ -144,7 +147,7 @@ class Recorded(Strict, ABC):
 
 
 def differences(first: Comparability, second: Comparability) -> dict[str, str]:
-    """What differs between two records, by its name, as `this and that`. Empty: the figures are comparable."""
+    """The differences between two records, by name, as `this and that`. Empty: the figures are comparable."""
     parts, other_parts = first.parts, second.parts
     names = [name for name in {**parts, **other_parts} if parts.get(name, _ABSENT) != other_parts.get(name, _ABSENT)]
     return {name: f"{_shown(name, parts)} and {_shown(name, other_parts)}" for name in names}
@@ -206,7 +209,7 @@ class ModelInfo(Strict):
 
     @property
     def label(self) -> str:
-        """What the model is called beside others: an adapter, which is known by its content, makes it another model."""
+        """The model's name beside others: an adapter, which is known by its content, makes it another model."""
         adapter = self.settings.get("adapter")
         return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
 
@@ -321,7 +324,7 @@ class Results(Recorded):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def comparability(self) -> Comparability:
-        """What another figure must share to stand in one rank with these."""
+        """The conditions that another figure must share to stand in one rank with these."""
         dataset = self.dataset
         return Comparability(
             benchmark=dataset.benchmark,
@@ -337,7 +340,7 @@ class Results(Recorded):
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:
-        """What is shown beside the figures and keeps nobody from a rank: decoding, boxes, engine, runs."""
+        """Circumstances shown beside the figures that keep nobody from a rank: decoding, boxes, engine, runs."""
         box_format = self.model.box_format
         return {
             **self.generation,

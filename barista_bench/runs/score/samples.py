@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import guarded
-from barista_bench.core.statistics import LEVEL, RESAMPLES, Interval, ResampledRun, run_intervals
+from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -26,9 +25,6 @@ from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, open_run_examples, read_run
 from barista_bench.runs.score.results import Figure
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +54,7 @@ class ScoredSample:
 
     @property
     def as_scored(self) -> Scored:
-        """What a task's statistics are made of."""
+        """The sample as a task's statistics take it."""
         return Scored(self.example, self.prediction)
 
 
@@ -276,8 +272,3 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
 def intervals(counted: Counted, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
     """Of all figures, as `run_intervals` gives them."""
     return run_intervals([group.clustered for group in counted.values()], resamples=resamples, level=level)
-
-
-def interval_of(run: ScoredRun, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
-    """Intervals of all figures of a scored run."""
-    return intervals(run.counted, resamples=resamples, level=level)

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 
-from barista_bench import __version__
 from barista_bench.benchmarks import task_class
 from barista_bench.core.example import status_counts
 from barista_bench.core.guarding import guarded, note_fault
+from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval
 from barista_bench.core.task import Example, Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
@@ -57,9 +57,10 @@ from barista_bench.runs.score.samples import (
     read_samples,
     without_faults,
 )
+from barista_bench.version import __version__
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.runner import OpenedTask
+    from barista_bench.runs.ask.opening import OpenedTask
 
 
 log = logging.getLogger(__name__)
@@ -399,3 +400,8 @@ def log_options(folder: Path, results: Results) -> None:
 
 def _stored(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("results*.json") if _RESULTS_NAME.fullmatch(path.name))
+
+
+def interval_of(run: ScoredRun, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
+    """Intervals of all figures of a scored run."""
+    return intervals(run.counted, resamples=resamples, level=level)

@@ -1,0 +1,66 @@
+"""A graph in the release format, on disk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.errors import DataError
+from barista_bench.files.reading import confined, valid_video_id
+from barista_bench.files.writing import atomic_write
+from barista_bench.scene_graph.reading import restore_non_finite
+from barista_bench.scene_graph.release import (
+    ANNOTATION_FILE,
+    VIDEO_FILE,
+    encode,
+)
+from barista_bench.scene_graph.video_graph import VideoGraph
+
+_RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
+
+
+def release_bytes(graph: VideoGraph) -> bytes:
+    """The graph as the bytes of a `coco_annotation.json`: the records that reading kept, in the file's order."""
+    data = encode(graph.read.release)
+    if graph.read.extras:
+        document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        data = msgspec.json.encode(_with_extras(document, graph))
+    return restore_non_finite(data)
+
+
+def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | None = None) -> Path:
+    """Write `<root>/<video_id>/coco_annotation.json`, and copy `video` beside it when it is given.
+
+    Raises:
+        DataError: the folder exists already, or the video id would leave the root.
+    """
+    if not valid_video_id(graph.video_id):
+        raise DataError(f"{graph.video_id!r} is no usable video id. Remedy: rename the video")
+    folder = confined(Path(root), graph.video_id)
+    if folder.exists():
+        raise DataError(f"{folder}: exists already. Remedy: write to another root, or remove it first")
+    folder.mkdir(parents=True)
+    with atomic_write(folder / ANNOTATION_FILE) as partial:
+        partial.write_bytes(release_bytes(graph))
+        if video is not None:
+            shutil.copyfile(video, folder / VIDEO_FILE)
+    return folder
+
+
+def _with_extras(document: dict[str, msgspec.Raw], graph: VideoGraph) -> dict[str, object]:
+    by_section: dict[str, dict[int, dict[str, msgspec.Raw]]] = {}
+    for key, fields in graph.read.extras.items():
+        match = _RECORD_KEY.fullmatch(key)
+        if match:
+            by_section.setdefault(match[1], {})[int(match[2])] = fields
+    merged: dict[str, object] = {**document, **graph.read.extras.get("", {})}
+    for section, fields_of_row in by_section.items():
+        records = msgspec.json.decode(document[section], type=list[dict[str, msgspec.Raw]])
+        merged[section] = [
+            {**record, **fields_of_row.get(row, {})}
+            for row, record in zip(graph.read.rows_of(section), records, strict=True)
+        ]
+    return merged

@@ -24,9 +24,9 @@ from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.leaderboard import Leaderboard
 from barista_bench.reporting.pictures import Album, SamplePictures
 from barista_bench.reporting.samples import ModelAnswers, Sample
-from barista_bench.reporting.tables import Table, words
 from barista_bench.reporting.view import Report, Section
 from barista_bench.stats import PropagationGraph
+from barista_bench.tables import Cell, Table, words
 
 CHUNK = 32
 """Samples of one chunk."""
@@ -186,9 +186,10 @@ class Details:
 def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
     """Records as JSON objects without fields that hold their default, and None for numbers that JSON lacks.
 
-    >>> from barista_bench.reporting.tables import Cell
-    >>> plain([Cell("a"), Cell("b", warn=True), float("nan")])
-    [{'text': 'a'}, {'text': 'b', 'warn': True}, None]
+    A page has a cell's text in place of its value.
+
+    >>> plain([Cell("a"), Cell(0.5, warn=True), float("nan")])
+    [{'text': 'a'}, {'text': '0.500', 'warn': True}, None]
     """
     if value is None or type(value) in (str, int):  # most of what there is
         return value
@@ -199,18 +200,19 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if is_dataclass(value):
-        return {
+        fields = {
             name: plain(item)
             for name, default in _defaults(value.__class__)
             if (item := getattr(value, name)) != default  # which MISSING is of no value
         }
+        return {"text": value.text, **fields} if isinstance(value, Cell) else fields
     return value
 
 
 @cache
 def _defaults(kind: type) -> list[tuple[str, object]]:
     """Each field of a dataclass, and its default."""
-    return [(field.name, field.default) for field in fields(kind)]
+    return [(field.name, field.default) for field in fields(kind) if (kind, field.name) != (Cell, "value")]
 
 
 _json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

@@ -12,9 +12,10 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 from barista_bench.benchmarks.egocot import Cot
 from barista_bench.benchmarks.egocot.items import BY_CODE, OF_GROUP, SUBTASKS
 from barista_bench.benchmarks.egocot.paper import judge_and_evidence, paper_tables, set_tables
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, sample_name
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, sample_name
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
+from barista_bench.tables import Table
 
 TASK = Cot()
 # GPT-5.1 on the page: mean, then each group's subtasks and mean; R and SCR, mean and by group.
@@ -24,13 +25,13 @@ LATE = "At 00:59.00 it happens."
 """Contradicted: the videos of the mini release are shorter."""
 
 
-def tables(*samples: ModelSamples) -> dict[str, PaperTable | PaperChart]:
+def tables(*samples: ModelSamples) -> dict[str, Table | PaperChart]:
     return {table.title.partition(":")[0]: table for table in paper_tables(samples)}
 
 
-def row(table: PaperTable | PaperChart, index: int = 0) -> dict[str, object]:
-    assert isinstance(table, PaperTable)
-    return dict(zip(table.columns, table.rows[index], strict=True))
+def row(table: Table | PaperChart, index: int = 0) -> dict[str, object]:
+    assert isinstance(table, Table)
+    return dict(zip(table.heads, table.values[index], strict=True))
 
 
 def answered(example: Example, right: bool, reasoning: str) -> Scored:

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, sample_name
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, Point, Series, sample_name
 from barista_bench.core.task import Status
 from barista_bench.errors import DataError
 from barista_bench.judging.judged_run import JudgedRun, SampleVerdict
 from barista_bench.judging.results import JudgedResults
 from barista_bench.reporting import view, write_report
-from barista_bench.reporting.paper import as_table, model_samples, numbers_of, paper_part
+from barista_bench.reporting.paper import model_samples, paper_part
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.tables import Ranged, Table
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, made_run
 from tests.reporting.test_report import Page
 
@@ -47,11 +48,11 @@ BARS = PaperChart(
 )
 
 
-def makes(models: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+def makes(models: Sequence[ModelSamples]) -> list[Table | PaperChart]:
     """One row a model: how many samples each run has, and what is odd in a table."""
     rows = tuple((model.model, len(model.runs), next(map(len, model.runs)), Ranged(0.5, 0.25, 1)) for model in models)
     odd = ((HOSTILE, None, float("inf"), 3),)
-    return [PaperTable("Table 1: samples", ("model", "runs", "samples", "score"), rows + odd, "a note"), LINES, BARS]
+    return [Table.of("Table 1: samples", ("model", "runs", "samples", "score"), rows + odd, "a note"), LINES, BARS]
 
 
 @pytest.fixture
@@ -69,17 +70,17 @@ def texts(table) -> list[list[str]]:
 
 
 def test_cells_are_printed_by_what_they_are() -> None:
-    table = as_table(PaperTable("t", ("name", "n", "share"), (("a", 1200, 0.5), (None, None, Ranged(0.1, 0, 0.25)))))
+    table = Table.of("t", ("name", "n", "share"), (("a", 1200, 0.5), (None, None, Ranged(0.1, 0, 0.25))))
     assert texts(table) == [["a", "1,200", "0.500"], ["–", "–", "0.100"]]
     assert table.rows[1][2].notes == ("[0.000, 0.250]",)
     assert [column.numeric for column in table.columns] == [False, True, True]
 
 
 def test_the_numbers_of_a_chart_are_a_table_in_the_order_of_its_axis() -> None:
-    table = numbers_of(LINES)
+    table = LINES.numbers
     assert texts(table) == [["8", "0.250", "1.000"], ["16", "0.500", "–"], ["32", "–", "–"]]
     assert [column.name for column in table.columns] == ["frames", "a", HOSTILE]
-    assert texts(numbers_of(BARS)) == [["low", "0.100"], ["high", "0.900"]]
+    assert texts(BARS.numbers) == [["low", "0.100"], ["high", "0.900"]]
 
 
 def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[ScoredRun]) -> None:
@@ -98,7 +99,7 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
 
 
 def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[ScoredRun]) -> None:
-    def fails(models: object) -> list[PaperTable]:
+    def fails(models: object) -> list[Table]:
         raise DataError("no run of the second task. Remedy: run it")
 
     part = paper_part(benchmark("garden", fails), "Garden", [("one", runs[0])], {})
@@ -127,7 +128,7 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
     folder = written[0].parent
     rows = list(csv.reader((folder / "report_tables" / "paper_garden_table_1_samples.csv").open()))
     assert rows[0] == ["model", "runs", "samples", "score", "score notes"]
-    assert [row[:4] for row in rows[1:3]] == [["two", "2", "6", "0.500"], ["one", "2", "5", "0.500"]]
+    assert [row[:4] for row in rows[1:3]] == [["two", "2", "6", "0.5"], ["one", "2", "5", "0.5"]]
     assert (folder / "report_tables" / "paper_garden_figure_3_the_numbers.tex").is_file()
 
 

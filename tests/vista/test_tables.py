@@ -10,8 +10,9 @@ import pytest
 
 from barista_bench.benchmarks.vista.matching import All, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import BASELINE, paper_tables
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.core.paper_tables import ModelSamples, PaperChart
 from barista_bench.core.task import Scored
+from barista_bench.tables import Ranged, Table
 from tests.vista.made import by_set, example, match, scored
 
 PLACES = [
@@ -61,7 +62,7 @@ def f1s(samples: tuple[Scored, ...], *group: object) -> list[float]:
     ]
 
 
-def chart(items: list[PaperTable | PaperChart], title: str) -> PaperChart:
+def chart(items: list[Table | PaperChart], title: str) -> PaperChart:
     (only,) = [item for item in items if isinstance(item, PaperChart) and item.title.startswith(title)]
     return only
 
@@ -69,9 +70,9 @@ def chart(items: list[PaperTable | PaperChart], title: str) -> PaperChart:
 def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_order() -> None:
     samples = run(1)
     table = paper_tables([model_samples("m", samples)])[0]
-    assert isinstance(table, PaperTable)
-    assert table.columns == ("environment", "level", "type", "problem sets", "m", BASELINE)
-    assert [row[:4] for row in table.rows] == [
+    assert isinstance(table, Table)
+    assert table.heads == ("environment", "level", "type", "problem sets", "m", BASELINE)
+    assert [row[:4] for row in table.values] == [
         ("virtual home", 1, "objects", 4),
         ("virtual home", 2, "general", 4),
         ("virtual home", 2, "permutation", 4),
@@ -83,19 +84,19 @@ def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_
     ]
     values = f1s(samples, "virtual_home", 2, "permutation")
     half = 1.96 * np.std(values, ddof=1) / (math.sqrt(4) + 1e-6)
-    cell = table.rows[2][4]
+    cell = table.values[2][4]
     assert isinstance(cell, Ranged)
     assert cell == pytest.approx((np.mean(values), np.mean(values) - half, np.mean(values) + half))
-    assert isinstance(table.rows[-1][5], Ranged)
-    assert table.rows[-1][5].value == pytest.approx(1 / 6)
+    assert isinstance(table.values[-1][5], Ranged)
+    assert table.values[-1][5].value == pytest.approx(1 / 6)
 
 
 def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
     first, second = run(1), run(2)
     table = paper_tables([model_samples("m", first, second)])[0]
     means = [(a + b) / 2 for a, b in zip(f1s(first, None, None, None), f1s(second, None, None, None), strict=True)]
-    assert table.rows[-1][4].value == pytest.approx(np.mean(means))
-    assert table.rows[-1][4].high - table.rows[-1][4].value == pytest.approx(
+    assert table.values[-1][4].value == pytest.approx(np.mean(means))
+    assert table.values[-1][4].high - table.values[-1][4].value == pytest.approx(
         1.96 * np.std(means, ddof=1) / (math.sqrt(28) + 1e-6)
     )
 
@@ -103,20 +104,20 @@ def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
 def test_a_set_that_two_tasks_ask_for_counts_once() -> None:
     everything, home = run(1), run(1, environments=("virtual_home",))
     both = [model_samples("m", everything), ModelSamples("m", VirtualHome(), (home,))]
-    assert paper_tables(both)[0].rows == paper_tables([model_samples("m", everything)])[0].rows
+    assert paper_tables(both)[0].values == paper_tables([model_samples("m", everything)])[0].values
 
 
 def test_a_model_without_an_environment_has_no_cell_there() -> None:
     table = paper_tables([model_samples("all", run(1)), model_samples("home", run(2, environments=("virtual_home",)))])[
         0
     ]
-    assert table.columns[4:] == ("all", "home", BASELINE)
-    assert [row[5] is None for row in table.rows] == [False] * 4 + [True] * 3 + [False]
+    assert table.heads[4:] == ("all", "home", BASELINE)
+    assert [row[5] is None for row in table.values] == [False] * 4 + [True] * 3 + [False]
 
 
 def test_a_row_of_one_set_has_no_interval() -> None:
     table = paper_tables([model_samples("m", run(1, sets=1))])[0]
-    assert isinstance(table.rows[0][4], float)
+    assert isinstance(table.values[0][4], float)
 
 
 def test_sequence_lengths_are_drawn_over_all_environments_and_for_each() -> None:
@@ -166,9 +167,9 @@ def test_a_model_that_was_shown_several_numbers_of_frames_has_a_column_for_each(
     table = paper_tables(
         [model_samples("m", run(1, frames=2)), model_samples("m", run(2, frames=8)), model_samples("n", run(3))]
     )[0]
-    assert table.columns[4:] == ("m, 2 frames", "m, 8 frames", "n", BASELINE)
-    assert [row[4] for row in table.rows] == [
-        row[4] for row in paper_tables([model_samples("m", run(1, frames=2))])[0].rows
+    assert table.heads[4:] == ("m, 2 frames", "m, 8 frames", "n", BASELINE)
+    assert [row[4] for row in table.values] == [
+        row[4] for row in paper_tables([model_samples("m", run(1, frames=2))])[0].values
     ]
 
 

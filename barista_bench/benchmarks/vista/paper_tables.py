@@ -19,8 +19,9 @@ from typing import Literal
 from barista_bench.benchmarks.vista.columns import MatchingMetadata
 from barista_bench.benchmarks.vista.release_files import ENVIRONMENTS, THEMES
 from barista_bench.benchmarks.vista.scoring import MatchedSet, MatchedSets
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, Point, Series
 from barista_bench.metrics.sequence_matching.scoring import mean_with_interval
+from barista_bench.tables import Ranged, Table, Value
 
 BASELINE = "majority baseline"
 _Y = "macro-F1 (0 to 1)"
@@ -60,7 +61,7 @@ Models = Mapping[str, Sequence[SetMean]]
 """By the model's name in tables; sets in the order of the paper."""
 
 
-def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+def paper_tables(samples: Sequence[ModelSamples]) -> list[Table | PaperChart]:
     """One table over all, and charts as far as the samples have what they show."""
     means = [(item.model, set_means(item)) for item in samples]
     models = _models(means)
@@ -131,31 +132,27 @@ def _union(models: Models) -> list[SetMean]:
     return _in_paper_order({mean.set_id: mean for sets in models.values() for mean in sets}.values())
 
 
-def _table(models: Models) -> PaperTable:
+def _table(models: Models) -> Table:
     """Figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
     union = _union(models)
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for _, group in groupby(union, key=lambda mean: mean.paper_order):
         members = list(group)
         about = members[0].metadata
         rows.append((_words(about.environment), about.level, members[0].theme, *_cells(models, members)))
     rows.append(("all", None, None, *_cells(models, union)))
-    return PaperTable(
-        title="Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)",
-        columns=("environment", "level", "type", "problem sets", *models, BASELINE),
-        rows=tuple(rows),
-        note=_NOTE,
-    )
+    title = "Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)"
+    return Table.of(title, ("environment", "level", "type", "problem sets", *models, BASELINE), rows, _NOTE)
 
 
-def _cells(models: Models, members: Sequence[SetMean]) -> list[TableCell]:
+def _cells(models: Models, members: Sequence[SetMean]) -> list[Value]:
     """How many sets there are, the mean of each model over those that it has, and that of the baseline."""
     ids = {mean.set_id for mean in members}
     values = [[mean.f1 for mean in sets if mean.set_id in ids] for sets in models.values()]
     return [len(members), *map(_cell, values), _cell([mean.majority for mean in members])]
 
 
-def _cell(values: Sequence[float]) -> TableCell:
+def _cell(values: Sequence[float]) -> Value:
     interval = mean_with_interval(values)
     mean, low, high = interval["mean"], interval["ci_low"], interval["ci_high"]
     return mean if mean is None or low is None or high is None else Ranged(mean, low, high)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from barista_bench.files.text_out import decimal, for_machines, markdown, no_formula, one_line
 
@@ -34,6 +34,7 @@ class Ranged(NamedTuple):
 Value: TypeAlias = str | int | float | Ranged | None
 """None: an empty cell."""
 Query: TypeAlias = tuple[tuple[str, str], ...]
+X = TypeVar("X", bound=str | float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,17 @@ Row: TypeAlias = Sequence[Cell | Value]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows have one cell a column; `folded` tables are long and are opened on demand."""
+    """Rows have one cell a column; `folded` tables are long and are opened on demand.
+
+    Of a `drawn` table a page shows the figure too: each column against the first one, as a line or as bars.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     folded: bool = False
+    drawn: Literal["", "line", "bar"] = ""
 
     @classmethod
     def of(
@@ -140,6 +145,36 @@ class Table:
     def values(self) -> tuple[tuple[Value, ...], ...]:
         """The rows without all that stands around the values."""
         return tuple(tuple(cell.value for cell in row) for row in self.rows)
+
+    @property
+    def series(self) -> dict[str, dict[float | str, Value]]:
+        """What is drawn: by the name of each column but the first, its values over those of the first."""
+        xs = [float(row[0].text) if self.drawn == "line" else row[0].text for row in self.rows]
+        return {
+            column.name: {x: row[at].value for x, row in zip(xs, self.rows, strict=True) if row[at].value is not None}
+            for at, column in enumerate(self.columns[1:], 1)
+        }
+
+
+def chart(
+    title: str,
+    x: str,
+    y: str,
+    series: Mapping[str, Mapping[X, Value]],
+    kind: Literal["line", "bar"] = "line",
+    note: str = "",
+) -> Table:
+    """A figure and its numbers: a row an x, a column a series; `x` and `y` are what the axes say, with their units.
+
+    Args:
+        series: the heights over x, by the name of a line or of the bars of one colour. A bar's x is its name.
+    """
+    xs = list(dict.fromkeys(at for points in series.values() for at in points))
+    if not any(isinstance(at, str) for at in xs):
+        xs.sort(key=float)
+    rows = ((at if isinstance(at, str) else f"{at:g}", *(points.get(at) for points in series.values())) for at in xs)
+    columns = (*text_columns(x), *number_columns(y, *series))
+    return replace(Table.of(f"{title}: the numbers", columns, rows, note, folded=True), drawn=kind)
 
 
 def words(name: str) -> str:

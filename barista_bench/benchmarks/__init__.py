@@ -14,7 +14,7 @@ from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
     from barista_bench.core.deriving import Release
-    from barista_bench.core.paper_tables import ModelSamples, PaperChart
+    from barista_bench.core.paper_tables import ModelSamples
     from barista_bench.core.prompt import PromptTexts
     from barista_bench.core.released_records import FrozenLine, ReleaseRoot
     from barista_bench.tables import Table
@@ -187,9 +187,9 @@ class Benchmark:
     released_code: ReleasedCode | None = None
     vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
-    paper_tables: Callable[[Sequence[ModelSamples]], Sequence[Table | PaperChart]] | None = None
+    paper_tables: Callable[[Sequence[ModelSamples]], Sequence[Table]] | None = None
     beside: tuple[tuple[str, str], ...] = ()
-    set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[Table | PaperChart]] | None = None
+    set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[Table]] | None = None
     compares_sets: bool = False
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
 

@@ -1,4 +1,4 @@
-"""What a benchmark makes counterparts of its paper's tables of, and figures as data, which reports draw.
+"""What a benchmark makes the counterparts of its paper's tables and figures of.
 
 Scores run from 0 to 1, whatever the paper prints.
 """
@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Literal, NamedTuple
 
 from barista_bench.core.task import Json, Scored, Task
-from barista_bench.tables import Column, Ranged, Table, Value, text_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +44,3 @@ def run_mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
         if isinstance(value, int | float):
             numbers.append(float(value))
     return fmean(numbers) if numbers else None
-
-
-class Point(NamedTuple):
-    """`low` and `high` are the ends of a 95% interval, None for none. A bar's `x` is its name."""
-
-    x: float | str
-    y: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def ranged(self) -> Value:
-        """Its height, with the interval where it has one."""
-        return self.y if self.low is None or self.high is None else Ranged(self.y, self.low, self.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One line, or the bars of one colour."""
-
-    name: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PaperChart:
-    """One figure: series over a common axis; `x` and `y` are what the axes say, with their units."""
-
-    title: str
-    x: str
-    y: str
-    series: tuple[Series, ...]
-    kind: Literal["line", "bar"] = "line"
-    note: str = ""
-
-    @property
-    def numbers(self) -> Table:
-        """A row an x, a column a series."""
-        xs = list(dict.fromkeys(point.x for series in self.series for point in series.points))
-        if all(isinstance(x, int | float) for x in xs):
-            xs.sort(key=float)
-        columns = (*text_columns(self.x), *(Column(series.name, self.y) for series in self.series))
-        by_series = [{point.x: point.ranged for point in series.points} for series in self.series]
-        rows = ((x if isinstance(x, str) else f"{x:g}", *(ranged.get(x) for ranged in by_series)) for x in xs)
-        return Table.of(f"{self.title}: the numbers", columns, rows, self.note, folded=True)

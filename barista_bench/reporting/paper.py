@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from barista_bench.benchmarks import Benchmark, get_benchmark
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, sample_name
+from barista_bench.core.paper_tables import ModelSamples, sample_name
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
@@ -27,12 +27,11 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """One benchmark's tables and charts, a chart's numbers among the tables; `left_out` says why there are none."""
+    """One benchmark's tables; `left_out` says why there are none."""
 
     benchmark: str
     heading: str
     tables: tuple[Table, ...] = ()
-    charts: tuple[PaperChart, ...] = ()
     left_out: str = ""
 
 
@@ -41,11 +40,10 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
     if benchmark.paper_tables is None:
         return PaperPart(benchmark.name, heading)
     try:
-        parts = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
+        tables = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
     except BaristaError as error:
         return PaperPart(benchmark.name, heading, left_out=f"The tables of {heading}: {error}")
-    charts = tuple(part for part in parts if isinstance(part, PaperChart))
-    return PaperPart(benchmark.name, heading, _tables(parts), charts)
+    return PaperPart(benchmark.name, heading, _long_ones_folded(tables))
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
@@ -75,15 +73,11 @@ def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
     if record.set_tables is None:
         raise ConfigError(f"stats: there are no tables of a set of {record.title}. Remedy: name another benchmark")
     examples = {config: open_examples(data, benchmark, config).examples for config in config_names(data)}
-    parts = record.set_tables(examples)
-    if not parts:
+    tables = record.set_tables(examples)
+    if not tables:
         raise DataError(f"{data}: no task of {record.title} in it. Remedy: name its dataset folder")
-    return _tables(parts)
+    return _long_ones_folded(tables)
 
 
-def _tables(parts: Sequence[Table | PaperChart]) -> tuple[Table, ...]:
-    """Long ones folded; of charts the numbers."""
-    return tuple(
-        part.numbers if isinstance(part, PaperChart) else replace(part, folded=len(part.rows) > FOLDED_ROWS)
-        for part in parts
-    )
+def _long_ones_folded(tables: Sequence[Table]) -> tuple[Table, ...]:
+    return tuple(replace(table, folded=table.folded or len(table.rows) > FOLDED_ROWS) for table in tables)

@@ -11,7 +11,7 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables
-from barista_bench.core.paper_tables import ModelSamples, PaperChart
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.statistics import ResampledRun, run_intervals
 from barista_bench.core.task import Scored, Task
 from barista_bench.tables import Ranged, Table
@@ -47,8 +47,8 @@ def model(
     ]
 
 
-def table(shown: Sequence[Table | PaperChart], title: str) -> Table:
-    (match,) = [item for item in shown if isinstance(item, Table) and item.title.startswith(title)]
+def table(shown: Sequence[Table], title: str) -> Table:
+    (match,) = [item for item in shown if item.title.startswith(title)]
     return match
 
 
@@ -78,8 +78,7 @@ def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
 def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -> None:
     items = paper_tables([*model("m", 1), *model("n", 2, tasks=[Action])])
     for item in items:
-        if isinstance(item, Table):
-            assert {len(row) for row in item.values} == {len(item.heads)}
+        assert {len(row) for row in item.values} == {len(item.heads)}
     paper_table = table(items, "Table 4: accuracy")
     cells = dict(zip(paper_table.heads, paper_table.values[1], strict=True))
     assert cells["Avg."] is None
@@ -116,11 +115,11 @@ def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:
     items = paper_tables([*model("m", 1, 4), *model("m", 2, 16), *model("n", 3, 16)])
     paper_table = table(items, "Table 4: accuracy")
     assert [row[:2] for row in paper_table.values] == [("m", "4 frames"), ("m", "16 frames"), ("n", "16 frames")]
-    charts = [item for item in items if isinstance(item, PaperChart)]
+    charts = [item for item in items if item.drawn]
     assert [chart.title[:8] for chart in charts] == ["Figure 3", "Figure 4"]
-    lines = {series.name: [point.x for point in series.points] for series in charts[0].series}
+    lines = {name: [*points] for name, points in charts[0].series.items()}
     assert lines == {"m": [4, 16], "n": [16]}
-    assert not [item for item in paper_tables(model("m", 1)) if isinstance(item, PaperChart)]
+    assert not [item for item in paper_tables(model("m", 1)) if item.drawn]
 
 
 def test_objects_are_told_apart_by_their_number_of_options() -> None:

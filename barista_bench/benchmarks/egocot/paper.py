@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeAlias
 from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, Point, Series, run_mean, sample_name
+from barista_bench.core.paper_tables import ModelSamples, run_mean, sample_name
 from barista_bench.core.task import Example, Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
-from barista_bench.tables import Table, Value
+from barista_bench.tables import Table, Value, chart
 
 RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
 """Model -> the published figures of each of its runs."""
@@ -41,34 +41,34 @@ class Agreement(NamedTuple):
     kappa: float | None
 
 
-def paper_tables(samples: Sequence[ModelSamples]) -> list[Table | PaperChart]:
+def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """Tables and figures of the models that answered `egocot/cot`; none where nobody did."""
     answered = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
     if not answered:
         return []
     figures = {model.model: [task.statistics(run).published() for run in model.runs] for model, task in answered}
     judged = [(model, judge) for model, _ in answered for judge in sorted(model.judged)]
-    tables: list[Table | PaperChart] = [_accuracy(figures), _chart(figures), _claims(figures)]
+    tables: list[Table] = [_accuracy(figures), _chart(figures), _claims(figures)]
     if judged:
         tables += [_reasoning(judged), _agreements(judged)]
     return tables
 
 
-def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[PaperChart]:
+def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     """Figure 2: questions by group and subtask, and the videos by the dataset they come from."""
     shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
     if not shown:
         return []
     asked = Counter(metadata.subtask for _, metadata in shown)
     videos = Counter({video_id: metadata.source for video_id, metadata in shown}.values())
-    groups = tuple(
-        Series(group, tuple(Point(subtask.code, asked[subtask.code]) for subtask in subtasks if asked[subtask.code]))
+    groups = {
+        group: {subtask.code: asked[subtask.code] for subtask in subtasks if asked[subtask.code]}
         for group, subtasks in OF_GROUP.items()
-    )
-    sources = tuple(Point(source, count) for source, count in sorted(videos.items(), key=lambda row: (-row[1], row[0])))
+    }
+    sources = dict(sorted(videos.items(), key=lambda row: (-row[1], row[0])))
     return [
-        PaperChart("Figure 2: questions", "subtask", "questions", groups, "bar", f"{len(shown)} questions."),
-        PaperChart("Figure 2: videos", "source", "videos", (Series("videos", sources),), "bar"),
+        chart("Figure 2: questions", "subtask", "questions", groups, "bar", f"{len(shown)} questions."),
+        chart("Figure 2: videos", "source", "videos", {"videos": sources}, "bar"),
     ]
 
 
@@ -87,12 +87,12 @@ def _accuracy(figures: RunsByModel) -> Table:
     )
 
 
-def _chart(figures: RunsByModel) -> PaperChart:
-    series = []
+def _chart(figures: RunsByModel) -> Table:
+    series = {}
     for model, runs in figures.items():
         values = {s.code: run_mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
-        series.append(Series(model, tuple(Point(code, value) for code, value in values.items() if value is not None)))
-    return PaperChart("Figure 3: accuracy by subtask", "subtask", "accuracy", tuple(series), kind="bar")
+        series[model] = {code: value for code, value in values.items() if value is not None}
+    return chart("Figure 3: accuracy by subtask", "subtask", "accuracy", series, "bar")
 
 
 def _claims(figures: RunsByModel) -> Table:

@@ -15,9 +15,9 @@ import numpy as np
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import options_of
 from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, Point, Series
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.statistics import RESAMPLES, ResampledRun, figures_of, interval_weights, resampled_interval
-from barista_bench.tables import Ranged, Table, Value
+from barista_bench.tables import Ranged, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedFigures = dict[str, Ranged | float]
@@ -108,12 +108,12 @@ class _TableRow:
         return mean_figures(present) if len(present) == len(SINGLE) else {}
 
 
-def paper_tables(samples: Sequence[ModelSamples]) -> list[Table | PaperChart]:
+def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """The tables and figures that these samples can fill."""
     tasks = list(map(ScoredTask.of, samples))
     choice = _rows(task for task in tasks if task.entry.task.name in MCQ_CATEGORIES)
     masks = _rows(task for task in tasks if task.entry.task.name in RVOS_CATEGORIES)
-    tables: list[Table | PaperChart] = []
+    tables: list[Table] = []
     if choice:
         tables += [_choice_table(choice, *wording) for wording in _CHOICE_TABLES]
         tables += [*_option_tables(choice), *_frame_charts(choice)]
@@ -190,7 +190,7 @@ def _option_tables(rows: list[_TableRow]) -> list[Table]:
     return tables
 
 
-def _frame_charts(rows: list[_TableRow]) -> list[PaperChart]:
+def _frame_charts(rows: list[_TableRow]) -> list[Table]:
     """Figures 3 and 4: scores against the frames shown, a line for each model; where frames differ."""
     charts = []
     wordings = (
@@ -198,18 +198,16 @@ def _frame_charts(rows: list[_TableRow]) -> list[PaperChart]:
         ("Figure 4: average precision for Objects", "average_precision", ("objects",)),
     )
     for title, figure, names in wordings:
-        lines: dict[str, list[Point]] = defaultdict(list)
+        lines: dict[str, dict[int, Value]] = defaultdict(dict)
         for row in rows:
             value = row.averages.get(figure) if names == SINGLE else row.figure("objects", figure)
             frames = {row.tasks[name].frames for name in names if name in row.tasks}
             if value is None or len(frames) != 1 or not max(frames):
                 continue
             others = ", ".join(word for word in row.settings.split(", ") if not word.endswith(" frames"))
-            line = lines[f"{row.model} ({others})" if others else row.model]
-            line.append(Point(max(frames), *(value if isinstance(value, Ranged) else (value,))))
-        if len({point.x for points in lines.values() for point in points}) > 1:
-            series = tuple(Series(name, tuple(sorted(points))) for name, points in lines.items())
-            charts.append(PaperChart(title, "frames shown", figure.replace("_", " "), series))
+            lines[f"{row.model} ({others})" if others else row.model][max(frames)] = value
+        if len({count for points in lines.values() for count in points}) > 1:
+            charts.append(chart(title, "frames shown", words(figure), lines))
     return charts
 
 

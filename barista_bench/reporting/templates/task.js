@@ -13,10 +13,9 @@ const BREAKDOWNS = 3;
 /** The counterparts of the paper's tables, each with the chart that it holds the numbers of. @param {TaskEntry} task */
 async function papersOf(task) {
   const parts = await Promise.all(task.papers.map(paperPart));
-  return parts.flatMap(({ heading, tables = [], charts = [] }) =>
+  return parts.flatMap(({ heading, tables = [] }) =>
     tables.map((table, at) => {
-      const chart = charts.find(({ title }) => table.title.startsWith(title));
-      const make = () => [chart ? chartOf(chart) : null, ...tableOf(table)];
+      const make = () => [table.chart ? chartOf(table.chart) : null, ...tableOf(table)];
       return folded(`${heading}: ${table.title}`, make, at === 0);
     }),
   );

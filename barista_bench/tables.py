@@ -98,7 +98,7 @@ Row: TypeAlias = Sequence[Cell | Value]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows have one cell a column; `folded` tables are long and are opened on demand.
+    """Rows have one cell a column.
 
     Of a `drawn` table a page shows the figure too: each column against the first one, as a line or as bars.
     """
@@ -107,7 +107,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
-    folded: bool = False
     drawn: Literal["", "line", "bar"] = ""
 
     @classmethod
@@ -117,8 +116,6 @@ class Table:
         columns: Iterable[Column | str],
         rows: Iterable[Row],
         note: str = "",
-        *,
-        folded: bool = False,
     ) -> Table:
         """A table of values or cells; a column that is given by its name alone is numeric where it holds no text."""
         made = tuple(cells(*row) for row in rows)
@@ -128,7 +125,7 @@ class Table:
             else Column(column, numeric=all(not isinstance(row[at].value, str) for row in made))
             for at, column in enumerate(columns)
         )
-        return cls(title, heads, made, note, folded)
+        return cls(title, heads, made, note)
 
     @classmethod
     def of_frame(cls, title: str, frame: pd.DataFrame) -> Table:
@@ -174,7 +171,7 @@ def chart(
         xs.sort(key=float)
     rows = ((at if isinstance(at, str) else f"{at:g}", *(points.get(at) for points in series.values())) for at in xs)
     columns = (*text_columns(x), *number_columns(y, *series))
-    return replace(Table.of(f"{title}: the numbers", columns, rows, note, folded=True), drawn=kind)
+    return replace(Table.of(f"{title}: the numbers", columns, rows, note), drawn=kind)
 
 
 def words(name: str) -> str:

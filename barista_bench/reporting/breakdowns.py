@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from barista_bench.core.task import Example, Task
 from barista_bench.reporting.analyses import is_unranked
-from barista_bench.reporting.tables import FOLDED_ROWS, MAX_ROWS, figure_cell, shortened
+from barista_bench.reporting.tables import MAX_ROWS, figure_cell, shortened
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BreakdownRow
@@ -112,4 +112,4 @@ def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> T
     columns = (*text_columns(words(groups.key)), *number_columns("", "examples", *labels))
     note = f"The first {MAX_ROWS} of {len(groups.values)} rows." if len(groups.values) > MAX_ROWS else ""
     title = f"By {words(groups.key)}: {words(primary)}"
-    return Table.of(title, columns, rows, note, folded=len(rows) > FOLDED_ROWS)
+    return Table.of(title, columns, rows, note)

@@ -65,7 +65,7 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
         "p: permutation of whole videos between the two models; Holm's correction is over all tasks. "
         "Effect size: Cohen's d of the examples' differences."
     )
-    return Table.of("Each model and the next", columns, rows, note, folded=len(compared) > 20)
+    return Table.of("Each model and the next", columns, rows, note)
 
 
 def _ahead(count: int, better: str, worse: str) -> Cell:
@@ -92,7 +92,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
         for gap in gaps
     )
     note = "A gap whose interval holds 0 says that the score does not need what the baseline goes without."
-    return Table.of("Gap to baselines", columns, rows, note, folded=len(gaps) > 20)
+    return Table.of("Gap to baselines", columns, rows, note)
 
 
 def _task(comparison: Comparison, several: bool) -> str:
@@ -120,7 +120,7 @@ def consistency(runs: Sequence[Consistency]) -> Table:
         for run in runs
     )
     note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
-    return Table.of("Consistency over runs", columns, rows, note, folded=len(runs) > 20)
+    return Table.of("Consistency over runs", columns, rows, note)
 
 
 def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
@@ -172,7 +172,7 @@ def propagation(graph: PropagationGraph) -> Table:
         "interval over videos; above 1, errors come together; none where a task always or never errs. An association, "
         "not proof of cause."
     )
-    return Table.of(f"Error propagation: {graph.model}", columns, rows, note, folded=len(graph.edges) > 15)
+    return Table.of(f"Error propagation: {graph.model}", columns, rows, note)
 
 
 def _ratios(edge: PropagationEdge) -> tuple[str, ...]:

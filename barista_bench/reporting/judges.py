@@ -135,7 +135,7 @@ def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequen
     columns = (*text_columns(key), *(Column(judge, model) for model, judge, _ in judges))
     mains = dict.fromkeys(_with_end(_main(judged_run.results), judges) for _, _, judged_run in judges)
     title = "mean over criteria" if list(mains) == [MEAN] else ", ".join(mains)
-    yield Table.of(f"Judges by {key}: {title}", columns, rows, folded=len(rows) > 15)
+    yield Table.of(f"Judges by {key}: {title}", columns, rows)
 
 
 def _main(results: JudgedResults) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import Benchmark, get_benchmark
@@ -21,7 +21,6 @@ from barista_bench.tables import Table
 
 LabelledRuns = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
-FOLDED_ROWS = 30
 Judged = Mapping[Path, Sequence[JudgedRun]]
 
 
@@ -43,7 +42,7 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
         tables = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
     except BaristaError as error:
         return PaperPart(benchmark.name, heading, left_out=f"The tables of {heading}: {error}")
-    return PaperPart(benchmark.name, heading, _long_ones_folded(tables))
+    return PaperPart(benchmark.name, heading, tuple(tables))
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
@@ -76,8 +75,4 @@ def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
     tables = record.set_tables(examples)
     if not tables:
         raise DataError(f"{data}: no task of {record.title} in it. Remedy: name its dataset folder")
-    return _long_ones_folded(tables)
-
-
-def _long_ones_folded(tables: Sequence[Table]) -> tuple[Table, ...]:
-    return tuple(replace(table, folded=table.folded or len(table.rows) > FOLDED_ROWS) for table in tables)
+    return tuple(tables)

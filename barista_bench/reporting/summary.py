@@ -73,7 +73,7 @@ def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
     if len(judged) > 1:
         left = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
         note += f" {ALL_MODELS}: the mean of the models' means{left}."
-    return Table.of("", columns, rows, note, folded=len(rows) > 24)
+    return Table.of("", columns, rows, note)
 
 
 ALL_MODELS = "all models"

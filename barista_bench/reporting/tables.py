@@ -29,7 +29,6 @@ from barista_bench.tables import (
 
 MAX_ROWS = 100
 """Rows of a details table. Models invent labels, and each invented one would be a row."""
-FOLDED_ROWS = 15
 MAX_NAME = 80
 ABOUT_REFERENCE = ("examples", "support")
 """Columns that describe the examples and not the model: printed once where all models agree."""
@@ -187,7 +186,7 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
         row += [of_model.get(column, nothing) for of_model in of_models for column in specific]
         rows.append(row)
     note = f"The first {MAX_ROWS} of {len(names)} rows." if len(names) > MAX_ROWS else ""
-    return Table.of(title, columns, rows, note, folded=len(rows) > FOLDED_ROWS)
+    return Table.of(title, columns, rows, note)
 
 
 def _agree(column: str, names: Sequence[str], blocks: Sequence[tuple[str, Block]]) -> bool:

@@ -78,7 +78,7 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
         charts.append(_chart(models, title, partial(_is_of, environment=name)))
     return [
         _table(models),
-        *(chart for chart in charts if chart is not None),
+        *(each for each in charts if each is not None),
         *_frame_charts(means),
         *_table_chart(models),
     ]

@@ -78,7 +78,6 @@ export interface Table {
   columns: Column[];
   rows: Cell[][];
   note?: string;
-  folded?: boolean;
   /** What is drawn of it. */
   chart?: Chart;
 }

@@ -3,7 +3,7 @@ import { address } from "./addresses.js";
 import { paperPart } from "./blocks.js";
 import { chartOf } from "./charts.js";
 import { folded, node, text } from "./elements.js";
-import { foldedTable, shownIfShort, shownTable, tableOf } from "./tables.js";
+import { shownIfShort, shownTable, tableOf } from "./tables.js";
 import { counted } from "./words.js";
 
 /** @import { NameAndValue, TaskBlock, TaskEntry } from "./shapes.d.ts" */
@@ -55,7 +55,7 @@ export async function taskScreen(task, found) {
     leadsToSamples(task, found),
     ...task.warnings.map((warning) => text("p", warning, { class: "alert" })),
     ...[...found.figures, ...found.failures].map((table) => shownTable(table, drawing)),
-    ...near.map((table) => (table.folded ? foldedTable(table, drawing) : shownTable(table, drawing))),
+    ...near.map((table) => shownIfShort(table, drawing)),
     far.length
       ? folded(counted(far.length, "more breakdown"), () => far.map((table) => shownTable(table, drawing)))
       : null,

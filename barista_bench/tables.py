@@ -110,13 +110,7 @@ class Table:
     drawn: Literal["", "line", "bar"] = ""
 
     @classmethod
-    def of(
-        cls,
-        title: str,
-        columns: Iterable[Column | str],
-        rows: Iterable[Row],
-        note: str = "",
-    ) -> Table:
+    def of(cls, title: str, columns: Iterable[Column | str], rows: Iterable[Row], note: str = "") -> Table:
         """A table of values or cells; a column that is given by its name alone is numeric where it holds no text."""
         made = tuple(cells(*row) for row in rows)
         heads = tuple(
@@ -164,7 +158,7 @@ def chart(
     """A figure and its numbers: a row an x, a column a series; `x` and `y` are what the axes say, with their units.
 
     Args:
-        series: the heights over x, by the name of a line or of the bars of one colour. A bar's x is its name.
+        series: the heights over x, by the name of a line or of the bars of one colour. A line's x is a number.
     """
     xs = list(dict.fromkeys(at for points in series.values() for at in points))
     if not any(isinstance(at, str) for at in xs):
@@ -204,7 +198,7 @@ def interval(low: float, high: float) -> str:
     >>> interval(0.1, 0.25)
     '[0.100, 0.250]'
     """
-    return f"[{decimal(low)}, {decimal(high)}]"
+    return f"[{number(float(low))}, {number(float(high))}]"
 
 
 def cells(*values: Cell | Value) -> tuple[Cell, ...]:
@@ -279,13 +273,19 @@ def _parts(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[str, lis
 def _for_file(value: Value, column: Column) -> object:
     if isinstance(value, str):
         return no_formula(for_machines(value) if column.numeric else value)
-    value = value.value if isinstance(value, Ranged) else value
+    return _finite(value.value if isinstance(value, Ranged) else value)
+
+
+def _finite(value: Value) -> object:
+    """As JSON has it: a figure with its interval as a list, None for what is no finite number."""
+    if isinstance(value, Ranged):
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_json(table: Table) -> dict[str, object]:
     """Title, heads of the columns, rows of values (a figure with an interval is a list of the three), and note."""
-    rows = [[None if isinstance(v, float) and not math.isfinite(v) else v for v in row] for row in table.values]
+    rows = [[_finite(value) for value in row] for row in table.values]
     return {"title": table.title, "columns": table.heads, "rows": rows, "note": table.note}
 
 

@@ -77,15 +77,23 @@ def test_a_column_given_by_its_name_is_numeric_where_it_holds_no_text() -> None:
 
 def test_files_for_programs_hold_numbers_as_they_are_and_people_see_them_rounded() -> None:
     third = 1 / 3
-    table = Table.of("t", ("n", "x", "r"), ((12345, third, Ranged(0.5, 0.25, 1.0)), (None, float("nan"), None)), "said")
-    assert to_csv(table).splitlines() == ["n,x,r,r notes", f'12345,{third!r},0.5,"[0.250, 1.000]"', ",,,"]
+    rows = ((12345, third, Ranged(0.5, 0.25, 1.0)), (None, float("nan"), Ranged(1.0, float("nan"), 2.0)))
+    table = Table.of("t", ("n", "x", "r"), rows, "said")
+    assert to_csv(table).splitlines() == [
+        "n,x,r,r notes",
+        f'12345,{third!r},0.5,"[0.250, 1.000]"',
+        ',,1.0,"[–, 2.000]"',
+    ]
     assert json.loads(json.dumps(to_json(table), allow_nan=False)) == {
         "title": "t",
         "columns": ["n", "x", "r"],
-        "rows": [[12345, third, [0.5, 0.25, 1.0]], [None, None, None]],
+        "rows": [[12345, third, [0.5, 0.25, 1.0]], [None, None, [1.0, None, 2.0]]],
         "note": "said",
     }
-    assert to_markdown(table)[2:] == ["| 12,345 | 0.333 | 0.500 \\[0.250, 1.000\\] |", "| – | – | – |"]
+    assert to_markdown(table)[2:] == [
+        "| 12,345 | 0.333 | 0.500 \\[0.250, 1.000\\] |",
+        "| – | – | 1.000 \\[–, 2.000\\] |",
+    ]
     assert to_text(table).splitlines()[1].split() == ["12,345", "0.333", "0.500", "[0.250,", "1.000]"]
     assert re.findall(r"<td>(.*?)</td>", to_html(table))[:3] == ["12,345", "0.333", "0.500 [0.250, 1.000]"]
 

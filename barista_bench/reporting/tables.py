@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from barista_bench.core.example import Status, status_counts
 from barista_bench.runs.score.results import Figure, Results, tie_spread
 from barista_bench.tables import (
-    NOTHING,
     Bar,
     Cell,
     Column,
@@ -155,18 +154,21 @@ def provenance(models: Sequence[Labelled]) -> Table:
     """What was run, with what: one column a model."""
     facts = [(label, _facts(results)) for label, results in models]
     columns = text_columns("", *(label for label, _ in facts))
-    rows = (
-        (words(name), *(values.get(name, NOTHING) for _, values in facts))
-        for name in _union(values for _, values in facts)
-    )
+    rows = ((words(name), *(values.get(name) for _, values in facts)) for name in _union(values for _, values in facts))
     return Table.of("Settings and versions", columns, rows)
 
 
-def _facts(results: Results) -> dict[str, str]:
-    facts = {"model": results.model.name, "revision": results.model.revision or NOTHING, "protocol": results.protocol}
-    facts["wording"] = results.prompts.wording
-    facts |= {name: number(value) for name, value in results.circumstances.items()}
-    return {**facts, "barista_bench": results.barista_bench, **results.versions}
+def _facts(results: Results) -> dict[str, Value]:
+    model, asked = results.model, results.circumstances.items()
+    return {
+        "model": model.name,
+        "revision": model.revision or None,
+        "protocol": results.protocol,
+        "wording": results.prompts.wording,
+        **{name: value if isinstance(value, int | float) else number(value) for name, value in asked},
+        "barista_bench": results.barista_bench,
+        **results.versions,
+    }
 
 
 def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> Table:

@@ -15,7 +15,7 @@ import html
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -37,6 +37,7 @@ from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_sc
 from barista_bench.stats import compare_runs
 from barista_bench.stats.plots import plot_figures
 from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, named
+from barista_bench.tables import Table, to_html, to_text
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -63,15 +64,16 @@ class Evaluation:
     unscored: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"{text_out.plain_table(self._headlines)}\n{self._left_over}".rstrip()
+        return f"{to_text(self._headlines)}\n{self._left_over}".rstrip()
 
     def _repr_html_(self) -> str:
         left_over = f"<p>{html.escape(self._left_over)}</p>" if self._left_over else ""
-        return text_out.html_table(self._headlines) + left_over
+        return to_html(self._headlines) + left_over
 
     @property
-    def _headlines(self) -> pd.DataFrame:
-        return headline_table(self.runs).head(_SHOWN)
+    def _headlines(self) -> Table:
+        table = headline_table(self.runs)
+        return replace(table, rows=table.rows[:_SHOWN])
 
     @property
     def _left_over(self) -> str:

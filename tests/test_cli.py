@@ -38,7 +38,7 @@ from barista_bench.interchange.submission_file import write_submission_file
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report
-from barista_bench.reporting.set_statistics import set_statistics
+from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.log_reader import compact

@@ -25,8 +25,9 @@ from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
     from barista_bench.core.deriving import Release
-    from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
+    from barista_bench.core.paper_tables import ModelSamples
     from barista_bench.core.released_records import FrozenLine, ReleaseRoot
+    from barista_bench.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +181,9 @@ class Benchmark:
     released_code: ReleasedCode | None = None
     vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
-    paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
+    paper_tables: Callable[[Sequence[ModelSamples]], Sequence[Table]] | None = None
     beside: tuple[tuple[str, str], ...] = ()
-    set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[PaperTable | PaperChart]] | None = None
+    set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[Table]] | None = None
     compares_sets: bool = False
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
 

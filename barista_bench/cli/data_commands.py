@@ -194,26 +194,19 @@ def stats(
 
 
 def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
+    from barista_bench.benchmarks import get_benchmark
     from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
-    from barista_bench.reporting.set_statistics import as_text, set_statistics
+    from barista_bench.reporting.paper import set_statistics
+    from barista_bench.tables import markdown_page, to_json
 
     with exit_on_error():
         check_target(out, STATISTICS)
         tables = set_statistics(data, benchmark)
-        text = as_text(tables, benchmark)
+        text = markdown_page(f"What this set of {get_benchmark(benchmark).title} holds", tables)
         with replacing_folder(out, STATISTICS) as folder:
             (folder / "statistics.md").write_text(text, encoding="utf-8", errors="backslashreplace")
     if json:
-        print_json(
-            [
-                {
-                    "title": table.title,
-                    "columns": [f"{column.group} {column.name}".strip() for column in table.columns],
-                    "rows": [[cell.text for cell in row] for row in table.rows],
-                }
-                for table in tables
-            ]
-        )
+        print_json([to_json(table) for table in tables])
     print_result(*text.splitlines())
     echo(f"wrote {out / 'statistics.md'}")
 

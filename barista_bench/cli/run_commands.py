@@ -32,7 +32,6 @@ from barista_bench.cli.app import (
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import ConfigError
-from barista_bench.files import text_out
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange.trackers import Tracker, log_results
@@ -258,6 +257,7 @@ def compare(
     from barista_bench.files.writing import check_place
     from barista_bench.stats import compare_runs, differing_circumstances
     from barista_bench.stats.tables import comparison_table
+    from barista_bench.tables import Table, to_csv
 
     with exit_on_error():
         if csv is not None:
@@ -265,7 +265,7 @@ def compare(
         runs = scored_runs(folders, data, root, option)
         comparisons = compare_runs(runs, resamples=resamples)
         if csv is not None:
-            write_whole(csv, text_out.csv(comparison_table(comparisons)))
+            write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
         beside = differing_circumstances(runs)
         if json:
             print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside})

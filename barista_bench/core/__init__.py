@@ -6,6 +6,6 @@ What it asks with    `prompt` (text and images, wordings as data, and how models
 What is recorded     `example` (Example, Prediction, Status, typed columns), `released_records` (frozen lines of a
                      release)
 Figures              `statistics` (each figure stated once, and its intervals), `costs` (seconds and dollars)
-Benchmarks           `benchmark` (what a benchmark is), `paper_tables` (tables and charts of a paper as data)
+Benchmarks           `benchmark` (what a benchmark is), `paper_tables` (what those of a paper are made of)
 Machinery            `worker_processes` (processes that end with this one)
 """

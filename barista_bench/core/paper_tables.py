@@ -1,4 +1,4 @@
-"""Counterparts of a paper's tables and figures, as data: benchmarks make them, reports print them.
+"""What a benchmark makes the counterparts of its paper's tables and figures of.
 
 Scores run from 0 to 1, whatever the paper prints.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Literal, NamedTuple, TypeAlias
 
 from barista_bench.core.task import Json, Scored, Task
 
@@ -45,54 +44,3 @@ def run_mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
         if isinstance(value, int | float):
             numbers.append(float(value))
     return fmean(numbers) if numbers else None
-
-
-class Ranged(NamedTuple):
-    """A figure with its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-TableCell: TypeAlias = "str | int | float | Ranged | None"
-"""None: an empty cell."""
-
-
-@dataclass(frozen=True, slots=True)
-class PaperTable:
-    """One table; `title` names its counterpart (`Table 3: ...`), `note` says what is averaged how."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[TableCell, ...], ...]
-    note: str = ""
-
-
-class Point(NamedTuple):
-    """`low` and `high` are the ends of a 95% interval, None for none. A bar's `x` is its name."""
-
-    x: float | str
-    y: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One line, or the bars of one colour."""
-
-    name: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PaperChart:
-    """One figure: series over a common axis; `x` and `y` are what the axes say, with their units."""
-
-    title: str
-    x: str
-    y: str
-    series: tuple[Series, ...]
-    kind: Literal["line", "bar"] = "line"
-    note: str = ""

@@ -1,4 +1,4 @@
-"""All text for the terminal, logs, Markdown, CSV, LaTeX and HTML goes through here.
+"""All text for the terminal, logs and pages goes through here; that of tables through `barista_bench.tables`, too.
 
 Names and answers come from models, servers and files of others. Here they lose all that would command a terminal,
 reverse the order of letters, end a line, a cell or a tag, or be a formula. Data files (JSON, JSONL, Parquet) hold texts
@@ -16,17 +16,13 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
 from barista_bench.errors import ConfigError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MARKUP = re.compile(r"([\\`*\[\]|~])")
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # Tab and line ends, which start some too, become spaces
@@ -149,44 +145,17 @@ def markdown(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
-def plain_table(frame: pd.DataFrame) -> str:
-    """A table for the terminal."""
-    return _cleaned(frame, one_line).to_string(index=False)
-
-
-def html_table(frame: pd.DataFrame) -> str:
-    """A `table` element, its texts escaped."""
-    return _cleaned(frame, one_line).to_html(index=False)
-
-
-def csv(frame: pd.DataFrame) -> str:
-    """A table for spreadsheets: a text that they would take for a formula has an apostrophe in front."""
-    return _cleaned(frame, _no_formula).to_csv(index=False, lineterminator="\n")
-
-
-def latex(frame: pd.DataFrame, column_format: str) -> str:
-    """A `tabular` with booktabs' rules; all that LaTeX has a meaning for is escaped."""
-    return _cleaned(frame, one_line).to_latex(index=False, escape=True, column_format=column_format)
-
-
 def html(value: object) -> object:
     """Texts that a template is given, before it escapes them (`finalize` of a Jinja environment with autoescape)."""
     return printable(value, keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _cleaned(frame: pd.DataFrame, clean: Callable[[str], str]) -> pd.DataFrame:
-    from pandas import Series
-    from pandas.api.types import is_numeric_dtype
+def no_formula(text: str) -> str:
+    """As `one_line`; a text that spreadsheets would take for a formula has an apostrophe in front.
 
-    cleaned = frame.set_axis(range(frame.shape[1]), axis="columns")  # names may repeat
-    for column in cleaned.columns:
-        if not is_numeric_dtype(cleaned[column]):
-            values = [clean(value) if isinstance(value, str) else value for value in cleaned[column]]
-            cleaned[column] = Series(values, cleaned.index, dtype="object")
-    return cleaned.set_axis([clean(str(name)) for name in frame.columns], axis="columns")
-
-
-def _no_formula(text: str) -> str:
+    >>> no_formula("=1+1"), no_formula("-0.5")
+    ("'=1+1", '-0.5')
+    """
     text = one_line(text)
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final
 
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.hf_api import RepoFile
@@ -39,13 +39,13 @@ from barista_bench.hub.checks import (
 )
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.runs.score.results import SHORT, Comparability, Results, read_results, told_apart
+from barista_bench.tables import Table, Value
 
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
 MAX_FILES: Final = 20_000
 LONGEST: Final = 500
 """Characters of a cell that submissions fill."""
-Cell: TypeAlias = str | int | float | None
 _REMEDY: Final = "Remedy: use `submit`"
 
 
@@ -98,16 +98,6 @@ class RefusedSubmission:
 class Board:
     entries: tuple[BoardEntry, ...]
     refused: tuple[RefusedSubmission, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BoardTable:
-    """Rows below a head, all texts plain: they come from submissions and must not be shown as HTML or Markdown."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +181,17 @@ def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
     ]
 
 
-def tables(board: Board) -> list[BoardTable]:
-    """One table for each set of comparable results, best first."""
+def tables(board: Board) -> list[Table]:
+    """One table for each set of comparable results, best first.
+
+    Texts come from submissions and must not be shown as HTML or Markdown.
+    """
     groups = _groups(board)
     apart = told_apart(list(groups))
     return [_table(record, group, why) for (record, group), why in zip(groups.items(), apart, strict=True)]
 
 
-def overview(board: Board) -> BoardTable:
+def overview(board: Board) -> Table:
     """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
 
     Where results of a leaderboard are not all comparable, the set with most models stands for it; the head says the
@@ -220,15 +213,13 @@ def overview(board: Board) -> BoardTable:
         lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in chosen)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
     head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in chosen.items()))
-    return BoardTable(
-        "overview", head, tuple(lines), f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}"
-    )
+    return Table.of("overview", head, lines, f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}")
 
 
-def refusals(board: Board) -> BoardTable:
+def refusals(board: Board) -> Table:
     """Submissions that are not shown."""
-    rows = tuple((refused.path, refused.reason) for refused in board.refused)
-    return BoardTable("refused", ("file", "reason"), rows, "not shown above")
+    rows = ((refused.path, refused.reason) for refused in board.refused)
+    return Table.of("refused", ("file", "reason"), rows, "not shown above")
 
 
 def _rules(root: Path) -> BoardRules:
@@ -333,8 +324,8 @@ def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
     return groups
 
 
-def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> BoardTable:
-    rows: list[tuple[Cell, ...]] = [
+def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Table:
+    rows: list[tuple[Value, ...]] = [
         (
             *(rank, entry.model, entry.value, entry.low, entry.high, entry.runs, round(entry.coverage, 4)),
             *(entry.revision, entry.version, entry.circumstances),
@@ -348,7 +339,7 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Boar
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
     note = f"{metric}{judge}; {SELF_REPORTED}; {asked}; overlapping intervals share a rank{apart}"
-    return BoardTable(leaderboard(record), (*head, "settings"), tuple(rows), note)
+    return Table.of(leaderboard(record), (*head, "settings"), rows, note)
 
 
 def _cell(entry: BoardEntry, rank: int | None) -> str:

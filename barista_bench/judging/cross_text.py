@@ -1,75 +1,51 @@
-"""A cross-judge analysis as Markdown."""
+"""A cross-judge analysis as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from barista_bench.files.text_out import decimal, markdown
 from barista_bench.judging.cross import CrossJudge
 from barista_bench.judging.human import HumanAgreement
+from barista_bench.tables import Table, markdown_page, number_columns, text_columns
 
 
 def as_markdown(analysis: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
     """Side-by-side tables a metric, then rankings and shifts, agreement, self-preference and people."""
-    parts = ["# Several judges on the same answers", *_side_by_side(analysis)]
-    parts += ["## Rankings and shifts", _comparisons(analysis)]
-    if analysis.agreement:
-        rows = [
-            [a.criterion, *a.judges, a.n, _share(a.coverage), _n(a.exact), _n(a.within_1), _n(a.qwk), _n(a.tau)]
-            for a in analysis.agreement
-        ]
-        head = ["criterion", "judge", "other judge", "n", "coverage", "exact", "within 1", "QWK", "tau-b"]
-        parts += ["## Answer by answer", _table(head, rows)]
-    if analysis.own_family:
-        rows = [
-            [o.metric, o.judge, o.model, o.rank, f"{o.other_rank} ({o.other_judge})", _n(o.gain), _n(o.gain_of_others),
-             _n(o.preference)]
-            for o in analysis.own_family
-        ]  # fmt: skip
-        head = [
-            "metric",
-            "judge",
-            "model of its family",
-            "rank",
-            "rank elsewhere",
-            "gain",
-            "gain of others",
-            "preference",
-        ]
-        parts += ["## Self-preference", _table(head, rows)]
-    if human:
-        rows = [
-            [h.judge, h.criterion, h.rated, h.n, _n(h.exact), _n(h.within_1), _n(h.qwk), _n(h.shift)] for h in human
-        ]
-        head = ["judge", "criterion", "rated", "judged", "exact", "within 1", "QWK", "shift (points)"]
-        parts += ["## Agreement with people", _table(head, rows)]
-    return "\n\n".join(parts) + "\n"
+    return markdown_page("Several judges on the same answers", _tables(analysis, human))
 
 
-def _side_by_side(analysis: CrossJudge) -> Iterator[str]:
+def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[Table]:
     for metric, judges in analysis.scores.items():
         models = dict.fromkeys(model for scores in judges.values() for model in scores)
-        rows = [[model, *(_n(scores.get(model)) for scores in judges.values())] for model in models]
-        yield f"## {markdown(metric)}\n\n{_table(['model', *judges], rows)}"
-    rows = [
-        [judge, model, _share(share)] for judge, shares in analysis.coverage.items() for model, share in shares.items()
-    ]
-    yield f"## Coverage\n\n{_table(['judge', 'model', 'answers judged'], rows)}"
+        side_by_side = ((model, *(scores.get(model) for scores in judges.values())) for model in models)
+        yield Table.of(metric, (*text_columns("model"), *number_columns("", *judges)), side_by_side)
+    shares = ((judge, *share) for judge, of_judge in analysis.coverage.items() for share in of_judge.items())
+    answered = ((judge, model, _percent(share)) for judge, model, share in shares)
+    yield Table.of("Coverage", (*text_columns("judge", "model"), *number_columns("", "answers judged")), answered)
+    columns = (*text_columns("metric", "judge", "other judge"), *number_columns("", "models", "tau-b", "shift"))
+    compared = ((c.metric, *c.judges, len(c.models), c.tau, c.shift, c.shift_sd) for c in analysis.comparisons)
+    yield Table.of("Rankings and shifts", (*columns, *number_columns("", "sd of shift")), compared)
+    if analysis.agreement:
+        figures = number_columns("", "n", "coverage", "exact", "within 1", "QWK", "tau-b")
+        agreed = (
+            (a.criterion, *a.judges, a.n, _percent(a.coverage), a.exact, a.within_1, a.qwk, a.tau)
+            for a in analysis.agreement
+        )
+        yield Table.of("Answer by answer", (*text_columns("criterion", "judge", "other judge"), *figures), agreed)
+    if analysis.own_family:
+        figures = number_columns("", "rank", "rank elsewhere", "gain", "gain of others", "preference")
+        others = [f"{o.other_rank} ({o.other_judge})" for o in analysis.own_family]
+        preferred = (
+            (o.metric, o.judge, o.model, o.rank, other, o.gain, o.gain_of_others, o.preference)
+            for o, other in zip(analysis.own_family, others, strict=True)
+        )
+        names = text_columns("metric", "judge", "model of its family")
+        yield Table.of("Self-preference", (*names, *figures), preferred)
+    if human:
+        figures = number_columns("", "rated", "judged", "exact", "within 1", "QWK", "shift (points)")
+        rated = ((h.judge, h.criterion, h.rated, h.n, h.exact, h.within_1, h.qwk, h.shift) for h in human)
+        yield Table.of("Agreement with people", (*text_columns("judge", "criterion"), *figures), rated)
 
 
-def _comparisons(analysis: CrossJudge) -> str:
-    rows = [[c.metric, *c.judges, len(c.models), _n(c.tau), _n(c.shift), _n(c.shift_sd)] for c in analysis.comparisons]
-    return _table(["metric", "judge", "other judge", "models", "tau-b", "shift", "sd of shift"], rows)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(markdown(str(cell)) for cell in line)} |" for line in lines)
-
-
-def _n(value: float | None) -> str:
-    return "–" if value is None else decimal(value)
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f}%"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"

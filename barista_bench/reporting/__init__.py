@@ -11,14 +11,14 @@ from pathlib import Path
 from barista_bench.core.guarding import faults_at_the_end
 from barista_bench.files.writing import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
-from barista_bench.reporting import export
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.markdown import render_markdown
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
-from barista_bench.reporting.view import Report, build_report, report_samples
+from barista_bench.reporting.view import Report, build_report, distinct, report_samples
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.tables import to_csv, to_latex
 
 __all__ = ["MAX_BYTES", "write_report"]
 
@@ -90,9 +90,10 @@ def _fitting(report: Report, wanted: int, max_bytes: int) -> Details:
 
 def _write_tables(report: Report, folder: Path) -> None:
     folder.mkdir()
-    for name, (_, table) in zip(export.file_names(report.tables), report.tables, strict=True):
-        (folder / f"{name}.csv").write_bytes(export.csv(table).encode())
-        (folder / f"{name}.tex").write_bytes(export.latex(table).encode())
+    names = distinct(f"{heading} {table.title}" for heading, table in report.tables)
+    for name, (_, table) in zip(names, report.tables, strict=True):
+        (folder / f"{name}.csv").write_bytes(to_csv(table).encode())
+        (folder / f"{name}.tex").write_bytes(to_latex(table).encode())
 
 
 def _bytes(text: str) -> bytes:

@@ -10,22 +10,12 @@ from typing import NamedTuple
 
 from barista_bench.core.task import Example, Task
 from barista_bench.reporting.analyses import is_unranked
-from barista_bench.reporting.tables import (
-    FOLDED_ROWS,
-    MAX_ROWS,
-    NOTHING,
-    Cell,
-    Column,
-    Table,
-    figure_cell,
-    number,
-    shortened,
-    words,
-)
+from barista_bench.reporting.tables import MAX_ROWS, figure_cell, shortened
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BreakdownRow
 from barista_bench.stats.breakdowns import facts
+from barista_bench.tables import Cell, Table, number_columns, text_columns, words
 
 
 class ModelGroup(NamedTuple):
@@ -114,12 +104,12 @@ def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> T
     for value in list(groups.values)[:MAX_ROWS]:
         query = (("key", groups.key), ("value", value))
         of_value = groups.values[value]
-        row = [Cell(shortened(value), query=query), Cell(number(examples[value]))]
+        row = [Cell(shortened(value), query=query), Cell(examples[value])]
         for label in labels:
             group = of_value.get(label)
-            row.append(figure_cell(group.figure, (*query, ("model", label))) if group else Cell(NOTHING))
-        rows.append(tuple(row))
-    columns = (Column(words(groups.key), numeric=False), Column("examples"), *(Column(label) for label in labels))
+            row.append(figure_cell(group.figure, (*query, ("model", label))) if group else Cell(None))
+        rows.append(row)
+    columns = (*text_columns(words(groups.key)), *number_columns("", "examples", *labels))
     note = f"The first {MAX_ROWS} of {len(groups.values)} rows." if len(groups.values) > MAX_ROWS else ""
     title = f"By {words(groups.key)}: {words(primary)}"
-    return Table(title, columns, tuple(rows), note, folded=len(rows) > FOLDED_ROWS)
+    return Table.of(title, columns, rows, note)

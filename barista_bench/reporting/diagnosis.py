@@ -6,20 +6,7 @@ from collections.abc import Sequence
 
 from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.files.text_out import decimal
-from barista_bench.reporting.tables import (
-    NOTHING,
-    Bar,
-    Cell,
-    Column,
-    Table,
-    cells,
-    interval,
-    number,
-    number_columns,
-    p_text,
-    text_columns,
-    words,
-)
+from barista_bench.reporting.tables import p_text
 from barista_bench.stats import (
     BaselineGap,
     Comparison,
@@ -29,19 +16,14 @@ from barista_bench.stats import (
     PropagationGraph,
     RankAgreement,
 )
+from barista_bench.tables import Bar, Cell, Row, Table, interval, number, number_columns, text_columns, words
 
 
 def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
     """Kendall's tau-b between tasks."""
-    columns = (Column("task", numeric=False), *(Column(words(task)) for task in ranks.tasks))
-    rows = tuple(
-        (
-            Cell(words(task)),
-            *(
-                Cell(NOTHING if tau is None or s == t else decimal(tau, 2, sign=True))
-                for t, tau in enumerate(ranks.tau[s])
-            ),
-        )
+    columns = (*text_columns("task"), *number_columns("", *map(words, ranks.tasks)))
+    rows = (
+        (words(task), *(None if s == t else _signed(tau, 2) for t, tau in enumerate(ranks.tau[s])))
         for s, task in enumerate(ranks.tasks)
     )
     note = (
@@ -49,7 +31,7 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
         "+1: the same order; 0: unrelated; none where a task does not tell the models apart. "
         f"The models: {', '.join(ranks.models)}."
     )
-    return Table(f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}", columns, rows, note)
+    return Table.of(f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}", columns, rows, note)
 
 
 def comparisons(compared: Sequence[Comparison]) -> Table:
@@ -60,8 +42,8 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
         *number_columns("sample score", "difference", "effect size"),
         *number_columns("examples", "first better", "equal", "second better", "compared"),
     )
-    rows = tuple(
-        cells(
+    rows = (
+        (
             *(pair.first, pair.second, pair.first_value, pair.second_value),
             Cell(_signed(pair.difference), notes=_interval(pair.low, pair.high)),
             *(p_text(pair.p_value), p_text(pair.p_adjusted)),
@@ -83,11 +65,11 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
         "p: permutation of whole videos between the two models; Holm's correction is over all tasks. "
         "Effect size: Cohen's d of the examples' differences."
     )
-    return Table("Each model and the next", columns, rows, note, folded=len(rows) > 20)
+    return Table.of("Each model and the next", columns, rows, note)
 
 
 def _ahead(count: int, better: str, worse: str) -> Cell:
-    return Cell(number(count), query=(("better", better), ("worse", worse)))
+    return Cell(count, query=(("better", better), ("worse", worse)))
 
 
 def baselines(gaps: Sequence[BaselineGap]) -> Table:
@@ -97,8 +79,8 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
         *text_columns("task", "model", "without"),
         *number_columns("", "model's figure", "baseline's figure", "gap", "p (Holm)"),
     )
-    rows = tuple(
-        cells(
+    rows = (
+        (
             _task(gap.comparison, several),
             gap.model,
             _KINDS.get(gap.kind, words(gap.kind)),
@@ -110,7 +92,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
         for gap in gaps
     )
     note = "A gap whose interval holds 0 says that the score does not need what the baseline goes without."
-    return Table("Gap to baselines", columns, rows, note, folded=len(rows) > 20)
+    return Table.of("Gap to baselines", columns, rows, note)
 
 
 def _task(comparison: Comparison, several: bool) -> str:
@@ -133,12 +115,12 @@ def consistency(runs: Sequence[Consistency]) -> Table:
         *text_columns("task", "model"),
         *number_columns("", "examples", "runs", "same answer", "same score", "spread of score"),
     )
-    rows = tuple(
-        cells(words(run.task), run.model, run.examples, run.runs, run.same_answer, run.same_score, run.spread)
+    rows = (
+        (words(run.task), run.model, run.examples, run.runs, run.same_answer, run.same_score, run.spread)
         for run in runs
     )
     note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
-    return Table("Consistency over runs", columns, rows, note, folded=len(rows) > 20)
+    return Table.of("Consistency over runs", columns, rows, note)
 
 
 def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
@@ -146,25 +128,25 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
     labels = tuple(label for label, _ in by_model)
     rows_of = {(label, row.kind): row for label, rows in by_model for row in rows if row.count}
     kinds = [kind for kind in FAILURE_KINDS if any((label, kind) in rows_of for label in labels)]
-    lines = tuple(
-        cells(
+    lines: list[Row] = [
+        (
             Cell(words(kind), query=(("failure", kind),)),
             FAILURE_KINDS[kind],
             *(_failed(label, rows_of.get((label, kind))) for label in labels),
         )
         for kind in kinds
-    )
+    ]
     note = (
         "The share of all scored samples that fail so, and behind it how often that happens: one sample can fail in "
         "several ways."
     )
-    columns = (*text_columns("kind", "meaning"), *(Column(label) for label in labels))
-    return Table("What went wrong", columns, lines, note) if lines else None
+    columns = (*text_columns("kind", "meaning"), *number_columns("", *labels))
+    return Table.of("What went wrong", columns, lines, note) if lines else None
 
 
 def _failed(label: str, row: FailureRow | None) -> Cell:
     if row is None:
-        return Cell(NOTHING)
+        return Cell(None)
     query = (("failure", row.kind), ("model", label))
     return Cell(f"{100 * row.share:.1f}%", f"{number(row.count)}×", bar=Bar(row.share), query=query)
 
@@ -177,8 +159,8 @@ def propagation(graph: PropagationGraph) -> Table:
         *number_columns("second errs", "if the first erred", "if not"),
         *number_columns("objects by who erred", "both", "first only", "second only", "neither"),
     )
-    rows = tuple(
-        cells(
+    rows = (
+        (
             *(words(edge.source), words(edge.target), Cell(_ratio(edge.odds_ratio), notes=_ratios(edge))),
             *(edge.n, edge.videos, edge.risk_with, edge.risk_without),
             *(edge.both, edge.source_only, edge.target_only, edge.neither),
@@ -190,21 +172,21 @@ def propagation(graph: PropagationGraph) -> Table:
         "interval over videos; above 1, errors come together; none where a task always or never errs. An association, "
         "not proof of cause."
     )
-    return Table(f"Error propagation: {graph.model}", columns, rows, note, folded=len(rows) > 15)
+    return Table.of(f"Error propagation: {graph.model}", columns, rows, note)
 
 
 def _ratios(edge: PropagationEdge) -> tuple[str, ...]:
     return () if edge.low is None or edge.high is None else (f"[{_ratio(edge.low)}, {_ratio(edge.high)}]",)
 
 
-def _ratio(value: float | None) -> str:
+def _ratio(value: float | None) -> str | None:
     if value is None:
-        return NOTHING
+        return None
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _signed(value: float | None) -> str:
-    return NOTHING if value is None else decimal(value, sign=True)
+def _signed(value: float | None, digits: int = 3) -> str | None:
+    return None if value is None else decimal(value, digits, sign=True)
 
 
 def _interval(low: float | None, high: float | None) -> tuple[str, ...]:

@@ -8,18 +8,8 @@ from barista_bench.core.example import Status, status_counts
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
-from barista_bench.reporting.tables import (
-    NOTHING,
-    Cell,
-    Column,
-    Table,
-    cells,
-    figure_cell,
-    number,
-    number_columns,
-    text_columns,
-    words,
-)
+from barista_bench.reporting.tables import figure_cell
+from barista_bench.tables import Cell, Column, Row, Table, number_columns, text_columns, words
 
 LabelledJudge = tuple[str, str, JudgedRun]
 """A model's label, its judge's label, and what that judge says of it."""
@@ -85,7 +75,7 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
         *number_columns("how scored", "draws", "weighted", "plain"),
         *number_columns("unusable verdicts", *map(words, _UNUSABLE)),
     ]
-    rows = tuple(_row(model, judge, judged_run.results, names, spread) for model, judge, judged_run in judges)
+    rows = (_row(model, judge, judged_run.results, names, spread) for model, judge, judged_run in judges)
     rubric = judges[0][2].results.rubric
     note = (
         "Scores run from 0 to 1, or as their names say: mean ± standard deviation over runs, and below it the 95% "
@@ -95,7 +85,7 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
     )
     if any(judged_run.results.judge.name in OFFLINE for _, _, judged_run in judges):
         note += " lexical counts shared words and oracle knows the reference: neither is a published measure."
-    return Table(OVERVIEW, tuple(columns), rows, note)
+    return Table.of(OVERVIEW, columns, rows, note)
 
 
 def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:
@@ -106,20 +96,18 @@ def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:
     return f"{words(name)} (0 to {', '.join(f'{top:g}' for top in tops)})" if tops else words(name)
 
 
-def _row(
-    model: str, judge: str, results: JudgedResults, names: Sequence[str], spread: Sequence[str]
-) -> tuple[Cell, ...]:
+def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], spread: Sequence[str]) -> Row:
     coverage = results.coverage
-    share = f"{100 * coverage.share:.1f}%" if coverage.expected else NOTHING
-    return cells(
+    share = f"{100 * coverage.share:.1f}%" if coverage.expected else None
+    return (
         *(model, judge),
         *(figure_cell(results.figures.get(name)) for name in names),
         *(results.sd_draws.get(name) for name in spread),
         share,
-        Cell(number(coverage.judged), warn=coverage.judged < coverage.answered),
+        Cell(coverage.judged, warn=coverage.judged < coverage.answered),
         *(coverage.answered, coverage.expected, results.draws),
         *(results.scoring.get(how, 0) for how in ("weighted", "plain")),
-        *(Cell(number(count), warn=count > 0) for count in (coverage.verdicts.get(name, 0) for name in _UNUSABLE)),
+        *(Cell(count, warn=count > 0) for count in (coverage.verdicts.get(name, 0) for name in _UNUSABLE)),
     )
 
 
@@ -135,7 +123,7 @@ def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequen
     values = list(dict.fromkeys(value for part in parts for value in part))
     if len(values) < 2:
         return
-    rows = []
+    rows: list[Row] = []
     for value in values:
         of_judges = [part.get(value) for part in parts]
         pairs = zip(of_judges, judges, strict=True)
@@ -143,11 +131,11 @@ def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequen
             of_judge.figures.get(_main(judged_run.results)) if of_judge else None
             for of_judge, (_, _, judged_run) in pairs
         )
-        rows.append((Cell(value), *(figure_cell(figure) for figure in figures)))
-    columns = (Column(key, numeric=False), *(Column(judge, model) for model, judge, _ in judges))
+        rows.append((value, *(figure_cell(figure) for figure in figures)))
+    columns = (*text_columns(key), *(Column(judge, model) for model, judge, _ in judges))
     mains = dict.fromkeys(_with_end(_main(judged_run.results), judges) for _, _, judged_run in judges)
     title = "mean over criteria" if list(mains) == [MEAN] else ", ".join(mains)
-    yield Table(f"Judges by {key}: {title}", columns, tuple(rows), folded=len(rows) > 15)
+    yield Table.of(f"Judges by {key}: {title}", columns, rows)
 
 
 def _main(results: JudgedResults) -> str:

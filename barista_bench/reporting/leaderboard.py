@@ -13,21 +13,11 @@ from barista_bench.core.task import Status
 from barista_bench.files.text_out import decimal
 from barista_bench.reporting.analyses import Analyses, tier
 from barista_bench.reporting.breakdowns import KeyGroups
-from barista_bench.reporting.tables import (
-    NOTHING,
-    Cell,
-    Column,
-    GapToNext,
-    Table,
-    figure_cell,
-    number,
-    p_text,
-    ties,
-    words,
-)
+from barista_bench.reporting.tables import figure_cell, p_text, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BaselineGap, Comparison, FailureRow
+from barista_bench.tables import Cell, GapToNext, Row, Table, number, number_columns, text_columns, words
 
 SURE_BELOW = 1 - LEVEL
 """p-value, corrected, below which a gap is called sure."""
@@ -71,18 +61,18 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         mean, count = means[label]
         return tiers[label], -count, -mean
 
-    columns = [Column("model", numeric=False), *([Column(MEAN)] if len(tasks) > 1 else [])]
-    columns += [Column(f"{task.name}: {words(_primary(task))}") for task in tasks]
-    rows = []
+    names = [f"{task.name}: {words(_primary(task))}" for task in tasks]
+    columns = (*text_columns("model"), *number_columns("", *([MEAN] if len(tasks) > 1 else []), *names))
+    rows: list[Row] = []
     for label in sorted(labels, key=rank):
         mean, count = means[label]
         partial = "" if count == len(tasks) else f"{count} of {len(tasks)} tasks"
-        of_tasks = Cell(NOTHING if partial or math.isinf(mean) else number(mean), notes=(partial,) if partial else ())
+        of_tasks = Cell(None if partial else mean, notes=(partial,) if partial else ())
         scores = (_score(task.runs.get(label), analyses.comparisons) for task in tasks)
-        rows.append((Cell(label), *([of_tasks] if len(tasks) > 1 else []), *scores))
+        rows.append((label, *([of_tasks] if len(tasks) > 1 else []), *scores))
     note = "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over videos."
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
-    table = Table(f"Leaderboard: {title}", tuple(columns), tuple(rows), " ".join([note, *filter(None, by_order)]))
+    table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
     return Leaderboard(benchmark, title, table, sum(map(bool, tiers.values())))
 
 
@@ -100,7 +90,7 @@ def _mean(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
 def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
     """The figure; what it stands on only where samples are missing."""
     if run is None:
-        return Cell(NOTHING)
+        return Cell(None)
     results = run.results
     cell = figure_cell(results.figures.get(results.primary))
     incomplete = not results.coverage.complete

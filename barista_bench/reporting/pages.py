@@ -24,9 +24,9 @@ from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.leaderboard import Leaderboard
 from barista_bench.reporting.pictures import Album, SamplePictures
 from barista_bench.reporting.samples import ModelAnswers, Sample
-from barista_bench.reporting.tables import Table, words
 from barista_bench.reporting.view import Report, Section
 from barista_bench.stats import PropagationGraph
+from barista_bench.tables import Cell, Ranged, Table, words
 
 CHUNK = 32
 """Samples of one chunk."""
@@ -186,9 +186,10 @@ class Details:
 def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
     """Records as JSON objects without fields that hold their default, and None for numbers that JSON lacks.
 
-    >>> from barista_bench.reporting.tables import Cell
-    >>> plain([Cell("a"), Cell("b", warn=True), float("nan")])
-    [{'text': 'a'}, {'text': 'b', 'warn': True}, None]
+    A page has a cell's text in place of its value, and what it draws of a table as numbers.
+
+    >>> plain([Cell("a"), Cell(0.5, warn=True), float("nan")])
+    [{'text': 'a'}, {'text': '0.500', 'warn': True}, None]
     """
     if value is None or type(value) in (str, int):  # most of what there is
         return value
@@ -199,18 +200,35 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if is_dataclass(value):
-        return {
+        fields = {
             name: plain(item)
             for name, default in _defaults(value.__class__)
             if (item := getattr(value, name)) != default  # which MISSING is of no value
         }
+        if isinstance(value, Cell):
+            return {"text": value.text, **fields}
+        return {**fields, "chart": _chart(value)} if isinstance(value, Table) and value.drawn else fields
     return value
 
 
 @cache
 def _defaults(kind: type) -> list[tuple[str, object]]:
     """Each field of a dataclass, and its default."""
-    return [(field.name, field.default) for field in fields(kind)]
+    return [(field.name, field.default) for field in fields(kind) if (kind, field.name) not in _NOT_IN_PAGES]
+
+
+_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn")}
+
+
+def _chart(table: Table) -> Fields:
+    """A drawn table's series as points, each [x, y] or [x, y, low, high]."""
+    x, *others = table.columns
+    series = [
+        {"name": name, "points": [[x, *(plain(y) if isinstance(y, Ranged) else [plain(y)])] for x, y in points.items()]}
+        for name, points in table.series.items()
+    ]
+    axes = {"x": x.name, "y": others[0].group if others else ""}
+    return {"title": table.title.removesuffix(": the numbers"), **axes, "series": series, "kind": table.drawn}
 
 
 _json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

@@ -5,27 +5,19 @@ Names no benchmark: `Benchmark.paper_tables` gets the samples of every model, an
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barista_bench.benchmarks import Benchmark
-from barista_bench.core.paper_tables import (
-    ModelSamples,
-    PaperChart,
-    PaperTable,
-    Point,
-    Ranged,
-    TableCell,
-    sample_name,
-)
-from barista_bench.errors import BaristaError
+from barista_bench.benchmarks import Benchmark, get_benchmark
+from barista_bench.core.paper_tables import ModelSamples, sample_name
+from barista_bench.data.dataset import config_names, open_examples
+from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.reporting.judges import labelled
-from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, interval, number
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.tables import Table
 
 LabelledRuns = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
@@ -34,12 +26,11 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """One benchmark's tables and charts, a chart's numbers among the tables; `left_out` says why there are none."""
+    """One benchmark's tables; `left_out` says why there are none."""
 
     benchmark: str
     heading: str
     tables: tuple[Table, ...] = ()
-    charts: tuple[PaperChart, ...] = ()
     left_out: str = ""
 
 
@@ -48,16 +39,10 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
     if benchmark.paper_tables is None:
         return PaperPart(benchmark.name, heading)
     try:
-        parts = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
+        tables = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
     except BaristaError as error:
         return PaperPart(benchmark.name, heading, left_out=f"The tables of {heading}: {error}")
-    charts = tuple(part for part in parts if isinstance(part, PaperChart))
-    return PaperPart(benchmark.name, heading, as_tables(parts), charts)
-
-
-def as_tables(parts: Sequence[PaperTable | PaperChart]) -> tuple[Table, ...]:
-    """Tables as pages show them, and the numbers of charts."""
-    return tuple(as_table(part) if isinstance(part, PaperTable) else numbers_of(part) for part in parts)
+    return PaperPart(benchmark.name, heading, tuple(tables))
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
@@ -73,40 +58,21 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
     return ModelSamples(label, run.task, runs, judged)
 
 
-def as_table(paper: PaperTable) -> Table:
-    """A column is numeric where nothing but numbers, and nothing at all, stands in it."""
-    columns = tuple(
-        Column(name, numeric=all(not isinstance(row[position], str) for row in paper.rows))
-        for position, name in enumerate(paper.columns)
-    )
-    rows = tuple(tuple(_cell(cell) for cell in row) for row in paper.rows)
-    return Table(paper.title, columns, rows, paper.note, folded=len(rows) > 30)
+def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
+    """What a dataset holds, in the counterparts of the paper's tables about its set (`Benchmark.set_tables`).
 
+    Args:
+        data: a dataset made by `build`.
 
-def numbers_of(chart: PaperChart) -> Table:
-    """A row an x, a column a series."""
-    xs = list(dict.fromkeys(point.x for series in chart.series for point in series.points))
-    if all(isinstance(x, int | float) for x in xs):
-        xs.sort(key=float)
-    columns = (Column(chart.x, numeric=False), *(Column(series.name, chart.y) for series in chart.series))
-    by_series = [{point.x: point for point in series.points} for series in chart.series]
-    rows = tuple(
-        (Cell(x if isinstance(x, str) else f"{x:g}"), *(_point(points.get(x)) for points in by_series)) for x in xs
-    )
-    return Table(f"{chart.title}: the numbers", columns, rows, chart.note, folded=True)
-
-
-def _point(point: Point | None) -> Cell:
-    if point is None or not math.isfinite(point.y):
-        return Cell(NOTHING)
-    if point.low is None or point.high is None:
-        return Cell(number(point.y))
-    return _cell(Ranged(point.y, point.low, point.high))
-
-
-def _cell(cell: TableCell) -> Cell:
-    if isinstance(cell, Ranged):
-        return Cell(number(float(cell.value)), notes=(interval(float(cell.low), float(cell.high)),))
-    if isinstance(cell, float) and not math.isfinite(cell):
-        return Cell(NOTHING)
-    return Cell(number(cell))
+    Raises:
+        ConfigError: the benchmark's paper has no such table.
+        DataError: there is no such dataset, or nothing in it that the tables count.
+    """
+    record = get_benchmark(benchmark)
+    if record.set_tables is None:
+        raise ConfigError(f"stats: there are no tables of a set of {record.title}. Remedy: name another benchmark")
+    examples = {config: open_examples(data, benchmark, config).examples for config in config_names(data)}
+    tables = record.set_tables(examples)
+    if not tables:
+        raise DataError(f"{data}: no task of {record.title} in it. Remedy: name its dataset folder")
+    return tuple(tables)

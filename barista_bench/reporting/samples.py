@@ -24,11 +24,11 @@ from barista_bench.core.task import (
     Task,
 )
 from barista_bench.reporting.judges import SampleVerdicts
-from barista_bench.reporting.tables import words
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.scene_graph import Rle
 from barista_bench.stats.breakdowns import answer_failures, facts
+from barista_bench.tables import words
 
 MAX_BOXES = 100
 MAX_GROUP = 120

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from barista_bench.reporting.analyses import is_unranked
-from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, number, words
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.tables import Cell, Column, Row, Table, Value, number, text_columns, words
 
 TaskRuns = tuple[str, Mapping[str, ScoredRun]]
 """A task's heading, and its runs by model label."""
@@ -50,7 +50,7 @@ def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
 
 def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
     asked = [(heading, runs) for heading, runs in tasks if any(key in run.results.breakdowns for run in runs.values())]
-    columns = [Column(words(key), numeric=False), Column("model", numeric=False)]
+    columns = [*text_columns(words(key), "model")]
     blocks: list[dict[str, dict[str, list[float]]]] = []
     for heading, runs in asked:
         names = dict.fromkeys(words(run.task.sample_score) for run in runs.values())
@@ -62,18 +62,18 @@ def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
     models = models_of(asked)
     unranked = {label for _, runs in asked for label, run in runs.items() if is_unranked(run)}
     judged = [label for label in models if label not in unranked]
-    rows = []
+    rows: list[Row] = []
     for value in values:
         if len(judged) > 1:
-            rows.append((Cell(value), Cell(ALL_MODELS), *(_over_models(block, judged, value) for block in blocks)))
+            rows.append((value, ALL_MODELS, *(_over_models(block, judged, value) for block in blocks)))
         for label in models:
             cells = [_mean_cell(block.get(label, {}).get(value, [])) for block in blocks]
-            rows.append((Cell(value), Cell(label), *cells))
+            rows.append((value, label, *cells))
     note = "Mean sample score over runs and examples; how many samples stands below."
     if len(judged) > 1:
         left = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
         note += f" {ALL_MODELS}: the mean of the models' means{left}."
-    return Table("", tuple(columns), tuple(rows), note, folded=len(rows) > 24)
+    return Table.of("", columns, rows, note)
 
 
 ALL_MODELS = "all models"
@@ -92,37 +92,37 @@ def _values(run: ScoredRun, key: str) -> dict[str, list[float]]:
 
 def _mean_cell(scores: Sequence[float]) -> Cell:
     if not scores:
-        return Cell(NOTHING)
-    return Cell(number(math.fsum(scores) / len(scores)), notes=(f"{number(len(scores))} samples",))
+        return Cell(None)
+    return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} samples",))
 
 
 def _over_models(block: Mapping[str, Mapping[str, Sequence[float]]], models: Sequence[str], value: str) -> Cell:
     of_models = [scores for label in models if (scores := block.get(label, {}).get(value))]
     if not of_models:
-        return Cell(NOTHING)
+        return Cell(None)
     means = [math.fsum(scores) / len(scores) for scores in of_models]
-    return Cell(number(math.fsum(means) / len(means)), notes=(f"{len(of_models)} models",))
+    return Cell(math.fsum(means) / len(means), notes=(f"{len(of_models)} models",))
 
 
 def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
     """Mean tokens a sample by task and model; None where no model counts tokens."""
     models = models_of(tasks)
     model_columns = [Column(name, label) for label in models for name in ("input", "output")]
-    columns = [Column("task", numeric=False), *model_columns]
+    columns = [*text_columns("task"), *model_columns]
     rows = []
     for heading, runs in tasks:
-        cells = [Cell(heading)]
+        cells: list[Value] = [heading]
         for label in models:
             records = [sample.record for sample in runs[label].samples] if label in runs else []
-            cells += [Cell(_mean([record.input_tokens for record in records]))]
-            cells += [Cell(_mean([record.output_tokens for record in records]))]
-        rows.append(tuple(cells))
-    if all(cell.text == NOTHING for row in rows for cell in row[1:]):
+            cells.append(_mean([record.input_tokens for record in records]))
+            cells.append(_mean([record.output_tokens for record in records]))
+        rows.append(cells)
+    if all(cell is None for row in rows for cell in row[1:]):
         return None
     note = "Mean over the samples of which the model said it; the answer's tokens include its reasoning."
-    return Table("Tokens a sample", tuple(columns), tuple(rows), note)
+    return Table.of("Tokens a sample", columns, rows, note)
 
 
-def _mean(values: Sequence[int | None]) -> str:
+def _mean(values: Sequence[int | None]) -> str | None:
     known = [value for value in values if value is not None]
-    return f"{sum(known) / len(known):,.0f}" if known else NOTHING
+    return f"{sum(known) / len(known):,.0f}" if known else None

@@ -8,81 +8,29 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from barista_bench.core.example import Status, status_counts
-from barista_bench.files.text_out import decimal
 from barista_bench.runs.score.results import Figure, Results, tie_spread
+from barista_bench.tables import (
+    Bar,
+    Cell,
+    Column,
+    Query,
+    Row,
+    Table,
+    Value,
+    interval,
+    number,
+    number_columns,
+    text_columns,
+    words,
+)
 
 MAX_ROWS = 100
 """Rows of a details table. Models invent labels, and each invented one would be a row."""
-FOLDED_ROWS = 15
 MAX_NAME = 80
 ABOUT_REFERENCE = ("examples", "support")
 """Columns that describe the examples and not the model: printed once where all models agree."""
-NOTHING = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`group` is the heading that neighbouring columns share; empty for none."""
-
-    name: str
-    group: str = ""
-    numeric: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A share from 0 to 1 as a bar, with the ends of its 95% interval where it has one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GapToNext:
-    """How far a model is before the next one of its task, and how sure that is: `p` after Holm's correction."""
-
-    below: str
-    difference: float
-    p: float
-    better: int
-    worse: int
-
-
-Query: TypeAlias = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """`extra` is printed smaller behind the text, `notes` below it; `warn` asks for attention.
-
-    On the page, `bar` is drawn and `gap` told beside the text, and `query` leads to the samples behind the figure:
-    names and values of the gallery's filters.
-    """
-
-    text: str
-    extra: str = ""
-    warn: bool = False
-    notes: tuple[str, ...] = ()
-    bar: Bar | None = None
-    gap: GapToNext | None = None
-    query: Query = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows have one cell a column; `folded` tables are long and are opened on demand."""
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-    folded: bool = False
-
 
 Labelled = tuple[str, Results]
 """A model's label in this report, and its results."""
@@ -90,52 +38,14 @@ Block = Mapping[str, Mapping[str, Cell]]
 """Row name -> column name -> cell, of one model."""
 
 
-def words(name: str) -> str:
-    """A key as people read it.
-
-    >>> words("per_relation_type")
-    'per relation type'
-    """
-    return name.replace("_", " ")
-
-
-def number(value: object) -> str:
-    """A count with separators, a fraction with three digits; anything else as text.
-
-    >>> number(12345), number(0.12345), number(-0.04), number(None)
-    ('12,345', '0.123', '−0.040', '–')
-    """
-    if value is None:
-        return NOTHING
-    if isinstance(value, float):
-        return decimal(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return str(value)
-
-
-def cells(*values: object) -> tuple[Cell, ...]:
-    """A row of cells: those that are none yet hold their values as `number` writes them."""
-    return tuple(value if isinstance(value, Cell) else Cell(number(value)) for value in values)
-
-
-def text_columns(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, numeric=False) for name in names)
-
-
-def number_columns(group: str, *names: str) -> tuple[Column, ...]:
-    """Columns of numbers below a heading; empty for none."""
-    return tuple(Column(name, group) for name in names)
-
-
 def figure_cell(figure: Figure | None, query: Query = ()) -> Cell:
     """The mean, behind it the standard deviation over runs, and below it the interval."""
     if figure is None:
-        return Cell(NOTHING)
+        return Cell(None)
     notes = () if figure.low is None or figure.high is None else (interval(figure.low, figure.high),)
     bar = Bar(figure.mean, figure.low, figure.high) if 0 <= figure.mean <= 1 else None
     spread = "" if figure.std is None else f"± {number(figure.std)}"
-    return Cell(number(figure.mean), spread, notes=notes, bar=bar, query=query)
+    return Cell(figure.mean, spread, notes=notes, bar=bar, query=query)
 
 
 def p_text(p: float) -> str:
@@ -146,20 +56,12 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def interval(low: float, high: float) -> str:
-    """
-    >>> interval(0.1, 0.25)
-    '[0.100, 0.250]'
-    """
-    return f"[{number(low)}, {number(high)}]"
-
-
 def figures(models: Sequence[Labelled]) -> Table:
     """One row a model: the primary figure, then all others."""
     primary = models[0][1].primary
     names = [primary, *(name for name in _union(results.figures for _, results in models) if name != primary)]
-    columns = (Column("model", numeric=False), *(Column(words(name)) for name in names))
-    rows = tuple(
+    columns = (*text_columns("model"), *number_columns("", *map(words, names)))
+    rows = (
         (
             Cell(label, "" if results.coverage.complete else "incomplete", warn=not results.coverage.complete),
             *(figure_cell(results.figures.get(name)) for name in names),
@@ -170,7 +72,7 @@ def figures(models: Sequence[Labelled]) -> Table:
         "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
-    return Table("Figures", columns, rows, f"{note} {ties(models)}".strip())
+    return Table.of("Figures", columns, rows, f"{note} {ties(models)}".strip())
 
 
 def coverage(models: Sequence[Labelled]) -> Table:
@@ -182,8 +84,8 @@ def coverage(models: Sequence[Labelled]) -> Table:
         *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
         *number_columns("samples by status", *map(words, statuses), "not run"),
     )
-    rows = tuple(cells(label, results.runs, *_coverage_cells(results, statuses)) for label, results in models)
-    return Table("Coverage", columns, rows)
+    rows = ((label, results.runs, *_coverage_cells(results, statuses)) for label, results in models)
+    return Table.of("Coverage", columns, rows)
 
 
 def ties(models: Sequence[Labelled]) -> str:
@@ -197,15 +99,15 @@ def ties(models: Sequence[Labelled]) -> str:
     )
 
 
-def _coverage_cells(results: Results, statuses: Iterable[str]) -> tuple[Cell, ...]:
+def _coverage_cells(results: Results, statuses: Iterable[str]) -> Row:
     coverage = results.coverage
-    share = f"{100 * coverage.answered / coverage.expected:.1f}%" if coverage.expected else NOTHING
+    share = f"{100 * coverage.answered / coverage.expected:.1f}%" if coverage.expected else None
     counts = {status: coverage.statuses.get(status, 0) for status in statuses}
     missing = max(0, coverage.expected - sum(counts.values()))
-    scored = Cell(number(coverage.scored), warn=not coverage.complete)
-    by_status = (Cell(number(count), warn=status != Status.OK and count > 0) for status, count in counts.items())
-    missing_cell = Cell(number(missing), warn=missing > 0)
-    return cells(share, coverage.answered, scored, coverage.expected, *by_status, missing_cell)
+    scored = Cell(coverage.scored, warn=not coverage.complete)
+    by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
+    missing_cell = Cell(missing, warn=missing > 0)
+    return share, coverage.answered, scored, coverage.expected, *by_status, missing_cell
 
 
 def details(models: Sequence[Labelled]) -> list[Table]:
@@ -220,12 +122,12 @@ def details(models: Sequence[Labelled]) -> list[Table]:
         elif any(isinstance(value, int) and not isinstance(value, bool) for value in values):
             counts.append(key)
     if counts:
-        rows = tuple(
-            (Cell(label), *(Cell(_mean([entry.get(key) for entry in results.details])) for key in counts))
+        rows = (
+            (label, *(_mean([entry.get(key) for entry in results.details]) for key in counts))
             for label, results in models
         )
-        columns = (Column("model", numeric=False), *(Column(words(key)) for key in counts))
-        tables.append(Table("Counts", columns, rows, "Mean over runs."))
+        columns = (*text_columns("model"), *number_columns("", *map(words, counts)))
+        tables.append(Table.of("Counts", columns, rows, "Mean over runs."))
     return tables
 
 
@@ -241,29 +143,32 @@ def timing(models: Sequence[Labelled]) -> Table:
     rows = []
     for label, results in models:
         timing, total = results.timing, results.timing.seconds.get("total", 0.0)
-        seconds = (f"{timing.seconds[stage]:,.1f}" if stage in timing.seconds else NOTHING for stage in stages)
-        rate = f"{results.coverage.scored / total:,.2f}" if total > 0 else NOTHING
-        rows.append(cells(label, timing.sessions, *seconds, timing.input_tokens, timing.output_tokens, rate))
+        seconds = (f"{timing.seconds[stage]:,.1f}" if stage in timing.seconds else None for stage in stages)
+        rate = f"{results.coverage.scored / total:,.2f}" if total > 0 else None
+        rows.append((label, timing.sessions, *seconds, timing.input_tokens, timing.output_tokens, rate))
     note = "Seconds over all sessions; samples / s are scored samples by total time. Stages may overlap."
-    return Table("Timing", columns, tuple(rows), note)
+    return Table.of("Timing", columns, rows, note)
 
 
 def provenance(models: Sequence[Labelled]) -> Table:
     """What was run, with what: one column a model."""
     facts = [(label, _facts(results)) for label, results in models]
-    columns = (Column("", numeric=False), *(Column(label, numeric=False) for label, _ in facts))
-    rows = tuple(
-        (Cell(words(name)), *(Cell(values.get(name, NOTHING)) for _, values in facts))
-        for name in _union(values for _, values in facts)
-    )
-    return Table("Settings and versions", columns, rows)
+    columns = text_columns("", *(label for label, _ in facts))
+    rows = ((words(name), *(values.get(name) for _, values in facts)) for name in _union(values for _, values in facts))
+    return Table.of("Settings and versions", columns, rows)
 
 
-def _facts(results: Results) -> dict[str, str]:
-    facts = {"model": results.model.name, "revision": results.model.revision or NOTHING, "protocol": results.protocol}
-    facts["wording"] = results.prompts.wording
-    facts |= {name: number(value) for name, value in results.circumstances.items()}
-    return {**facts, "barista_bench": results.barista_bench, **results.versions}
+def _facts(results: Results) -> dict[str, Value]:
+    model, asked = results.model, results.circumstances.items()
+    return {
+        "model": model.name,
+        "revision": model.revision or None,
+        "protocol": results.protocol,
+        "wording": results.prompts.wording,
+        **{name: value if isinstance(value, int | float) else number(value) for name, value in asked},
+        "barista_bench": results.barista_bench,
+        **results.versions,
+    }
 
 
 def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> Table:
@@ -272,18 +177,18 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
     named = _union(row for _, block in blocks for row in block.values())
     common = [column for column in named if column in ABOUT_REFERENCE and _agree(column, names, blocks)]
     specific = [column for column in named if column not in common]
-    columns = [Column(key, numeric=False), *(Column(words(column)) for column in common)]
+    columns = [*text_columns(key), *number_columns("", *map(words, common))]
     for label, _ in blocks:
-        columns += [Column(words(column), label) for column in specific]
+        columns += number_columns(label, *map(words, specific))
     rows = []
     for name in names[:MAX_ROWS]:
-        of_models, nothing = [block.get(name, {}) for _, block in blocks], Cell(NOTHING)
+        of_models, nothing = [block.get(name, {}) for _, block in blocks], Cell(None)
         row = [Cell(shortened(name))]
         row += [next((of_model[column] for of_model in of_models if column in of_model), nothing) for column in common]
         row += [of_model.get(column, nothing) for of_model in of_models for column in specific]
-        rows.append(tuple(row))
+        rows.append(row)
     note = f"The first {MAX_ROWS} of {len(names)} rows." if len(names) > MAX_ROWS else ""
-    return Table(title, tuple(columns), tuple(rows), note, folded=len(rows) > FOLDED_ROWS)
+    return Table.of(title, columns, rows, note)
 
 
 def _agree(column: str, names: Sequence[str], blocks: Sequence[tuple[str, Block]]) -> bool:
@@ -313,14 +218,14 @@ def _first_number(values: Sequence[object] | None) -> float:
     return float(first) if isinstance(first, int | float) else 0.0
 
 
-def _mean(values: Sequence[object]) -> str:
+def _mean(values: Sequence[object]) -> Value:
     """The mean of numbers; a count that is the same in all runs stays a count; else the first value as text."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if not numbers:
         return shortened(number(values[0] if values else None))
     if all(isinstance(value, int) for value in numbers):
-        return number(numbers[0]) if len(set(numbers)) == 1 else f"{statistics.fmean(numbers):,.1f}"
-    return number(statistics.fmean(numbers))
+        return numbers[0] if len(set(numbers)) == 1 else f"{statistics.fmean(numbers):,.1f}"
+    return statistics.fmean(numbers)
 
 
 def _is_table(value: object) -> bool:

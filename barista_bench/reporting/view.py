@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +13,14 @@ from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.reporting import diagnosis, judges, paper, summary, tables
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups
-from barista_bench.reporting.export import distinct
 from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
 from barista_bench.reporting.paper import PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
-from barista_bench.reporting.tables import Table
 from barista_bench.runs.score.results import Comparability, told_apart
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable
+from barista_bench.tables import Table, number
 
 Judged = Mapping[Path, Sequence[JudgedRun]]
 """What judges say of a run, by its folder."""
@@ -159,9 +159,9 @@ def report_samples(report: Report, wanted: int, max_text: int) -> tuple[Sample, 
     if wanted < 0:
         raise ConfigError(f"samples is {wanted}. Remedy: give 0 or more")
     samples: list[Sample] = []
-    for number, section in enumerate(report.sections):
+    for place, section in enumerate(report.sections):
         verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]
-        samples += section_samples(number, section.runs, wanted, max_text, verdicts)
+        samples += section_samples(place, section.runs, wanted, max_text, verdicts)
     return tuple(samples)
 
 
@@ -287,7 +287,7 @@ def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
         ("benchmark", dataset.benchmark),
         ("task", f"{dataset.task} (version {dataset.task_version})"),
         ("split", dataset.split if dataset.limit is None else f"{dataset.split}, cut to {dataset.limit} examples"),
-        ("examples", tables.number(dataset.examples)),
+        ("examples", number(dataset.examples)),
         ("content hash", dataset.content_hash[:12]),
         ("protocol", results[0].protocol),
         ("wording of the prompts", results[0].prompts.wording),
@@ -309,3 +309,28 @@ def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """`plain_name` of each, numbered where it has come before."""
+    names: dict[str, None] = {}
+    for text in texts:
+        names[next(name for name in _numbered(plain_name(text)) if name not in names)] = None
+    return list(names)
+
+
+def plain_name(text: str) -> str:
+    """A file name without ending, made of lower-case letters, digits and underscores.
+
+    >>> plain_name("Pets / grounding: Per class")
+    'pets_grounding_per_class'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80] or "table"
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1

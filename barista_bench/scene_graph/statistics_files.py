@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import cycle
 from pathlib import Path
@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.text_out import markdown
 from barista_bench.files.writing import STATISTICS, replacing_folder
 from barista_bench.scene_graph.statistics import PUBLISHED, Durations, ReleaseStatistics
+from barista_bench.tables import Row, Table, markdown_page, number_columns, text_columns, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-_SHARE = "share"
-_NAMES = ("", "type", "value", "category", "class", "preparation", "device", "resolution")
-"""Heads of columns that hold names."""
 
 
 def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool = True) -> list[Path]:
@@ -36,7 +32,7 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
     with replacing_folder(Path(out), STATISTICS) as folder:
         paths = [folder / "statistics.json", folder / "statistics.md"]
         paths[0].write_text(json.dumps(asdict(stats), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        paths[1].write_text(_as_markdown(stats), encoding="utf-8")
+        paths[1].write_text(markdown_page("What this release holds", _tables(stats)), encoding="utf-8")
         try:
             paths += write_plots(stats, folder) if plots else []
         except ConfigError as error:
@@ -46,42 +42,25 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
     return [Path(out) / path.name for path in paths]
 
 
-def _as_markdown(stats: ReleaseStatistics) -> str:
-    parts = [
-        "# What this release holds",
-        _counts(stats),
-        "## Videos",
-        *(
-            _distribution(title, "videos", counts)
-            for title, counts in (
-                ("preparation", stats.preparation_counts),
-                ("device", stats.device_counts),
-                ("resolution", stats.resolution_counts),
-            )
-        ),
-        "## Durations, seconds",
-        _durations(stats),
-        "## Objects",
-        _table(
-            ("category", "instances", _SHARE, "objects", "videos"),
-            (
-                (name, _number(c.instances), _share(c.instances, stats.instances), str(c.objects), str(c.videos))
-                for name, c in stats.category_counts.items()
-            ),
-        ),
-        "## Attributes",
-        _typed("frame-rows", stats.attribute_counts),
-        "## Relations",
-        _typed("frame-rows", stats.predicate_counts),
-        "## Activities",
-        _distribution("class", "segments", stats.activity_counts),
-        "## Process steps",
-        _distribution("class", "steps", stats.step_counts),
-    ]
-    return "\n\n".join(parts) + "\n"
+def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
+    """What has no title belongs to the heading before."""
+    yield _counts(stats)
+    yield _distribution("preparation", "videos", stats.preparation_counts, "Videos")
+    yield _distribution("device", "videos", stats.device_counts)
+    yield _distribution("resolution", "videos", stats.resolution_counts)
+    yield _durations(stats)
+    categories = (
+        (name, c.instances, _share(c.instances, stats.instances), c.objects, c.videos)
+        for name, c in stats.category_counts.items()
+    )
+    yield _table("Objects", ("category",), ("instances", "share", "objects", "videos"), categories)
+    yield _typed("Attributes", stats.attribute_counts)
+    yield _typed("Relations", stats.predicate_counts)
+    yield _distribution("class", "segments", stats.activity_counts, "Activities")
+    yield _distribution("class", "steps", stats.step_counts, "Process steps")
 
 
-def _counts(stats: ReleaseStatistics) -> str:
+def _counts(stats: ReleaseStatistics) -> Table:
     """Scalars of the statistics, beside the published ones where the paper gives them."""
     figures: dict[str, float] = {
         item.name: value for item in fields(stats) if isinstance(value := getattr(stats, item.name), int | float)
@@ -92,50 +71,42 @@ def _counts(stats: ReleaseStatistics) -> str:
         figures[f"{name} a frame, median"] = per_frame.median
         figures[f"{name} a frame, most"] = per_frame.most
     rows = (
-        (name.replace("_", " "), _number(value), _number(PUBLISHED[name]) if name in PUBLISHED else "")
+        (words(name), _number(value), _number(PUBLISHED[name]) if name in PUBLISHED else "")
         for name, value in figures.items()
     )
-    return _table(("", "here", "BARISTA as published"), rows)
+    return _table("", ("",), ("here", "BARISTA as published"), rows)
 
 
-def _durations(stats: ReleaseStatistics) -> str:
+def _durations(stats: ReleaseStatistics) -> Table:
     layers: dict[str, Durations] = {
         "videos": stats.video_durations,
         "activities": stats.activity_durations,
         "process steps": stats.step_durations,
     }
-    rows = (
-        (name, str(len(d.values)), *(f"{v:.2f}" for v in (d.mean, d.median, d.shortest, d.longest)))
+    rows: list[Row] = [
+        (name, len(d.values), *(f"{v:.2f}" for v in (d.mean, d.median, d.shortest, d.longest)))
         for name, d in layers.items()
-    )
-    return _table(("", "count", "mean", "median", "shortest", "longest"), rows)
+    ]
+    return _table("Durations, seconds", ("",), ("count", "mean", "median", "shortest", "longest"), rows)
 
 
-def _distribution(title: str, unit: str, counts: Mapping[str, int]) -> str:
+def _distribution(name: str, unit: str, counts: Mapping[str, int], title: str = "") -> Table:
     total = sum(counts.values())
-    return _table(
-        (title, unit, _SHARE), ((name, _number(count), _share(count, total)) for name, count in counts.items())
-    )
+    rows = ((value, count, _share(count, total)) for value, count in counts.items())
+    return _table(title, (name,), (unit, "share"), rows)
 
 
-def _typed(unit: str, counts: Mapping[str, Mapping[str, int]]) -> str:
+def _typed(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
     total = sum(sum(values.values()) for values in counts.values())
-    return _table(
-        ("type", "value", unit, _SHARE),
-        (
-            (kind, value, _number(count), _share(count, total))
-            for kind, values in counts.items()
-            for value, count in values.items()
-        ),
+    rows = (
+        (kind, value, count, _share(count, total)) for kind, values in counts.items() for value, count in values.items()
     )
+    return _table(title, ("type", "value"), ("frame-rows", "share"), rows)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Names are left-aligned, numbers right-aligned."""
-    names = sum(title in _NAMES for title in head)
-    rule = [":--"] * names + ["--:"] * (len(head) - names)
-    lines = [head, rule, *([markdown(value) for value in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def _table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Iterable[Row]) -> Table:
+    """The columns of names, then those of numbers."""
+    return Table.of(title, (*text_columns(*names), *number_columns("", *numbers)), rows)
 
 
 def _number(value: float) -> str:

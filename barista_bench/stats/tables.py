@@ -12,8 +12,6 @@ import pandas as pd
 
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
-from barista_bench.files import text_out
-from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
 from barista_bench.runs.score.results import Figure
 from barista_bench.stats.agreement import RankAgreement, rank_agreement
@@ -23,6 +21,7 @@ from barista_bench.stats.breakdowns import breakdown_keys, breakdowns, failure_r
 from barista_bench.stats.comparison import Comparison, compare_runs
 from barista_bench.stats.labels import run_labels
 from barista_bench.stats.propagation import propagation
+from barista_bench.tables import Table, interval, to_csv
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
@@ -66,7 +65,7 @@ def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
     """`<out>/<name>.csv` of each. Raises ConfigError where `out` may not be replaced: see `replacing_folder`."""
     with replacing_folder(out, ANALYSIS) as folder:
         for name, table in tables.items():
-            write_whole(folder / f"{name}.csv", text_out.csv(table))
+            write_whole(folder / f"{name}.csv", to_csv(Table.of_frame(name, table)))
     return [out / f"{name}.csv" for name in tables]
 
 
@@ -100,26 +99,18 @@ def _counts(run: ScoredRun) -> dict[str, int]:
     return {**coverage, "trained_on": run.results.trained_on}
 
 
-def headline_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a run, as people read it: the primary figure with its 95% interval, and the answers that can be read."""
+def headline_table(runs: Iterable[ScoredRun]) -> Table:
+    """A row a run: the primary figure with its 95% interval, and the answers that can be read."""
     rows = []
     for run, called in named(runs):
         results = run.results
         figure, coverage = results.figures[results.primary], results.coverage
         marks = ("" if coverage.complete else " INCOMPLETE") + (" TRAINED ON" if results.trained_on else "")
-        rows.append(
-            {
-                "model": called["model"],
-                "task": f"{run.task.benchmark}/{run.task.name}",
-                "figure": results.primary,
-                "mean": decimal(figure.mean),
-                "95% interval": "none"
-                if figure.low is None or figure.high is None
-                else f"[{decimal(figure.low)}, {decimal(figure.high)}]",
-                "answered": f"{coverage.answered}/{coverage.expected}{marks}",
-            }
-        )
-    return pd.DataFrame(rows)
+        ends = "none" if figure.low is None or figure.high is None else interval(figure.low, figure.high)
+        answered = f"{coverage.answered}/{coverage.expected}{marks}"
+        task = f"{run.task.benchmark}/{run.task.name}"
+        rows.append((called["model"], task, results.primary, figure.mean, ends, answered))
+    return Table.of("", ("model", "task", "figure", "mean", "95% interval", "answered"), rows)
 
 
 def breakdown_table(

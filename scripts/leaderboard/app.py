@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 
 import gradio as gr
 
-from barista_bench.hub.board import Board, BoardTable, Fetched, fetch_results, overview, read_board, refusals, tables
+from barista_bench.hub.board import Board, Fetched, fetch_results, overview, read_board, refusals, tables
+from barista_bench.tables import Table
 
 SOURCE = os.environ.get("BARISTA_RESULTS", "")
 DATASET = os.environ.get("BARISTA_DATASET", "")
@@ -36,12 +37,12 @@ def fetched_from(source: str, into: str) -> Fetched:
     return Fetched(Path(source)) if Path(source).is_dir() else fetch_results(source, into)
 
 
-def show(table: BoardTable) -> None:
+def show(table: Table) -> None:
     """One table below its title."""
     gr.Textbox(table.note or table.title, label=table.title, interactive=False)
     gr.Dataframe(
-        [list(row) for row in table.rows],
-        headers=list(table.head),
+        [list(row) for row in table.values],
+        headers=list(table.heads),
         datatype="str",
         interactive=False,
         wrap=True,

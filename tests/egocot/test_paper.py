@@ -12,9 +12,10 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 from barista_bench.benchmarks.egocot import Cot
 from barista_bench.benchmarks.egocot.items import BY_CODE, OF_GROUP, SUBTASKS
 from barista_bench.benchmarks.egocot.paper import judge_and_evidence, paper_tables, set_tables
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, sample_name
+from barista_bench.core.paper_tables import ModelSamples, sample_name
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
+from barista_bench.tables import Table
 
 TASK = Cot()
 # GPT-5.1 on the page: mean, then each group's subtasks and mean; R and SCR, mean and by group.
@@ -24,13 +25,12 @@ LATE = "At 00:59.00 it happens."
 """Contradicted: the videos of the mini release are shorter."""
 
 
-def tables(*samples: ModelSamples) -> dict[str, PaperTable | PaperChart]:
+def tables(*samples: ModelSamples) -> dict[str, Table]:
     return {table.title.partition(":")[0]: table for table in paper_tables(samples)}
 
 
-def row(table: PaperTable | PaperChart, index: int = 0) -> dict[str, object]:
-    assert isinstance(table, PaperTable)
-    return dict(zip(table.columns, table.rows[index], strict=True))
+def row(table: Table, index: int = 0) -> dict[str, object]:
+    return dict(zip(table.heads, table.values[index], strict=True))
 
 
 def answered(example: Example, right: bool, reasoning: str) -> Scored:
@@ -78,9 +78,7 @@ def test_the_tables_of_one_model_without_a_judge(dev: list[Example]) -> None:
     checked = row(by_title["Evidence-checked reasoning"])
     assert (checked["accuracy"], checked["verified_scr"], checked["contradiction_rate"]) == (0.5, 1.0, 1.0)
     assert row(by_title["Accuracy leaderboard"])["SR"] is None
-    chart = by_title["Figure 3"]
-    assert isinstance(chart, PaperChart)
-    assert {point.x for point in chart.series[0].points} == {dev[0].label, dev[1].label}
+    assert {*by_title["Figure 3"].series["m"]} == {dev[0].label, dev[1].label}
 
 
 def test_models_are_ranked_by_their_mean_and_runs_are_averaged(dev: list[Example]) -> None:
@@ -143,7 +141,7 @@ def test_figure_2_counts_questions_by_subtask_and_videos_by_source(dev: list[Exa
     other = replace(dev[0], frames=tuple(replace(frame, video_id="other") for frame in dev[0].frames))
     other = replace(other, metadata={**other.metadata, "subtask": "GOT", "source": "elsewhere"})
     questions, videos = set_tables({"cot": [*examples, other]})
-    bars = {point.x: (series.name, point.y) for series in questions.series for point in series.points}
+    bars = {code: (group, count) for group, counts in questions.series.items() for code, count in counts.items()}
     assert bars == {"AOG": ("EGP", 3), "HOTR": ("STR", 2), "GOT": ("HGR", 2)}
-    assert {point.x: point.y for point in videos.series[0].points} == {"coffee making": 1, "elsewhere": 1}
+    assert videos.series["videos"] == {"coffee making": 1, "elsewhere": 1}
     assert set_tables({}) == []

@@ -10,9 +10,10 @@ import pytest
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.benchmarks.extended.open_activity import OpenActivity, paper_tables
-from barista_bench.core.paper_tables import ModelSamples, Ranged
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName
 from barista_bench.judging.rubric import load_rubric
+from barista_bench.tables import Ranged
 from tests.extended.kit import BOXES, Named, answered, derived, video
 
 TASK, BY_CHOICE = OpenActivity(), Activity()
@@ -111,7 +112,7 @@ def test_the_gap_is_taken_on_the_clips_that_were_asked_in_both_ways(videos: Path
         samples_of("other", BY_CHOICE, by_choice, right_by_choice.tolist()),
     ]
     (table,) = paper_tables(models)
-    ((name, clips, with_choices, in_own_words, gap),) = table.rows
+    ((name, clips, with_choices, in_own_words, gap),) = table.values
     assert (name, clips) == ("m", len(openly) - 2)
     assert with_choices == pytest.approx(right_by_choice[1:-1].mean())
     assert in_own_words == pytest.approx(right_openly[1:-1].mean())

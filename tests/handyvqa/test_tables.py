@@ -11,9 +11,10 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.resampling import ResampledRun, run_intervals
 from barista_bench.core.task import Scored, Task
+from barista_bench.tables import Ranged, Table
 from tests.handyvqa.made import BOXES, CUPS, answered, question
 from tests.handyvqa.test_segmentation import EXAMPLE, read
 
@@ -46,8 +47,8 @@ def model(
     ]
 
 
-def table(shown: Sequence[PaperTable | PaperChart], title: str) -> PaperTable:
-    (match,) = [item for item in shown if isinstance(item, PaperTable) and item.title.startswith(title)]
+def table(shown: Sequence[Table], title: str) -> Table:
+    (match,) = [item for item in shown if item.title.startswith(title)]
     return match
 
 
@@ -58,8 +59,8 @@ def value(cell: object) -> float:
 def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
     entries = model("m", 1)
     paper_table = table(paper_tables(entries), "Table 4: accuracy")
-    (row,) = paper_table.rows
-    cells = dict(zip(paper_table.columns, row, strict=True))
+    (row,) = paper_table.values
+    cells = dict(zip(paper_table.heads, row, strict=True))
     means = []
     for entry in entries:
         figures = [entry.task.aggregate(run) for run in entry.runs]
@@ -77,10 +78,9 @@ def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
 def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -> None:
     items = paper_tables([*model("m", 1), *model("n", 2, tasks=[Action])])
     for item in items:
-        if isinstance(item, PaperTable):
-            assert {len(row) for row in item.rows} == {len(item.columns)}
+        assert {len(row) for row in item.values} == {len(item.heads)}
     paper_table = table(items, "Table 4: accuracy")
-    cells = dict(zip(paper_table.columns, paper_table.rows[1], strict=True))
+    cells = dict(zip(paper_table.heads, paper_table.values[1], strict=True))
     assert cells["Avg."] is None
     assert cells["Process"] is None
     assert cells["Action"] is not None
@@ -114,23 +114,23 @@ def test_one_cluster_has_no_interval() -> None:
 def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:
     items = paper_tables([*model("m", 1, 4), *model("m", 2, 16), *model("n", 3, 16)])
     paper_table = table(items, "Table 4: accuracy")
-    assert [row[:2] for row in paper_table.rows] == [("m", "4 frames"), ("m", "16 frames"), ("n", "16 frames")]
-    charts = [item for item in items if isinstance(item, PaperChart)]
+    assert [row[:2] for row in paper_table.values] == [("m", "4 frames"), ("m", "16 frames"), ("n", "16 frames")]
+    charts = [item for item in items if item.drawn]
     assert [chart.title[:8] for chart in charts] == ["Figure 3", "Figure 4"]
-    lines = {series.name: [point.x for point in series.points] for series in charts[0].series}
+    lines = {name: [*points] for name, points in charts[0].series.items()}
     assert lines == {"m": [4, 16], "n": [16]}
-    assert not [item for item in paper_tables(model("m", 1)) if isinstance(item, PaperChart)]
+    assert not [item for item in paper_tables(model("m", 1)) if item.drawn]
 
 
 def test_objects_are_told_apart_by_their_number_of_options() -> None:
     task = Objects()
     runs = (run_of(task, [True, False, None] * 3, n=5) + run_of(task, [True, True], n=7),)
     paper_table = table(paper_tables([ModelSamples("m", task, runs)]), "Objects by number of options")
-    assert [row[2:4] for row in paper_table.rows] == [(5, 9), (7, 2)]
-    cells = dict(zip(paper_table.columns, paper_table.rows[1], strict=True))
+    assert [row[2:4] for row in paper_table.values] == [(5, 9), (7, 2)]
+    cells = dict(zip(paper_table.heads, paper_table.values[1], strict=True))
     assert value(cells["AP"]) == 1.0
     assert value(cells["Chance"]) == pytest.approx(1 / 7)
-    assert value(dict(zip(paper_table.columns, paper_table.rows[0], strict=True))["Answered"]) == pytest.approx(2 / 3)
+    assert value(dict(zip(paper_table.heads, paper_table.values[0], strict=True))["Answered"]) == pytest.approx(2 / 3)
 
 
 def test_table_5_names_the_settings_of_segmentation() -> None:
@@ -140,7 +140,7 @@ def test_table_5_names_the_settings_of_segmentation() -> None:
         samples = (Scored(EXAMPLE, read(task.reference_answer(EXAMPLE, BOXES), EXAMPLE, task)), Scored(EXAMPLE, None))
         entries.append(ModelSamples("m", task, (samples,)))
     paper_table = table(paper_tables(entries), "Table 5")
-    assert [row[1] for row in paper_table.rows] == ["6 frames", "6 frames, mode=frame_wise, truth_options=true"]
-    cells = dict(zip(paper_table.columns, paper_table.rows[0], strict=True))
+    assert [row[1] for row in paper_table.values] == ["6 frames", "6 frames, mode=frame_wise, truth_options=true"]
+    cells = dict(zip(paper_table.heads, paper_table.values[0], strict=True))
     assert [value(cells[f"Objects {name}"]) for name in ("J", "F", "J&F", "answered")] == [0.5] * 4
     assert cells["Parts J"] is None

@@ -56,7 +56,7 @@ def test_a_model_with_an_adapter_is_shown_as_one(tmp_path: Path) -> None:
     made.model.settings["adapter"] = "5f" * 32
     publish(tmp_path, made)
     publish(tmp_path, results(model="a/plain", values=(0.6, 0.6)))
-    shown = {str(row[0]) for row in overview(read_board(tmp_path / "board")).rows}
+    shown = {str(row[0]) for row in overview(read_board(tmp_path / "board")).values}
     assert shown == {"a/plain", "a/tuned + adapter 5f5f5f5f5f5f"}
 
 
@@ -68,38 +68,38 @@ def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) ->
     board = read_board(tmp_path / "board")
     assert not board.refused
     relations = {table.title: table for table in tables(board)}["relations"]
-    assert relations.head[:5] == ("rank", "model", "value", "95% low", "95% high")
-    assert [row[:5] for row in relations.rows] == [
+    assert relations.heads[:5] == ("rank", "model", "value", "95% low", "95% high")
+    assert [row[:5] for row in relations.values] == [
         (1, "a/first", 60.0, 55.0, 65.0),
         (1, "a/tied", 58.0, 52.0, 63.0),
         (3, "a/last", 30.0, 25.0, 35.0),
     ]
     summary = overview(board)
-    assert summary.head == ("model", "mean rank", "referring (ours v2)", "relations (ours v2)")
-    assert summary.rows[0] == ("a/last", 2.0, "61.0 (1)", "30.0 [25.0, 35.0] (3)")
-    assert summary.rows[1][:3] == ("a/first", None, "")
+    assert summary.heads == ("model", "mean rank", "referring (ours v2)", "relations (ours v2)")
+    assert summary.values[0] == ("a/last", 2.0, "61.0 (1)", "30.0 [25.0, 35.0] (3)")
+    assert summary.values[1][:3] == ("a/first", None, "")
 
 
 def test_an_incomplete_result_is_shown_without_a_rank(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/part", values=(0.9, 0.9), missing=50), allow_incomplete=True)
     publish(tmp_path, results(model="a/whole", values=(0.5, 0.5)))
     (table,) = tables(read_board(tmp_path / "board"))
-    assert [(row[0], row[1], row[6]) for row in table.rows] == [(1, "a/whole", 1.0), (None, "a/part", 0.75)]
-    assert "incomplete" in str(overview(read_board(tmp_path / "board")).rows)
+    assert [(row[0], row[1], row[6]) for row in table.values] == [(1, "a/whole", 1.0), (None, "a/part", 0.75)]
+    assert "incomplete" in str(overview(read_board(tmp_path / "board")).values)
 
 
 def test_results_on_other_examples_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/one"))
     publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
     board = read_board(tmp_path / "board")
-    assert [(table.title, len(table.rows)) for table in tables(board)] == [("relations", 1), ("relations", 1)]
+    assert [(table.title, len(table.values)) for table in tables(board)] == [("relations", 1), ("relations", 1)]
 
 
 def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
     for model, wording in (("a/one", "ours v2"), ("a/two", "ours v1"), ("a/three", "release@4086ce5")):
         publish(tmp_path, results(model=model, wording=wording))
     board = read_board(tmp_path / "board")
-    shown = [(table.title, [row[1] for row in table.rows]) for table in tables(board)]
+    shown = [(table.title, [row[1] for row in table.values]) for table in tables(board)]
     assert shown == [
         ("relations", ["a/two"]),
         ("relations", ["a/one"]),
@@ -110,7 +110,7 @@ def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path
         ["ours v2"],
         ["release@4086ce5"],
     ]
-    assert overview(board).head == (
+    assert overview(board).heads == (
         *("model", "mean rank", "relations (ours v1)"),
         "relations_release-4086ce5 (release@4086ce5)",
     )
@@ -132,7 +132,7 @@ def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
     publish(tmp_path, results(model="a/two", **changes), allow_incomplete="limit" in changes)
     board = read_board(tmp_path / "board")
     assert not board.refused
-    by_model = {table.rows[0][1]: table for table in tables(board)}
+    by_model = {table.values[0][1]: table for table in tables(board)}
     assert by_model["a/one"].title == "relations"
     assert by_model["a/two"].title.startswith("relations_")
     assert f"stands apart from other tables of the task by {why}" in by_model["a/two"].note
@@ -142,8 +142,8 @@ def test_settings_stand_beside_the_figures_and_keep_nobody_from_a_rank(tmp_path:
     publish(tmp_path, results(model="a/one", settings={"dtype": "float32"}))
     publish(tmp_path, results(model="a/two", values=(0.4,)))
     (table,) = tables(read_board(tmp_path / "board"))
-    beside = {row[1]: str(row[-1]) for row in table.rows}
-    assert table.head[-1] == "settings"
+    beside = {row[1]: str(row[-1]) for row in table.values}
+    assert table.heads[-1] == "settings"
     assert "temperature 0.7" in beside["a/one"]
     assert "dtype float32" in beside["a/one"]
     assert "box order xyxy" in beside["a/two"]
@@ -303,7 +303,7 @@ def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(
     spoil(bad)
     board = read_board(tmp_path / "board")
     assert [entry.model for entry in board.entries] == ["c/good"]
-    ((path, reason),) = refusals(board).rows
+    ((path, reason),) = refusals(board).values
     assert str(path).startswith("results/a/one/")
     assert said in str(reason)
     assert str(tmp_path) not in str(reason)
@@ -321,7 +321,7 @@ def test_an_empty_dataset_has_empty_tables(tmp_path: Path) -> None:
     board = read_board(tmp_path)
     assert board == Board((), ())
     assert tables(board) == []
-    assert overview(board).rows == ()
+    assert overview(board).values == ()
     with pytest.raises(DataError, match="no folder"):
         read_board(tmp_path / "absent")
 
@@ -368,7 +368,7 @@ def test_the_spaces_page_is_made_from_a_folder(tmp_path: Path) -> None:
     program = (
         "import app, sys; from barista_bench.hub.board import overview\n"
         "board = app.load(sys.argv[1]); blocks = app.page(sys.argv[1])\n"
-        "print(len(board.entries), type(blocks).__name__, overview(board).rows[0][0])"
+        "print(len(board.entries), type(blocks).__name__, overview(board).values[0][0])"
     )
     environment = {**os.environ, "PYTHONPATH": f"{root / 'scripts' / 'leaderboard'}{os.pathsep}{root}"}
     command = [python, "-c", program, str(tmp_path / "board")]

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, sample_name
+from barista_bench.core.paper_tables import ModelSamples, sample_name
 from barista_bench.core.task import Status
 from barista_bench.errors import DataError
 from barista_bench.judging.judged_run import JudgedRun, SampleVerdict
 from barista_bench.judging.results import JudgedResults
 from barista_bench.reporting import view, write_report
-from barista_bench.reporting.paper import as_table, model_samples, numbers_of, paper_part
+from barista_bench.reporting.paper import model_samples, paper_part
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.tables import Ranged, Table, chart
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, made_run
 from tests.reporting.test_report import Page
 
@@ -33,25 +34,20 @@ def benchmark(name: str, paper_tables=None) -> Benchmark:
     return Benchmark(name, name.title(), "", (Fruit,), "other", "", "", lambda video: video, paper_tables=paper_tables)
 
 
-LINES = PaperChart(
+LINES = chart(
     f"Figure 2: {HOSTILE}",
     "frames",
     "score",
-    (
-        Series("a", (Point(16, 0.5, 0.4, 0.6), Point(8, 0.25), Point(32, float("nan")))),
-        Series(HOSTILE, (Point(8, 1.0),)),
-    ),
+    {"a": {16: Ranged(0.5, 0.4, 0.6), 8: 0.25, 32: float("nan")}, HOSTILE: {8: 1.0}},
 )
-BARS = PaperChart(
-    "Figure 3", "level", "score", (Series("a", (Point("low", 0.1), Point("high", 0.9, 0.8, 1.0))),), kind="bar"
-)
+BARS = chart("Figure 3", "level", "score", {"a": {"low": 0.1, "high": Ranged(0.9, 0.8, 1.0)}}, "bar")
 
 
-def makes(models: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+def makes(models: Sequence[ModelSamples]) -> list[Table]:
     """One row a model: how many samples each run has, and what is odd in a table."""
     rows = tuple((model.model, len(model.runs), next(map(len, model.runs)), Ranged(0.5, 0.25, 1)) for model in models)
     odd = ((HOSTILE, None, float("inf"), 3),)
-    return [PaperTable("Table 1: samples", ("model", "runs", "samples", "score"), rows + odd, "a note"), LINES, BARS]
+    return [Table.of("Table 1: samples", ("model", "runs", "samples", "score"), rows + odd, "a note"), LINES, BARS]
 
 
 @pytest.fixture
@@ -69,17 +65,17 @@ def texts(table) -> list[list[str]]:
 
 
 def test_cells_are_printed_by_what_they_are() -> None:
-    table = as_table(PaperTable("t", ("name", "n", "share"), (("a", 1200, 0.5), (None, None, Ranged(0.1, 0, 0.25)))))
+    table = Table.of("t", ("name", "n", "share"), (("a", 1200, 0.5), (None, None, Ranged(0.1, 0, 0.25))))
     assert texts(table) == [["a", "1,200", "0.500"], ["–", "–", "0.100"]]
     assert table.rows[1][2].notes == ("[0.000, 0.250]",)
     assert [column.numeric for column in table.columns] == [False, True, True]
 
 
 def test_the_numbers_of_a_chart_are_a_table_in_the_order_of_its_axis() -> None:
-    table = numbers_of(LINES)
+    table = LINES
     assert texts(table) == [["8", "0.250", "1.000"], ["16", "0.500", "–"], ["32", "–", "–"]]
     assert [column.name for column in table.columns] == ["frames", "a", HOSTILE]
-    assert texts(numbers_of(BARS)) == [["low", "0.100"], ["high", "0.900"]]
+    assert texts(BARS) == [["low", "0.100"], ["high", "0.900"]]
 
 
 def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[ScoredRun]) -> None:
@@ -98,7 +94,7 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
 
 
 def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[ScoredRun]) -> None:
-    def fails(models: object) -> list[PaperTable]:
+    def fails(models: object) -> list[Table]:
         raise DataError("no run of the second task. Remedy: run it")
 
     part = paper_part(benchmark("garden", fails), "Garden", [("one", runs[0])], {})
@@ -120,14 +116,18 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
         ("meadow / fruit", []),
     ]
     part = page.block("paper-0")
-    assert [chart["title"] for chart in part["charts"]] == [LINES.title, BARS.title]
-    assert part["charts"][0]["series"][0]["points"][2] == [32, None, None, None]  # JSON has no NaN
+    drawn = [table["chart"] for table in part["tables"] if "chart" in table]
+    assert [(each["title"], each["kind"]) for each in drawn] == [(f"Figure 2: {HOSTILE}", "line"), ("Figure 3", "bar")]
+    assert drawn[0]["series"] == [
+        {"name": "a", "points": [[8, 0.25], [16, 0.5, 0.4, 0.6], [32, None]]},  # JSON has no NaN
+        {"name": HOSTILE, "points": [[8, 1.0]]},
+    ]
     assert page.rows("Table 1: samples")[0] == {"model": "two", "runs": "2", "samples": "6", "score": "0.500"}
     assert "Table 1: samples" in written[1].read_text(encoding="utf-8")
     folder = written[0].parent
     rows = list(csv.reader((folder / "report_tables" / "paper_garden_table_1_samples.csv").open()))
     assert rows[0] == ["model", "runs", "samples", "score", "score notes"]
-    assert [row[:4] for row in rows[1:3]] == [["two", "2", "6", "0.500"], ["one", "2", "5", "0.500"]]
+    assert [row[:4] for row in rows[1:3]] == [["two", "2", "6", "0.5"], ["one", "2", "5", "0.5"]]
     assert (folder / "report_tables" / "paper_garden_figure_3_the_numbers.tex").is_file()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +12,15 @@ import pytest
 from barista_bench.core.task import Status
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
-from barista_bench.reporting import diagnosis, export, summary, tables
+from barista_bench.reporting import diagnosis, summary, tables
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
-from barista_bench.reporting.tables import Bar, Cell, Column, Table, figure_cell
+from barista_bench.reporting.tables import figure_cell
+from barista_bench.reporting.view import distinct
 from barista_bench.runs.score.results import Figure, summary_line, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
+from barista_bench.tables import Bar, Cell, Table
 from tests.reporting.made_runs import HOSTILE, MadeExamples, made_run
 
 
@@ -179,34 +179,6 @@ def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:
     assert any("Rank agreement" in text for text in analyse([good, bad, apart], compare=False).left_out)
 
 
-ODD = Table(
-    f"Odd & {HOSTILE}",
-    (Column("model", numeric=False), Column("50% _score_", "a#b"), Column("50% _score_", "a#b")),
-    (
-        (Cell("=HYPERLINK(1)"), Cell("0.5", "± 0.1", notes=("[0.4, 0.6]", "95 % answered")), Cell("-0.25")),
-        (Cell(f"x_{HOSTILE}\nnext"), Cell("1"), Cell("–")),
-    ),
-)
-
-
-def test_csv_has_every_part_and_no_formula() -> None:
-    head, first, second = csv.reader(io.StringIO(export.csv(ODD)))
-    assert head == ["model", *["a#b: 50% _score_" + end for end in ("", " spread", " notes", "")]]
-    assert first == ["'=HYPERLINK(1)", "0.5", "± 0.1", "[0.4, 0.6]; 95 % answered", "-0.25"]
-    assert second == [f"x_{HOSTILE} next", "1", "", "", "–"]
-
-
-def test_latex_is_booktabs_and_escaped() -> None:
-    text = export.latex(ODD)
-    assert text.startswith("\\begin{tabular}{lrr}\n\\toprule\n")
-    assert "a\\#b: 50\\% \\_score\\_" in text
-    assert "0.5 ± 0.1 [0.4, 0.6] & -0.25 \\\\" in text
-    assert "\\{\\{7*7\\}\\}" in text
-    assert text.count("\\\\\n") == 3
-    assert text.rstrip().endswith("\\bottomrule\n\\end{tabular}")
-
-
 def test_file_names_are_safe_and_each_once() -> None:
-    odd = replace(ODD, title="../../etc/passwd")
-    names = export.file_names([("", odd), ("", odd), ("a / b", replace(ODD, title="")), ("", replace(ODD, title="…"))])
+    names = distinct([" ../../etc/passwd", " ../../etc/passwd", "a / b ", " …"])
     assert names == ["etc_passwd", "etc_passwd_2", "a_b", "table"]

@@ -10,8 +10,9 @@ import pytest
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
 from barista_bench.benchmarks.tog_bench.paper import SWEEP, paper_tables, set_tables
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.task import Prediction, Scored
+from barista_bench.tables import Table
 from tests.tog_bench import made
 
 EXACT = TSTVG(options={"matcher": "exact"})
@@ -36,13 +37,13 @@ def made_models() -> list[ModelSamples]:
     return [ModelSamples("one", EXACT, (samples_of(1), samples_of(2))), ModelSamples("two", EXACT, (samples_of(3),))]
 
 
-def tables() -> dict[str, PaperTable]:
-    return {item.title.partition(":")[0]: item for item in paper_tables(made_models()) if isinstance(item, PaperTable)}
+def tables() -> dict[str, Table]:
+    return {item.title.partition(":")[0]: item for item in paper_tables(made_models()) if not item.drawn}
 
 
-def charts(models: list[ModelSamples] | None = None) -> dict[str, PaperChart]:
+def charts(models: list[ModelSamples] | None = None) -> dict[str, Table]:
     items = paper_tables(models or made_models())
-    return {item.title.partition(":")[0]: item for item in items if isinstance(item, PaperChart)}
+    return {item.title.partition(":")[0]: item for item in items if item.drawn}
 
 
 def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
@@ -50,18 +51,18 @@ def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
     assert list(tables()) == ["Table 1", "Table 2", "Table 4", "Table 5", "Table 8", "Figure 3"]
     assert list(charts()) == ["Figure 5", "Figure 4", "Figure 6"]
     for table in tables().values():
-        assert all(len(row) == len(table.columns) for row in table.rows)
+        assert all(len(row) == len(table.heads) for row in table.values)
 
 
 def test_the_levels_are_the_mean_of_the_aggregate_over_runs() -> None:
     first, two = made_models()
     for name, prefix in (("Table 1", "T-"), ("Table 2", "O-"), ("Table 8", "ST-")):
         table = tables()[name]
-        assert {c[: len(prefix)] for c in table.columns[1:]} <= {prefix, "EA", "IA"}
-        for model, row in zip((first, two), table.rows, strict=True):
+        assert {c[: len(prefix)] for c in table.heads[1:]} <= {prefix, "EA", "IA"}
+        for model, row in zip((first, two), table.values, strict=True):
             results = [EXACT.aggregate(run) for run in model.runs]
             assert row[0] == model.model
-            for column, cell in zip(table.columns[1:], row[1:], strict=True):
+            for column, cell in zip(table.heads[1:], row[1:], strict=True):
                 assert cell == pytest.approx(sum(r[column] for r in results) / len(results))  # type: ignore[arg-type, misc]
 
 
@@ -72,39 +73,33 @@ def test_groups_are_those_of_the_aggregate() -> None:
     assert isinstance(counts, dict)
     assert isinstance(durations, dict)
     table = tables()["Table 4"]
-    assert table.columns[1:3] == ("T-EAcc", "T-m_EtIoU")
-    assert table.columns[-1] == "T-IAP@0.5"
+    assert table.heads[1:3] == ("T-EAcc", "T-m_EtIoU")
+    assert table.heads[-1] == "T-IAP@0.5"
     names = ("T-Acc", "T-m_tIoU", "T-R1@0.5", "T-m_vIoU", "T-AP@0.5")
     wanted = [kinds[kind][name] for kind in ("explicit", "implicit") for name in names]
-    assert table.rows[1][1:] == pytest.approx(wanted)
+    assert table.values[1][1:] == pytest.approx(wanted)
     names = ("T-Acc", "T-m_tIoU", "T-m_vIoU")
     wanted = [counts[count][name] for count in ("1", "2", "3+") for name in names] + [result[n] for n in names]
-    assert tables()["Table 5"].rows[1][1:] == pytest.approx(wanted)
-    chart = charts()["Figure 5"]
-    assert [p.x for p in chart.series[3].points] == ["30-60 s", "90-120 s", "120-150 s", "over 210 s"]
-    assert [p.y for p in chart.series[3].points] == pytest.approx(
-        [durations[p.x]["T-Acc"] for p in chart.series[3].points]
-    )
+    assert tables()["Table 5"].values[1][1:] == pytest.approx(wanted)
+    points = charts()["Figure 5"].series["two: T-Acc"]
+    assert list(points) == ["30-60 s", "90-120 s", "120-150 s", "over 210 s"]
+    assert points == pytest.approx({group: durations[group]["T-Acc"] for group in points})
 
 
 def test_the_set_is_counted_once_whatever_the_number_of_models_and_runs() -> None:
     table = tables()["Figure 3"]
-    assert sum(int(str(row[-1])) for row in table.rows) == 60
-    assert sum(p.y for p in charts()["Figure 4"].series[0].points) == 4
+    assert sum(int(str(row[-1])) for row in table.values) == 60
+    assert sum(charts()["Figure 4"].series["videos"].values()) == 4
     categories = charts()["Figure 6"]
     objects = sum(len(s.example.target["objects"]) for s in samples_of(1))  # type: ignore[arg-type]
-    assert sum(p.y for series in categories.series for p in series.points) == objects
+    assert sum(sum(points.values()) for points in categories.series.values()) == objects
 
 
 def test_a_group_that_does_not_occur_has_empty_cells() -> None:
     explicit = tuple(s for s in samples_of(1) if s.example.metadata["kind"] == "explicit")
-    (table,) = [
-        t
-        for t in paper_tables([ModelSamples("one", EXACT, (explicit,))])
-        if isinstance(t, PaperTable) and t.title.startswith("Table 4")
-    ]
-    assert table.rows[0][6:] == (None,) * 5
-    assert all(cell is not None for cell in table.rows[0][:6])
+    (table,) = [t for t in paper_tables([ModelSamples("one", EXACT, (explicit,))]) if t.title.startswith("Table 4")]
+    assert table.values[0][6:] == (None,) * 5
+    assert all(cell is not None for cell in table.values[0][:6])
 
 
 def test_models_without_samples_and_other_tasks_have_no_rows() -> None:
@@ -120,10 +115,10 @@ def test_the_sweep_shows_what_other_thresholds_recognise(tmp_path: Path) -> None
     task = TSTVG(options={"encoder": folder, "threshold": 0.7})
     run = samples_of(1, task, 30)
     chart = charts([ModelSamples("one", task, (run,))])["Recognition by the threshold of similarity"]
-    assert [s.name for s in chart.series] == ["one: O-Acc", "one: T-Acc", "one: T-m_vIoU"]
-    assert [p.x for p in chart.series[0].points] == list(SWEEP)
-    for index, name in enumerate(("O-Acc", "T-Acc", "T-m_vIoU")):
-        values = [point.y for point in chart.series[index].points]
+    assert list(chart.series) == ["one: O-Acc", "one: T-Acc", "one: T-m_vIoU"]
+    assert list(chart.series["one: O-Acc"]) == list(SWEEP)
+    for name in ("O-Acc", "T-Acc", "T-m_vIoU"):
+        values = list(chart.series[f"one: {name}"].values())
         assert values[SWEEP.index(0.7)] == pytest.approx(task.aggregate(run)[name])
         strict = TSTVG(options={"encoder": folder, "threshold": 1.0})
         assert values[-1] == pytest.approx(strict.aggregate(run)[name])
@@ -137,11 +132,10 @@ def test_a_set_by_itself_is_counted_and_each_scene_has_its_key_objects() -> None
         takes = ["lamp", *(f"object {index}" for index in range(12))] if number % 2 else ["cup"]
         example.metadata.update(scene="Office" if number % 2 else "Kitchen", categories=[*takes, takes[0]])
     *_, key_objects = set_tables({"t_stvg": examples})
-    assert isinstance(key_objects, PaperTable)
-    assert [row[0] for row in key_objects.rows] == ["Kitchen", "Office"]
-    assert key_objects.rows[0][1] == "cup (3)", "a task counts once"
-    assert str(key_objects.rows[1][1]).startswith("lamp (3), object 0 (3), object 1 (3), object 10 (3)")
-    assert str(key_objects.rows[1][1]).count(",") == 11
+    assert [row[0] for row in key_objects.values] == ["Kitchen", "Office"]
+    assert key_objects.values[0][1] == "cup (3)", "a task counts once"
+    assert str(key_objects.values[1][1]).startswith("lamp (3), object 0 (3), object 1 (3), object 10 (3)")
+    assert str(key_objects.values[1][1]).count(",") == 11
     assert [item.title[:8] for item in set_tables({"t_stvg": examples})] == [
         "Figure 3",
         "Figure 4",

@@ -10,8 +10,9 @@ import pytest
 
 from barista_bench.benchmarks.vista.matching import All, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import BASELINE, paper_tables
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.task import Scored
+from barista_bench.tables import Ranged, Table
 from tests.vista.made import by_set, example, match, scored
 
 PLACES = [
@@ -61,17 +62,16 @@ def f1s(samples: tuple[Scored, ...], *group: object) -> list[float]:
     ]
 
 
-def chart(items: list[PaperTable | PaperChart], title: str) -> PaperChart:
-    (only,) = [item for item in items if isinstance(item, PaperChart) and item.title.startswith(title)]
+def chart(items: list[Table], title: str) -> Table:
+    (only,) = [item for item in items if item.drawn and item.title.startswith(title)]
     return only
 
 
 def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_order() -> None:
     samples = run(1)
     table = paper_tables([model_samples("m", samples)])[0]
-    assert isinstance(table, PaperTable)
-    assert table.columns == ("environment", "level", "type", "problem sets", "m", BASELINE)
-    assert [row[:4] for row in table.rows] == [
+    assert table.heads == ("environment", "level", "type", "problem sets", "m", BASELINE)
+    assert [row[:4] for row in table.values] == [
         ("virtual home", 1, "objects", 4),
         ("virtual home", 2, "general", 4),
         ("virtual home", 2, "permutation", 4),
@@ -83,19 +83,19 @@ def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_
     ]
     values = f1s(samples, "virtual_home", 2, "permutation")
     half = 1.96 * np.std(values, ddof=1) / (math.sqrt(4) + 1e-6)
-    cell = table.rows[2][4]
+    cell = table.values[2][4]
     assert isinstance(cell, Ranged)
     assert cell == pytest.approx((np.mean(values), np.mean(values) - half, np.mean(values) + half))
-    assert isinstance(table.rows[-1][5], Ranged)
-    assert table.rows[-1][5].value == pytest.approx(1 / 6)
+    assert isinstance(table.values[-1][5], Ranged)
+    assert table.values[-1][5].value == pytest.approx(1 / 6)
 
 
 def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
     first, second = run(1), run(2)
     table = paper_tables([model_samples("m", first, second)])[0]
     means = [(a + b) / 2 for a, b in zip(f1s(first, None, None, None), f1s(second, None, None, None), strict=True)]
-    assert table.rows[-1][4].value == pytest.approx(np.mean(means))
-    assert table.rows[-1][4].high - table.rows[-1][4].value == pytest.approx(
+    assert table.values[-1][4].value == pytest.approx(np.mean(means))
+    assert table.values[-1][4].high - table.values[-1][4].value == pytest.approx(
         1.96 * np.std(means, ddof=1) / (math.sqrt(28) + 1e-6)
     )
 
@@ -103,31 +103,31 @@ def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
 def test_a_set_that_two_tasks_ask_for_counts_once() -> None:
     everything, home = run(1), run(1, environments=("virtual_home",))
     both = [model_samples("m", everything), ModelSamples("m", VirtualHome(), (home,))]
-    assert paper_tables(both)[0].rows == paper_tables([model_samples("m", everything)])[0].rows
+    assert paper_tables(both)[0].values == paper_tables([model_samples("m", everything)])[0].values
 
 
 def test_a_model_without_an_environment_has_no_cell_there() -> None:
     table = paper_tables([model_samples("all", run(1)), model_samples("home", run(2, environments=("virtual_home",)))])[
         0
     ]
-    assert table.columns[4:] == ("all", "home", BASELINE)
-    assert [row[5] is None for row in table.rows] == [False] * 4 + [True] * 3 + [False]
+    assert table.heads[4:] == ("all", "home", BASELINE)
+    assert [row[5] is None for row in table.values] == [False] * 4 + [True] * 3 + [False]
 
 
 def test_a_row_of_one_set_has_no_interval() -> None:
     table = paper_tables([model_samples("m", run(1, sets=1))])[0]
-    assert isinstance(table.rows[0][4], float)
+    assert isinstance(table.values[0][4], float)
 
 
 def test_sequence_lengths_are_drawn_over_all_environments_and_for_each() -> None:
     samples = run(1)
     items = paper_tables([model_samples("m", samples)])
     overall = chart(items, "Figure 3b")
-    assert [series.name for series in overall.series] == ["m", BASELINE]
-    assert [point.x for point in overall.series[0].points] == [1, 2, 3]
-    assert overall.series[0].points[1].y == pytest.approx(np.mean(f1s(samples, None, 2, None)))
+    assert list(overall.series) == ["m", BASELINE]
+    assert list(overall.series["m"]) == [1, 2, 3]
+    assert overall.series["m"][2].value == pytest.approx(np.mean(f1s(samples, None, 2, None)))
     home = chart(items, "Figure 13a")
-    assert home.series[0].points[1].y == pytest.approx(np.mean(f1s(samples, "virtual_home", 2, None)))
+    assert home.series["m"][2].value == pytest.approx(np.mean(f1s(samples, "virtual_home", 2, None)))
     titles = [item.title for item in items]
     assert not any(title.startswith("Figure 15a") for title in titles)  # Minecraft has one level here
 
@@ -136,15 +136,15 @@ def test_permutations_stand_against_general_problem_sets() -> None:
     samples = run(1)
     items = paper_tables([model_samples("m", samples)])
     general, order = chart(items, "Figure 4: general"), chart(items, "Figure 4: permutation")
-    assert [point.x for point in general.series[0].points] == [2, 3]
-    assert order.series[0].points[0].y == pytest.approx(np.mean(f1s(samples, None, 2, "permutation")))
-    assert order.series[1].points[0].y == pytest.approx(1 / 6)
+    assert list(general.series["m"]) == [2, 3]
+    assert order.series["m"][2].value == pytest.approx(np.mean(f1s(samples, None, 2, "permutation")))
+    assert order.series[BASELINE][2].value == pytest.approx(1 / 6)
 
 
 def test_single_actions_are_bars_by_environment_and_type() -> None:
     bars = chart(paper_tables([model_samples("m", run(1))]), "Figure 3a")
-    assert bars.kind == "bar"
-    assert [point.x for point in bars.series[0].points] == ["virtual home: objects", "real world: tracking"]
+    assert bars.drawn == "bar"
+    assert list(bars.series["m"]) == ["virtual home: objects", "real world: tracking"]
 
 
 def test_numbers_of_frames_are_compared_where_a_model_was_shown_several() -> None:
@@ -152,13 +152,12 @@ def test_numbers_of_frames_are_compared_where_a_model_was_shown_several() -> Non
     models = [model_samples("dual:x (two)", few), model_samples("dual:x (eight)", many), model_samples("other", run(3))]
     items = paper_tables(models)
     general, single = chart(items, "Figure 5"), chart(items, "Figure 16")
-    (line,) = general.series
-    assert line.name == "dual:x"
-    assert [(point.x, point.y) for point in line.points] == [
+    (points,) = general.series.values()
+    assert [(x, y.value) for x, y in points.items()] == [
         (2, pytest.approx(np.mean(f1s(few, None, None, "general")))),
         (8, pytest.approx(np.mean(f1s(many, None, None, "general")))),
     ]
-    assert [series.name for series in single.series] == ["dual:x: objects", "dual:x: tracking"]
+    assert list(single.series) == ["dual:x: objects", "dual:x: tracking"]
     assert not any(item.title.startswith(("Figure 5", "Figure 16")) for item in paper_tables(models[1:]))
 
 
@@ -166,9 +165,9 @@ def test_a_model_that_was_shown_several_numbers_of_frames_has_a_column_for_each(
     table = paper_tables(
         [model_samples("m", run(1, frames=2)), model_samples("m", run(2, frames=8)), model_samples("n", run(3))]
     )[0]
-    assert table.columns[4:] == ("m, 2 frames", "m, 8 frames", "n", BASELINE)
-    assert [row[4] for row in table.rows] == [
-        row[4] for row in paper_tables([model_samples("m", run(1, frames=2))])[0].rows
+    assert table.heads[4:] == ("m, 2 frames", "m, 8 frames", "n", BASELINE)
+    assert [row[4] for row in table.values] == [
+        row[4] for row in paper_tables([model_samples("m", run(1, frames=2))])[0].values
     ]
 
 
@@ -193,7 +192,6 @@ def test_the_cluttered_table_is_compared_simulated_and_filmed() -> None:
             right = dict(zip("abc", (5.0 * (other == label) for other in "abc"), strict=True))
             samples.append(scored(asked, right if number else {"a": 5.0, "b": 0.0, "c": at * 1.0}))
     compared = chart(paper_tables([model_samples("x", tuple(samples))]), "Figure 17")
-    (model,) = compared.series
-    habitat, real = model.points
-    assert (habitat.x, real.x) == ("recognize small object habitat", "recognize small object real")
-    assert (habitat.y, real.y) == (match(samples[:3]).f1, 1.0)
+    assert compared.series == {
+        "x": {"recognize small object habitat": match(samples[:3]).f1, "recognize small object real": 1.0}
+    }

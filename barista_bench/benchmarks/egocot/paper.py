@@ -13,19 +13,11 @@ from typing import NamedTuple, TypeAlias
 from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
-from barista_bench.core.paper_tables import (
-    ModelSamples,
-    PaperChart,
-    PaperTable,
-    Point,
-    Series,
-    TableCell,
-    run_mean,
-    sample_name,
-)
+from barista_bench.core.paper_tables import ModelSamples, run_mean, sample_name
 from barista_bench.core.task import Example, Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
+from barista_bench.tables import Table, Value, chart
 
 RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
 """Model -> the published figures of each of its runs."""
@@ -49,61 +41,61 @@ class Agreement(NamedTuple):
     kappa: float | None
 
 
-def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """Tables and figures of the models that answered `egocot/cot`; none where nobody did."""
     answered = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
     if not answered:
         return []
     figures = {model.model: [task.statistics(run).published() for run in model.runs] for model, task in answered}
     judged = [(model, judge) for model, _ in answered for judge in sorted(model.judged)]
-    tables: list[PaperTable | PaperChart] = [_accuracy(figures), _chart(figures), _claims(figures)]
+    tables: list[Table] = [_accuracy(figures), _chart(figures), _claims(figures)]
     if judged:
         tables += [_reasoning(judged), _agreements(judged)]
     return tables
 
 
-def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[PaperChart]:
+def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     """Figure 2: questions by group and subtask, and the videos by the dataset they come from."""
     shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
     if not shown:
         return []
     asked = Counter(metadata.subtask for _, metadata in shown)
     videos = Counter({video_id: metadata.source for video_id, metadata in shown}.values())
-    groups = tuple(
-        Series(group, tuple(Point(subtask.code, asked[subtask.code]) for subtask in subtasks if asked[subtask.code]))
+    groups = {
+        group: {subtask.code: asked[subtask.code] for subtask in subtasks if asked[subtask.code]}
         for group, subtasks in OF_GROUP.items()
-    )
-    sources = tuple(Point(source, count) for source, count in sorted(videos.items(), key=lambda row: (-row[1], row[0])))
+    }
+    sources = dict(sorted(videos.items(), key=lambda row: (-row[1], row[0])))
     return [
-        PaperChart("Figure 2: questions", "subtask", "questions", groups, "bar", f"{len(shown)} questions."),
-        PaperChart("Figure 2: videos", "source", "videos", (Series("videos", sources),), "bar"),
+        chart("Figure 2: questions", "subtask", "questions", groups, "bar", f"{len(shown)} questions."),
+        chart("Figure 2: videos", "source", "videos", {"videos": sources}, "bar"),
     ]
 
 
-def _accuracy(figures: RunsByModel) -> PaperTable:
+def _accuracy(figures: RunsByModel) -> Table:
     columns: list[tuple[str, ...]] = [("Mean",)]
     for group in GROUPS:
         columns += [(s.code, "per_subtask", s.code) for s in OF_GROUP[group]]
         columns.append((f"{group} mean", "per_group", group))
     rows = [(model, *(run_mean(runs, *path, "accuracy") for _, *path in columns)) for model, runs in figures.items()]
     rows.sort(key=lambda row: -(row[1] if isinstance(row[1], float) else 0.0))
-    return PaperTable(
+    return Table.of(
         "Accuracy leaderboard: accuracy by subtask and group",
         ("model", *(title for title, *_ in columns)),
-        tuple(rows),
+        rows,
         "Group and overall means pool their samples. Answers that could not be read are wrong.",
     )
 
 
-def _chart(figures: RunsByModel) -> PaperChart:
-    series = []
+def _chart(figures: RunsByModel) -> Table:
+    series = {}
     for model, runs in figures.items():
         values = {s.code: run_mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
-        series.append(Series(model, tuple(Point(code, value) for code, value in values.items() if value is not None)))
-    return PaperChart("Figure 3: accuracy by subtask", "subtask", "accuracy", tuple(series), kind="bar")
+        series[model] = {code: value for code, value in values.items() if value is not None}
+    return chart("Figure 3: accuracy by subtask", "subtask", "accuracy", series, "bar")
 
 
-def _claims(figures: RunsByModel) -> PaperTable:
+def _claims(figures: RunsByModel) -> Table:
     names = ("accuracy", "reasoned", *OF_CLAIMS)
     rows = [
         (
@@ -113,39 +105,39 @@ def _claims(figures: RunsByModel) -> PaperTable:
         )
         for model, runs in figures.items()
     ]
-    return PaperTable(
+    return Table.of(
         "Evidence-checked reasoning: claims of rationales against the annotations",
         ("model", *names, *(f"{group} verified_scr" for group in GROUPS)),
-        tuple(rows),
+        rows,
         "Beyond the paper. verified_scr: right answers with a claim that the evidence contradicts; no judge is asked. "
         "What the evidence does not decide counts as unverifiable, never as wrong.",
     )
 
 
-def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
+def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
     rows = []
     for model, judge in judged:
         runs = [reasoning_figures(run, model.judged[judge], number) for number, run in enumerate(model.runs)]
-        cells: list[TableCell] = []
+        cells: list[Value] = []
         for path in ((), *(("per_group", group) for group in GROUPS)):
             percent = run_mean(runs, *path, "scr")
             cells += [run_mean(runs, *path, "r"), None if percent is None else percent / 100]
         rows.append((model.model, judge, *cells, run_mean(runs, "coverage")))
     titles = [f"{name} {figure}" for name in ("Mean", *GROUPS) for figure in ("R", "SCR")]
-    return PaperTable(
+    return Table.of(
         "Reasoning leaderboard: R (0 to 5) and SCR by group",
         ("model", "judge", *titles, "judged"),
-        tuple(rows),
+        rows,
         f"R is the mean over all samples, right or wrong, without a rationale 0; SCR the share of right answers with "
         f"{SPURIOUS_AT} or less. Verdicts that are missing are in neither, and lower the share that is judged.",
     )
 
 
-def _agreements(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
-    return PaperTable(
+def _agreements(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
+    return Table.of(
         "Judge and evidence: do they call the same right answers spurious?",
         ("model", "judge", "n", "by the judge", "by the evidence", "by both", "phi", "kappa"),
-        tuple((model.model, judge, *judge_and_evidence(model, judge)) for model, judge in judged),
+        ((model.model, judge, *judge_and_evidence(model, judge)) for model, judge in judged),
         "Of the right answers, pooled over runs. The two look at different things: a judge at logic and wording, the "
         "evidence at facts; a low agreement is no fault of either.",
     )

@@ -34,11 +34,12 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Inputs
-from barista_bench.core.paper_tables import ModelSamples, PaperTable, Ranged
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.resampling import ratio_interval
 from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction, SkippedExample
 from barista_bench.scene_graph import VideoGraph
+from barista_bench.tables import Ranged, Table
 
 _MARKS = re.compile(r"[*`]|__|^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 """Of emphasis anywhere, and of a list, quotation or heading at the start of a line."""
@@ -128,18 +129,18 @@ def _clip(example: Example) -> str:
     return example.example_id.partition(":")[2]
 
 
-def paper_tables(models: Sequence[ModelSamples]) -> list[PaperTable]:
+def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
     """Each model's accuracy with choices and in own words on the clips that it was asked about in both ways."""
     with_choices = [model for model in models if model.task.name == Activity.name]
     openly = [model for model in models if model.task.name == OpenActivity.name]
     pairs = [(first, second) for second in openly for first in with_choices if first.model == second.model]
-    rows = tuple(row for row in starmap(_gap, pairs) if row)
+    rows = [row for row in starmap(_gap, pairs) if row]
     columns = ("model", "clips", "multiple choice", "own words", "gap")
     note = (
         "Accuracy on the same clips, mean over runs; the gap is what multiple choice adds. Names are compared as the "
         "option matcher of open_activity says. 95% intervals: bootstrap over videos."
     )
-    return [PaperTable("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
+    return [Table.of("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
 
 
 def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:

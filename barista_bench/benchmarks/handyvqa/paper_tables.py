@@ -15,8 +15,9 @@ import numpy as np
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import options_of
 from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.core.resampling import RESAMPLES, ResampledRun, figures_of, interval_weights, resampled_interval
+from barista_bench.tables import Ranged, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedFigures = dict[str, Ranged | float]
@@ -107,12 +108,12 @@ class _TableRow:
         return mean_figures(present) if len(present) == len(SINGLE) else {}
 
 
-def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """The tables and figures that these samples can fill."""
     tasks = list(map(ScoredTask.of, samples))
     choice = _rows(task for task in tasks if task.entry.task.name in MCQ_CATEGORIES)
     masks = _rows(task for task in tasks if task.entry.task.name in RVOS_CATEGORIES)
-    tables: list[PaperTable | PaperChart] = []
+    tables: list[Table] = []
     if choice:
         tables += [_choice_table(choice, *wording) for wording in _CHOICE_TABLES]
         tables += [*_option_tables(choice), *_frame_charts(choice)]
@@ -151,16 +152,14 @@ def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
     return list(rows.values())
 
 
-def _table(
-    title: str, rows: Iterable[_TableRow], columns: dict[str, Callable[[_TableRow], TableCell]], note: str
-) -> PaperTable:
-    cells = tuple((row.model, row.settings or None, *(cell(row) for cell in columns.values())) for row in rows)
-    return PaperTable(title, ("Model", "Settings", *columns), cells, note)
+def _table(title: str, rows: Iterable[_TableRow], columns: dict[str, Callable[[_TableRow], Value]], note: str) -> Table:
+    cells = ((row.model, row.settings or None, *(cell(row) for cell in columns.values())) for row in rows)
+    return Table.of(title, ("Model", "Settings", *columns), cells, note)
 
 
-def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, str, str], note: str) -> PaperTable:
+def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, str, str], note: str) -> Table:
     single, multiple, answered, measure = figures
-    columns: dict[str, Callable[[_TableRow], TableCell]] = {}
+    columns: dict[str, Callable[[_TableRow], Value]] = {}
     for name in SINGLE:
         columns[name.capitalize()] = partial(_TableRow.figure, task=name, figure=single)
         columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, figure=answered)
@@ -170,14 +169,14 @@ def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, st
     return _table(title, rows, columns, note)
 
 
-def _option_tables(rows: list[_TableRow]) -> list[PaperTable]:
+def _option_tables(rows: list[_TableRow]) -> list[Table]:
     """Scores by number of options, where questions differ in it."""
     tables = []
     for name in MCQ_CATEGORIES:
         figure, chance, measure = "accuracy_counted", "chance_level", "Accuracy"
         if name == "objects":
             figure, chance, measure = "average_precision_counted", "prevalence", "AP"
-        cells: list[tuple[TableCell, ...]] = []
+        cells: list[tuple[Value, ...]] = []
         for row in rows:
             groups = row.tasks[name].by_option_count() if name in row.tasks else {}
             for count, group in groups.items():
@@ -187,11 +186,11 @@ def _option_tables(rows: list[_TableRow]) -> list[PaperTable]:
         if len({row[2] for row in cells}) > 1:
             columns = ("Model", "Settings", "Options", "Questions", measure, "Chance", "Answered")
             note = "Unanswered questions count as wrong; questions are those of the first run."
-            tables.append(PaperTable(f"{name.capitalize()} by number of options", columns, tuple(cells), note))
+            tables.append(Table.of(f"{name.capitalize()} by number of options", columns, cells, note))
     return tables
 
 
-def _frame_charts(rows: list[_TableRow]) -> list[PaperChart]:
+def _frame_charts(rows: list[_TableRow]) -> list[Table]:
     """Figures 3 and 4: scores against the frames shown, a line for each model; where frames differ."""
     charts = []
     wordings = (
@@ -199,23 +198,21 @@ def _frame_charts(rows: list[_TableRow]) -> list[PaperChart]:
         ("Figure 4: average precision for Objects", "average_precision", ("objects",)),
     )
     for title, figure, names in wordings:
-        lines: dict[str, list[Point]] = defaultdict(list)
+        lines: dict[str, dict[int, Value]] = defaultdict(dict)
         for row in rows:
             value = row.averages.get(figure) if names == SINGLE else row.figure("objects", figure)
             frames = {row.tasks[name].frames for name in names if name in row.tasks}
             if value is None or len(frames) != 1 or not max(frames):
                 continue
             others = ", ".join(word for word in row.settings.split(", ") if not word.endswith(" frames"))
-            line = lines[f"{row.model} ({others})" if others else row.model]
-            line.append(Point(max(frames), *(value if isinstance(value, Ranged) else (value,))))
-        if len({point.x for points in lines.values() for point in points}) > 1:
-            series = tuple(Series(name, tuple(sorted(points))) for name, points in lines.items())
-            charts.append(PaperChart(title, "frames shown", figure.replace("_", " "), series))
+            lines[f"{row.model} ({others})" if others else row.model][max(frames)] = value
+        if len({count for points in lines.values() for count in points}) > 1:
+            charts.append(chart(title, "frames shown", words(figure), lines))
     return charts
 
 
-def _mask_table(rows: list[_TableRow]) -> PaperTable:
-    columns: dict[str, Callable[[_TableRow], TableCell]] = {}
+def _mask_table(rows: list[_TableRow]) -> Table:
+    columns: dict[str, Callable[[_TableRow], Value]] = {}
     for name, title in (("rvos_objects", "Objects"), ("rvos_parts", "Parts")):
         for figure, word in (("J", "J"), ("F", "F"), ("J_and_F", "J&F")):
             columns[f"{title} {word}"] = partial(_TableRow.figure, task=name, figure=figure)

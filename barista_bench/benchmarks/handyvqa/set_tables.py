@@ -14,9 +14,9 @@ from pycocotools import mask as coco_mask
 from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsInputs, RightOptions
 from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
-from barista_bench.core.paper_tables import PaperTable, TableCell
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask
+from barista_bench.tables import Table, Value
 
 Examples = Mapping[str, Sequence[Example]]
 """By task."""
@@ -29,13 +29,13 @@ class RegionMove(NamedTuple):
     iou: float
 
 
-def set_tables(examples: Examples) -> list[PaperTable]:
+def set_tables(examples: Examples) -> list[Table]:
     """Tables 2 and 3 of what is there."""
     return [table for table in (_questions(examples), _regions(examples)) if table.rows]
 
 
-def _questions(examples: Examples) -> PaperTable:
-    rows: list[tuple[TableCell, ...]] = []
+def _questions(examples: Examples) -> Table:
+    rows: list[tuple[Value, ...]] = []
     for name in MCQ_CATEGORIES:
         asked = [OptionsInputs.of(example).options for example in examples.get(name, ())]
         right = [len(RightOptions.of(example).correct) for example in examples.get(name, ())]
@@ -43,11 +43,11 @@ def _questions(examples: Examples) -> PaperTable:
         if asked:
             rows.append((name, len(asked), fmean(map(len, asked)), fmean(right), fmean(words)))
     columns = ("category", "questions", "options", "right options", "words")
-    return PaperTable("Table 2: questions", columns, tuple(rows), "Means a question; words are those of an option.")
+    return Table.of("Table 2: questions", columns, rows, "Means a question; words are those of an option.")
 
 
-def _regions(examples: Examples) -> PaperTable:
-    rows: list[tuple[TableCell, ...]] = []
+def _regions(examples: Examples) -> Table:
+    rows: list[tuple[Value, ...]] = []
     for name in RVOS_CATEGORIES:
         clips = [_masks(example) for example in examples.get(name, ())]
         moves = [move for masks in clips for pair in pairwise(masks) if (move := region_move(*pair))]
@@ -56,7 +56,7 @@ def _regions(examples: Examples) -> PaperTable:
             rows.append((name, sum(map(len, clips)), fmean(map(len, clips)), shift, iou))
     note = "From each annotated frame to the next; pairs with an empty mask are left out."
     columns = ("category", "frames", "frames a question", "centroid shift (px)", "IoU with the next")
-    return PaperTable("Table 3: annotated regions", columns, tuple(rows), note)
+    return Table.of("Table 3: annotated regions", columns, rows, note)
 
 
 def _masks(example: Example) -> list[Rle]:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 from barista_bench.benchmarks.tog_bench.columns import InstructionMetadata
 from barista_bench.benchmarks.tog_bench.scores import count_group, group_order, statistics_of, true_objects
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, run_mean
+from barista_bench.core.paper_tables import ModelSamples, run_mean
 from barista_bench.core.task import Example, Scored
+from barista_bench.tables import Table, Value, chart
 
 LEVELS = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", "AP@0.7")
 """Temporal, then spatial measures, as the paper's tables 1, 2 and 8 have them."""
@@ -26,7 +27,7 @@ KEY_OBJECTS = 12
 
 PublishedFigures: TypeAlias = Mapping[str, Any]
 """What the statistics of one run publish: figures, and tables by group."""
-Rows: TypeAlias = "tuple[tuple[TableCell, ...], ...]"
+Rows: TypeAlias = list[tuple[Value, ...]]
 
 
 class ScoredModel(NamedTuple):
@@ -36,7 +37,7 @@ class ScoredModel(NamedTuple):
     runs: list[PublishedFigures]
 
 
-def paper_tables(models: Sequence[ModelSamples]) -> Sequence[PaperTable | PaperChart]:
+def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
     """Tables 1, 2, 4, 5 and 8 and figures 3 to 6 of the paper, and the sweep of the threshold of recognition."""
     tasks = [(model, model.task, [run for run in model.runs if run]) for model in models]
     answered = [(model.model, task, runs) for model, task, runs in tasks if isinstance(task, TSTVG) and runs]
@@ -56,64 +57,60 @@ def paper_tables(models: Sequence[ModelSamples]) -> Sequence[PaperTable | PaperC
     ]
 
 
-def _levels(models: Sequence[ScoredModel], title: str, prefix: str, first: Sequence[str], note: str = "") -> PaperTable:
+def _levels(models: Sequence[ScoredModel], title: str, prefix: str, first: Sequence[str], note: str = "") -> Table:
     names = (*first, *(f"{prefix}{name}" for name in LEVELS))
     rows = [(model.name, *(run_mean(model.runs, name) for name in names)) for model in models]
-    return PaperTable(title, ("model", *names), tuple(rows), note)
+    return Table.of(title, ("model", *names), rows, note)
 
 
 def _cells(models: Sequence[ScoredModel], table: str, wanted: Sequence[tuple[str, str]]) -> Rows:
     """A row a model, of (group, figure)."""
-    return tuple(
-        (model.name, *(run_mean(model.runs, table, group, name) for group, name in wanted)) for model in models
-    )
+    return [(model.name, *(run_mean(model.runs, table, group, name) for group, name in wanted)) for model in models]
 
 
 def _kind(example: Example) -> str:
     return InstructionMetadata.of(example).kind
 
 
-def _by_kind(models: Sequence[ScoredModel]) -> PaperTable:
+def _by_kind(models: Sequence[ScoredModel]) -> Table:
     short = {"T-Acc": "T-{}Acc", "T-m_tIoU": "T-m_{}tIoU", "T-R1@0.5": "T-{}R1@0.5", "T-m_vIoU": "T-m_{}vIoU"}
     short["T-AP@0.5"] = "T-{}AP@0.5"
     wanted = [(kind, name) for kind in ("explicit", "implicit") for name in short]
     columns = ("model", *(short[name].format(kind[0].upper()) for kind, name in wanted))
-    return PaperTable("Table 4: explicit and implicit tasks", columns, _cells(models, "by_kind", wanted))
+    return Table.of("Table 4: explicit and implicit tasks", columns, _cells(models, "by_kind", wanted))
 
 
-def _by_count(models: Sequence[ScoredModel]) -> PaperTable:
+def _by_count(models: Sequence[ScoredModel]) -> Table:
     names = ("T-Acc", "T-m_tIoU", "T-m_vIoU")
     wanted = [(count, name) for count in ("1", "2", "3+") for name in names]
     rows = _cells(models, "by_number_of_objects", wanted)
     average = [tuple(run_mean(model.runs, name) for name in names) for model in models]
     columns = ("model", *(f"{count} obj. {name}" for count, name in wanted), *(f"all {name}" for name in names))
-    joined = tuple((*row, *end) for row, end in zip(rows, average, strict=True))
-    return PaperTable("Table 5: by number of objects", columns, joined)
+    joined = ((*row, *end) for row, end in zip(rows, average, strict=True))
+    return Table.of("Table 5: by number of objects", columns, joined)
 
 
-def _by_duration(models: Sequence[ScoredModel]) -> PaperChart:
-    series = []
+def _by_duration(models: Sequence[ScoredModel]) -> Table:
+    series: dict[str, dict[str, float]] = {}
     for model in models:
         bins = sorted({name for run in model.runs for name in run["by_duration"]}, key=group_order)
         for name in ("T-Acc", "T-m_tIoU", "T-m_vIoU"):
             means = [(group, run_mean(model.runs, "by_duration", group, name)) for group in bins]
-            points = tuple(Point(group, mean) for group, mean in means if mean is not None)
-            series.append(Series(f"{model.name}: {name}", points))
-    return PaperChart("Figure 5: by duration of the video", "duration", "score", tuple(series), "bar")
+            series[f"{model.name}: {name}"] = {group: mean for group, mean in means if mean is not None}
+    return chart("Figure 5: by duration of the video", "duration", "score", series, "bar")
 
 
-def _sweeps(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -> list[PaperChart]:
+def _sweeps(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -> list[Table]:
     """Accuracy and overlap against the threshold of recognition, for models whose names are compared by embeddings."""
-    series = []
+    series: dict[str, dict[float, float]] = {}
     for model, task, runs in models:
         if task.rules.recogniser.matcher == "embeddings":
             swept = [(threshold, _at(threshold, runs, task)) for threshold in SWEEP]
             for name in ("O-Acc", "T-Acc", "T-m_vIoU"):
-                points = tuple(Point(threshold, run_mean(figures, name) or 0.0) for threshold, figures in swept)
-                series.append(Series(f"{model}: {name}", points))
+                series[f"{model}: {name}"] = {threshold: run_mean(figures, name) or 0.0 for threshold, figures in swept}
     note = "The paper does not state its threshold; the tables use the option `threshold`."
     title = "Recognition by the threshold of similarity"
-    return [PaperChart(title, "threshold", "score", tuple(series), note=note)] if series else []
+    return [chart(title, "threshold", "score", series, note=note)] if series else []
 
 
 def _at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedFigures]:
@@ -122,11 +119,11 @@ def _at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> li
     return [statistics_of(run, rules).published() for run in runs]
 
 
-def _of_the_set(examples: Sequence[Example]) -> list[PaperTable | PaperChart]:
+def _of_the_set(examples: Sequence[Example]) -> list[Table]:
     """Counts of the examples: the paper's figures 3, 4 and 6."""
     counts = Counter((_kind(example), count_group(len(true_objects(example)))) for example in examples)
     objects = Counter(item.kind for example in examples for item in true_objects(example))
-    rows: list[tuple[TableCell, ...]] = [
+    rows: Rows = [
         (kind, *(counts[kind, count] for count in ("1", "2", "3+")), sum(counts[kind, c] for c in ("1", "2", "3+")))
         for kind in ("explicit", "implicit")
     ]
@@ -134,21 +131,21 @@ def _of_the_set(examples: Sequence[Example]) -> list[PaperTable | PaperChart]:
     columns = ("tasks", "1 object", "2 objects", "3+ objects", "all")
     videos = {example.video_id: InstructionMetadata.of(example).duration_bin for example in examples}
     durations = Counter(videos.values())
-    bars = tuple(Point(name, durations[name]) for name in sorted(durations, key=group_order))
+    bars = {name: durations[name] for name in sorted(durations, key=group_order)}
     return [
-        PaperTable("Figure 3: instructions", columns, tuple(rows), note),
-        PaperChart("Figure 4: durations of the videos", "duration", "videos", (Series("videos", bars),), "bar"),
+        Table.of("Figure 3: instructions", columns, rows, note),
+        chart("Figure 4: durations of the videos", "duration", "videos", {"videos": bars}, "bar"),
         _categories(examples),
     ]
 
 
-def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[PaperTable | PaperChart]:
+def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     """Figures 3, 4 and 6 and table 7 of a set of tasks."""
     tasks = examples.get(TSTVG.name, ())
     return [*_of_the_set(tasks), _key_objects(tasks)] if tasks else []
 
 
-def _key_objects(examples: Sequence[Example]) -> PaperTable:
+def _key_objects(examples: Sequence[Example]) -> Table:
     by_scene: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for example in examples:
         metadata = InstructionMetadata.of(example)
@@ -158,19 +155,16 @@ def _key_objects(examples: Sequence[Example]) -> PaperTable:
         usual = sorted(counts, key=lambda name: (-counts[name], name))[:KEY_OBJECTS]
         rows.append((scene, ", ".join(f"{name} ({counts[name]})" for name in usual)))
     note = f"The {KEY_OBJECTS} objects at the most that most tasks take, with the number of these tasks."
-    return PaperTable("Table 7: key objects by scene", ("scene", "key objects"), tuple(rows), note)
+    return Table.of("Table 7: key objects by scene", ("scene", "key objects"), rows, note)
 
 
-def _categories(examples: Sequence[Example]) -> PaperChart:
+def _categories(examples: Sequence[Example]) -> Table:
     by_kind = {
         kind: Counter(item.category for e in examples if _kind(e) == kind for item in true_objects(e))
         for kind in ("explicit", "implicit")
     }
     both = sum(by_kind.values(), Counter())
     usual = sorted(both, key=lambda name: (-both[name], name))[:CATEGORIES]
-    series = tuple(
-        Series(f"{kind} tasks", tuple(Point(name, counter[name]) for name in usual))
-        for kind, counter in by_kind.items()
-    )
+    series = {f"{kind} tasks": {name: counter[name] for name in usual} for kind, counter in by_kind.items()}
     note = f"The {len(usual)} most frequent of {len(both)} categories."
-    return PaperChart("Figure 6: categories", "category", "objects", series, "bar", note)
+    return chart("Figure 6: categories", "category", "objects", series, "bar", note)

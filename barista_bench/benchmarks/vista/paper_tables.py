@@ -19,8 +19,9 @@ from typing import Literal
 from barista_bench.benchmarks.vista.columns import MatchingMetadata
 from barista_bench.benchmarks.vista.release_files import ENVIRONMENTS, THEMES
 from barista_bench.benchmarks.vista.scoring import MatchedSet, MatchedSets
-from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
+from barista_bench.core.paper_tables import ModelSamples
 from barista_bench.metrics.sequence_matching.scoring import mean_with_interval
+from barista_bench.tables import Ranged, Table, Value, chart, words
 
 BASELINE = "majority baseline"
 _Y = "macro-F1 (0 to 1)"
@@ -53,14 +54,14 @@ class SetMean:
 
     @property
     def theme(self) -> str:
-        return _words(self.metadata.type)
+        return words(self.metadata.type)
 
 
 Models = Mapping[str, Sequence[SetMean]]
 """By the model's name in tables; sets in the order of the paper."""
 
 
-def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """One table over all, and charts as far as the samples have what they show."""
     means = [(item.model, set_means(item)) for item in samples]
     models = _models(means)
@@ -73,11 +74,11 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChar
         _chart(models, "Figure 4: permutation problem sets", lambda mean: mean.metadata.type == "permutation"),
     ]
     for number, name in zip(("13a", "14a", "15a"), ENVIRONMENTS.values(), strict=True):
-        title = f"Figure {number}: longer sequences, {_words(name)}"
+        title = f"Figure {number}: longer sequences, {words(name)}"
         charts.append(_chart(models, title, partial(_is_of, environment=name)))
     return [
         _table(models),
-        *(chart for chart in charts if chart is not None),
+        *(each for each in charts if each is not None),
         *_frame_charts(means),
         *_table_chart(models),
     ]
@@ -131,31 +132,27 @@ def _union(models: Models) -> list[SetMean]:
     return _in_paper_order({mean.set_id: mean for sets in models.values() for mean in sets}.values())
 
 
-def _table(models: Models) -> PaperTable:
+def _table(models: Models) -> Table:
     """Figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
     union = _union(models)
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for _, group in groupby(union, key=lambda mean: mean.paper_order):
         members = list(group)
         about = members[0].metadata
-        rows.append((_words(about.environment), about.level, members[0].theme, *_cells(models, members)))
+        rows.append((words(about.environment), about.level, members[0].theme, *_cells(models, members)))
     rows.append(("all", None, None, *_cells(models, union)))
-    return PaperTable(
-        title="Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)",
-        columns=("environment", "level", "type", "problem sets", *models, BASELINE),
-        rows=tuple(rows),
-        note=_NOTE,
-    )
+    title = "Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)"
+    return Table.of(title, ("environment", "level", "type", "problem sets", *models, BASELINE), rows, _NOTE)
 
 
-def _cells(models: Models, members: Sequence[SetMean]) -> list[TableCell]:
+def _cells(models: Models, members: Sequence[SetMean]) -> list[Value]:
     """How many sets there are, the mean of each model over those that it has, and that of the baseline."""
     ids = {mean.set_id for mean in members}
     values = [[mean.f1 for mean in sets if mean.set_id in ids] for sets in models.values()]
     return [len(members), *map(_cell, values), _cell([mean.majority for mean in members])]
 
 
-def _cell(values: Sequence[float]) -> TableCell:
+def _cell(values: Sequence[float]) -> Value:
     interval = mean_with_interval(values)
     mean, low, high = interval["mean"], interval["ci_low"], interval["ci_high"]
     return mean if mean is None or low is None or high is None else Ranged(mean, low, high)
@@ -163,37 +160,31 @@ def _cell(values: Sequence[float]) -> TableCell:
 
 def _chart(
     models: Models, title: str, takes: Callable[[SetMean], bool], *, kind: Literal["line", "bar"] = "line"
-) -> PaperChart | None:
+) -> Table | None:
     """Lines against the level, or bars by environment and theme; None where there is nothing to compare."""
 
     def x(mean: SetMean) -> float | str:
-        return mean.metadata.level if kind == "line" else f"{_words(mean.metadata.environment)}: {mean.theme}"
+        return mean.metadata.level if kind == "line" else f"{words(mean.metadata.environment)}: {mean.theme}"
 
     union = [mean for mean in _union(models) if takes(mean)]
     if len({x(mean) for mean in union}) < (2 if kind == "line" else 1):
         return None
     values = {name: [(x(mean), mean.f1) for mean in sets if takes(mean)] for name, sets in models.items()}
     values[BASELINE] = [(x(mean), mean.majority) for mean in union]
-    if kind == "line":
-        values = {name: sorted(pairs, key=lambda pair: pair[0]) for name, pairs in values.items()}
-    series = tuple(_series(name, pairs) for name, pairs in values.items() if pairs)
+    series = {name: _series(pairs) for name, pairs in values.items() if pairs}
     axis, note = (_LENGTH, _NOTE) if kind == "line" else ("environment and type", _BAR_NOTE)
-    return PaperChart(title, axis, _Y, series, kind, note)
+    return chart(title, axis, _Y, series, kind, note)
 
 
-def _series(name: str, values: Iterable[tuple[float | str, float]]) -> Series:
+def _series(values: Iterable[tuple[float | str, float]]) -> dict[float | str, Value]:
     """(x, macro-F1) of single sets, those of one x together."""
     by_x: dict[float | str, list[float]] = defaultdict(list)
     for x, value in values:
         by_x[x].append(value)
-    points = []
-    for x, at_x in by_x.items():
-        interval = mean_with_interval(at_x)
-        points.append(Point(x, math.fsum(at_x) / len(at_x), interval["ci_low"], interval["ci_high"]))
-    return Series(name, tuple(points))
+    return {x: _cell(at_x) for x, at_x in by_x.items()}
 
 
-def _frame_charts(means: Iterable[tuple[str, Sequence[SetMean]]]) -> list[PaperChart]:
+def _frame_charts(means: Iterable[tuple[str, Sequence[SetMean]]]) -> list[Table]:
     """Figures 5 and 16, where a model was shown different numbers of frames: general sets, and level 1 by theme."""
     by_frames = _by_frames((_SUFFIX.sub("", model), sets) for model, sets in means)
     times = Counter(model for model, _ in by_frames)
@@ -210,26 +201,22 @@ def _frame_charts(means: Iterable[tuple[str, Sequence[SetMean]]]) -> list[PaperC
         ("Figure 16: frames, single actions (level 1)", single),
     )
     return [
-        PaperChart(title, "frames", _Y, tuple(_series(*line) for line in lines.items()), "line", _NOTE)
+        chart(title, "frames", _Y, {name: _series(pairs) for name, pairs in lines.items()}, "line", _NOTE)
         for title, lines in charts
         if lines
     ]
 
 
-def _table_chart(models: Models) -> Iterator[PaperChart]:
+def _table_chart(models: Models) -> Iterator[Table]:
     """Figure 17: the object that is picked up from a cluttered table, in a simulation (habitat) and filmed (real)."""
     asked = {
         name: [mean for mean in sets if mean.metadata.release_type == _CLUTTERED_TABLE] for name, sets in models.items()
     }
-    series = [
-        _series(name, [(_words(mean.set_id.rpartition("/")[2]), mean.f1) for mean in sets])
+    series = {
+        name: _series((words(mean.set_id.rpartition("/")[2]), mean.f1) for mean in sets)
         for name, sets in asked.items()
         if sets
-    ]
+    }
     if series:
         note = "Macro-F1 within each problem set; runs are averaged."
-        yield PaperChart("Figure 17: objects on a cluttered table", "problem set", _Y, tuple(series), "bar", note)
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+        yield chart("Figure 17: objects on a cluttered table", "problem set", _Y, series, "bar", note)

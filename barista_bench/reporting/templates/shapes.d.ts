@@ -78,7 +78,8 @@ export interface Table {
   columns: Column[];
   rows: Cell[][];
   note?: string;
-  folded?: boolean;
+  /** What is drawn of it. */
+  chart?: Chart;
 }
 
 /** A line in a bar: the figure of people or of a baseline. */
@@ -196,7 +197,6 @@ export interface PaperPart {
   benchmark: string;
   heading: string;
   tables?: Table[];
-  charts?: Chart[];
 }
 
 export interface Chart {
@@ -204,7 +204,7 @@ export interface Chart {
   x: string;
   y: string;
   series: Series[];
-  kind?: "line" | "bar";
+  kind: "line" | "bar";
 }
 
 export interface Series {

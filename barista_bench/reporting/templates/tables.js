@@ -11,7 +11,7 @@ import { counted, short } from "./words.js";
  */
 
 const WIDE = 92;
-const LONG = 12;
+const LONG = 15;
 
 /**
  * @param {Bar} bar
@@ -138,7 +138,7 @@ export const shownTable = (table, drawing) =>
  * @param {Table} table
  * @param {Drawing} [drawing]
  */
-export const foldedTable = (table, drawing) =>
+const foldedTable = (table, drawing) =>
   folded(`${table.title} (${counted(table.rows.length, "row")})`, () => tableOf(table, drawing));
 
 /**

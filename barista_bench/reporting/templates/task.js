@@ -3,7 +3,7 @@ import { address } from "./addresses.js";
 import { paperPart } from "./blocks.js";
 import { chartOf } from "./charts.js";
 import { folded, node, text } from "./elements.js";
-import { foldedTable, shownIfShort, shownTable, tableOf } from "./tables.js";
+import { shownIfShort, shownTable, tableOf } from "./tables.js";
 import { counted } from "./words.js";
 
 /** @import { NameAndValue, TaskBlock, TaskEntry } from "./shapes.d.ts" */
@@ -13,10 +13,9 @@ const BREAKDOWNS = 3;
 /** The counterparts of the paper's tables, each with the chart that it holds the numbers of. @param {TaskEntry} task */
 async function papersOf(task) {
   const parts = await Promise.all(task.papers.map(paperPart));
-  return parts.flatMap(({ heading, tables = [], charts = [] }) =>
+  return parts.flatMap(({ heading, tables = [] }) =>
     tables.map((table, at) => {
-      const chart = charts.find(({ title }) => table.title.startsWith(title));
-      const make = () => [chart ? chartOf(chart) : null, ...tableOf(table)];
+      const make = () => [table.chart ? chartOf(table.chart) : null, ...tableOf(table)];
       return folded(`${heading}: ${table.title}`, make, at === 0);
     }),
   );
@@ -56,7 +55,7 @@ export async function taskScreen(task, found) {
     leadsToSamples(task, found),
     ...task.warnings.map((warning) => text("p", warning, { class: "alert" })),
     ...[...found.figures, ...found.failures].map((table) => shownTable(table, drawing)),
-    ...near.map((table) => (table.folded ? foldedTable(table, drawing) : shownTable(table, drawing))),
+    ...near.map((table) => shownIfShort(table, drawing)),
     far.length
       ? folded(counted(far.length, "more breakdown"), () => far.map((table) => shownTable(table, drawing)))
       : null,

@@ -123,7 +123,7 @@ class Table:
 
     @classmethod
     def of_frame(cls, title: str, frame: pd.DataFrame) -> Table:
-        """What is missing in the frame is an empty cell; what is neither text nor number, the text of it."""
+        """Missing values of the frame are empty cells; those that are neither text nor number, their texts."""
         values = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
         rows = ([v if v is None or isinstance(v, str | int | float) else str(v) for v in row] for row in values)
         return cls.of(title, map(str, frame.columns), rows)
@@ -139,7 +139,7 @@ class Table:
 
     @property
     def series(self) -> dict[str, dict[float | str, Value]]:
-        """What is drawn: by the name of each column but the first, its values over those of the first."""
+        """The series to draw: by the name of each column but the first, its values over those of the first."""
         xs = [float(row[0].text) if self.drawn == "line" else row[0].text for row in self.rows]
         return {
             column.name: {x: row[at].value for x, row in zip(xs, self.rows, strict=True) if row[at].value is not None}

@@ -25,7 +25,7 @@ from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
     from barista_bench.core.deriving import Release
-    from barista_bench.core.paper_tables import ModelSamples
+    from barista_bench.core.model_samples import ModelSamples
     from barista_bench.core.released_records import FrozenLine, ReleaseRoot
     from barista_bench.tables import Table
 

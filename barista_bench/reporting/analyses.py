@@ -42,7 +42,7 @@ MAX_GRAPHS = 8
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """What the runs say; empty parts are left out of the report.
+    """The analyses of some runs; empty parts are left out of the report.
 
     `labels` are what models are called everywhere in the report. `comparisons` are of each model with the next one of
     its task, by the folder of the better run. `agreements` are by benchmark; empty for one over all of them.

@@ -29,7 +29,7 @@ class AblatedRun(NamedTuple):
 
 
 def verdict(audits: Sequence[TaskAudit]) -> str:
-    """What the page says first."""
+    """The sentence that the page begins with."""
     guessed = [audit.task for audit in audits if any(result.p_adjusted < LEVEL for result in audit.guessers)]
     unknown = [audit.task for audit in audits if not audit.guessers]
     parts = []

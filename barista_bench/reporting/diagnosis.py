@@ -1,4 +1,4 @@
-"""What `barista_bench.stats` finds, as tables and as a drawn graph. Names no benchmark and no task."""
+"""The findings of `barista_bench.stats`, as tables and as a drawn graph. Names no benchmark and no task."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _ahead(count: int, better: str, worse: str) -> Cell:
 
 
 def baselines(gaps: Sequence[BaselineGap]) -> Table:
-    """What a score owes to images, their order, or anything but guessing."""
+    """The gain of a score from images, their order, or anything but guessing."""
     several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
         *text_columns("task", "model", "without"),

@@ -1,4 +1,4 @@
-"""What judges say about the runs of a section: tables, and the verdicts on each sample. Knows no task and no rubric."""
+"""Judges on the runs of a section: tables, and the verdicts on each sample. Knows no task and no rubric."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
 
 
 def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
-    """What a reader must know before comparing judged figures."""
+    """Warnings for a reader who compares judged figures."""
     texts = [
         f"{model} as judged by {judge} is incomplete: {missing:,} verdicts are missing."
         for model, judge, judged_run in judges
@@ -53,7 +53,7 @@ def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
 
 
 def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
-    """What each judge says of each sample of one model, reasons cut at `max_text` characters."""
+    """The verdicts of each judge on each sample of one model, reasons cut at `max_text` characters."""
     lines_of: dict[tuple[str, int], list[tuple[str, str]]] = {}
     for label, judge, judged_run in judges:
         if label == model:

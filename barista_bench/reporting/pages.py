@@ -1,4 +1,4 @@
-"""What the page holds as JSON: an index that is read at once, and deflated blocks that are read when shown.
+"""The page's data as JSON: an index that is read at once, and deflated blocks that are read when shown.
 
 The index has the first screen. A block a task has its tables, and of each sample what galleries and filters need; a
 block a benchmark has the counterparts of its paper's tables. Details of samples (prompt, answers, reasons) lie in
@@ -70,7 +70,10 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class PageIndex:
-    """What is read when the page opens. `bare` counts samples without pictures, for which there was no room."""
+    """The index, which is read when the page opens.
+
+    `bare` counts samples without pictures, for which there was no room.
+    """
 
     title: str
     tabs: tuple[Tab, ...]
@@ -101,7 +104,7 @@ class TaskBlock:
 
 @dataclass(frozen=True, slots=True)
 class AcrossBlock:
-    """What is said over all tasks."""
+    """The block over all tasks."""
 
     tables: tuple[Table, ...]
     graphs: tuple[PropagationGraph, ...]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import Benchmark, get_benchmark
-from barista_bench.core.paper_tables import ModelSamples, sample_name
+from barista_bench.core.model_samples import ModelSamples, sample_name
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
@@ -35,7 +35,7 @@ class PaperPart:
 
 
 def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: Judged) -> PaperPart:
-    """What `benchmark.paper_tables` makes of these runs."""
+    """The tables that `benchmark.paper_tables` makes of these runs."""
     if benchmark.paper_tables is None:
         return PaperPart(benchmark.name, heading)
     try:
@@ -59,7 +59,7 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
 
 
 def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
-    """What a dataset holds, in the counterparts of the paper's tables about its set (`Benchmark.set_tables`).
+    """The counterparts of the paper's tables about its set (`Benchmark.set_tables`).
 
     Args:
         data: a dataset made by `build`.

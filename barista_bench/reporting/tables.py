@@ -151,7 +151,7 @@ def timing(models: Sequence[Labelled]) -> Table:
 
 
 def provenance(models: Sequence[Labelled]) -> Table:
-    """What was run, with what: one column a model."""
+    """The table of settings: one column a model."""
     facts = [(label, _facts(results)) for label, results in models]
     columns = text_columns("", *(label for label, _ in facts))
     rows = ((words(name), *(values.get(name) for _, values in facts)) for name in _union(values for _, values in facts))

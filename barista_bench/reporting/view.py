@@ -1,4 +1,4 @@
-"""What a report shows, as pure data made from scored runs. `html`, `markdown` and `paper_files` print it."""
+"""A report as pure data made from scored runs. `html`, `markdown` and `paper_files` print it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Report:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know first; names the section where there are several."""
+        """Warnings that a reader must know first; names the section where there are several."""
         several = len(self.sections) > 1
         return tuple(
             f"{section.heading}: {warning}" if several else warning

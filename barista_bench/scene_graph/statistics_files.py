@@ -43,7 +43,7 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
 
 
 def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
-    """What has no title belongs to the heading before."""
+    """Tables under headings; one without a title belongs to the heading before."""
     yield _counts(stats)
     yield _distribution("preparation", "videos", stats.preparation_counts, "Videos")
     yield _distribution("device", "videos", stats.device_counts)

@@ -11,7 +11,7 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables
-from barista_bench.core.paper_tables import ModelSamples
+from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.resampling import ResampledRun, run_intervals
 from barista_bench.core.task import Scored, Task
 from barista_bench.tables import Ranged, Table

@@ -10,7 +10,7 @@ import pytest
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
 from barista_bench.benchmarks.tog_bench.paper import SWEEP, paper_tables, set_tables
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.paper_tables import ModelSamples
+from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.task import Prediction, Scored
 from barista_bench.tables import Table
 from tests.tog_bench import made

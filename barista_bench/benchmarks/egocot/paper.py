@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
-from barista_bench.core.paper_tables import ModelSamples, run_mean, sample_name
+from barista_bench.core.model_samples import ModelSamples, run_mean, sample_name
 from barista_bench.core.task import Example, Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning

@@ -241,7 +241,7 @@ def media_file(media_id: str) -> str:
 
 
 def kind(value: object) -> str:
-    """What a value is, in few characters: a small file can spell a huge one."""
+    """The kind of a value, in few characters: a small file can spell a huge one."""
     return repr(value)[:60] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
 
 

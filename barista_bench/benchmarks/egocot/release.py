@@ -78,7 +78,7 @@ class ManifestEntry(BaseModel):
 
     @property
     def fetch(self) -> str:
-        """What to get, in words."""
+        """The videos to get, in words."""
         name = self.uid or self.url or self.media_id
         where = f" ({self.url})" if self.url and self.uid else ""
         return f"{name} of {self.dataset}{where}, under the terms of {self.dataset}"
@@ -174,7 +174,7 @@ class EgocotRelease:
         return confined(self.videos, media_file(video_id))
 
     def missing(self, video_id: str) -> str:
-        """What to do about a video that is not there, in words."""
+        """The remedy for a video that is not there, in words."""
         entry = self.manifest.get(video_id)
         whose = (
             f"it is from {entry.dataset}: get it under that data set's own terms and run {entry.shown_recipe}"

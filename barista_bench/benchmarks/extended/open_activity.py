@@ -34,7 +34,7 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Inputs
-from barista_bench.core.paper_tables import ModelSamples
+from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.resampling import ratio_interval
 from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction, SkippedExample

@@ -85,7 +85,7 @@ class TaskRecord(Record, frozen=True):
 
 
 class VideoRecord(Record, frozen=True):
-    """What boxes and times refer to.
+    """The video that boxes and times refer to.
 
     Args:
         id: the file's name below the media folder; `.mp4` is added to one without a suffix, and a folder of frames is

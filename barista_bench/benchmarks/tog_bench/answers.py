@@ -234,7 +234,7 @@ class _Reader:
 
 
 def _first(value: Mapping[str, object], keys: Sequence[str]) -> object:
-    """What stands under the first of the keys that are there."""
+    """The value under the first of the keys that are there."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
@@ -305,7 +305,7 @@ def _pair(ends: Sequence[object], shown: Sequence[float]) -> list[tuple[float, f
 
 
 def _one_or_several(value: object) -> list[object]:
-    """What stands for a box at one time: nothing, one value, or each of a list of lists."""
+    """The boxes at one time: nothing, one value, or each of a list of lists."""
     if value is None or value == []:
         return []
     several = isinstance(value, list) and all(isinstance(item, list) for item in value)

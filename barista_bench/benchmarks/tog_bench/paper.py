@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from barista_bench.benchmarks.tog_bench.columns import InstructionMetadata
 from barista_bench.benchmarks.tog_bench.scores import count_group, group_order, statistics_of, true_objects
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
-from barista_bench.core.paper_tables import ModelSamples, run_mean
+from barista_bench.core.model_samples import ModelSamples, run_mean
 from barista_bench.core.task import Example, Scored
 from barista_bench.tables import Table, Value, chart
 

@@ -19,7 +19,7 @@ from typing import Literal
 from barista_bench.benchmarks.vista.columns import MatchingMetadata
 from barista_bench.benchmarks.vista.release_files import ENVIRONMENTS, THEMES
 from barista_bench.benchmarks.vista.scoring import MatchedSet, MatchedSets
-from barista_bench.core.paper_tables import ModelSamples
+from barista_bench.core.model_samples import ModelSamples
 from barista_bench.metrics.sequence_matching.scoring import mean_with_interval
 from barista_bench.tables import Ranged, Table, Value, chart, words
 

@@ -225,7 +225,7 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
 
 
 def _warn_of_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
-    """What costs nothing, but moves scores."""
+    """Warn of oddities that cost nothing, but move scores."""
     used = {label for video in problem_set.videos for label in video.labels}
     unused = [label for label in problem_set.descriptions if label not in used]
     if unused:

@@ -1,4 +1,4 @@
-"""What a ViSTa release holds, and its three kinds of files, read within bounds: each is untrusted input.
+"""The content of a ViSTa release, and its three kinds of files, read within bounds: each is untrusted input.
 
 Names are the paper's: its environments are called otherwise in the release's folders, and what it calls general problem
 sets is `remix` there. YAML is read as text alone: label ids such as `on`, `no` or `1` stay what the JSON files call
@@ -126,7 +126,7 @@ class PrefixLength(msgspec.Struct):
 
 
 class SetMetadata(msgspec.Struct):
-    """What the release says about a set beside its labels."""
+    """The release's metadata of a set, beside its labels."""
 
     concepts: dict[str, list[str]] = {}
     is_consistent_wrt_slicing: bool | None = None

@@ -1,4 +1,4 @@
-"""What a benchmark makes the counterparts of its paper's tables and figures of.
+"""Samples of models, from which benchmarks make the counterparts of their papers' tables and figures.
 
 Scores run from 0 to 1, whatever the paper prints.
 """

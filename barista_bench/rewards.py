@@ -78,8 +78,8 @@ class VideoReward:
         """
         if description not in self._descriptions:
             raise ConfigError(f"{description!r} is none of the descriptions. Remedy: give it when the reward is made")
-        shares = softmax_over_labels(np.array([*self._references, self._raw_scores(video)]))
-        return float(leave_one_out_z_scores(shares)[-1, self._descriptions.index(description)])
+        fractions = softmax_over_labels(np.array([*self._references, self._raw_scores(video)]))
+        return float(leave_one_out_z_scores(fractions)[-1, self._descriptions.index(description)])
 
     def steps(self, video: Video, description: str, count: int) -> list[float]:
         """Scores of a video up to the end of each of `count` equal parts; their differences are a reward a step.

@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A share from 0 to 1 as a bar, with the ends of its 95% interval where it has one."""
+    """A fraction from 0 to 1 as a bar, with the ends of its 95% interval where it has one."""
 
     value: float
     low: float | None = None

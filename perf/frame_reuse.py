@@ -4,7 +4,7 @@
 
 All six tasks of one release (a scripted kitchen in `perf/data/`, unless another is given), their frames linked. First
 the same images are made in several ways, round robin, best of k: each must equal the first in every pixel. Then the
-best way feeds a model that sleeps for each batch as long as its images take to make: the share of the time that the
+best way feeds a model that sleeps for each batch as long as its images take to make: the fraction of the time that the
 model waits, without and with threads that decode ahead.
 """
 
@@ -151,18 +151,18 @@ def compare_reuse(asked: list[Asked], rounds: int) -> float:
 
 
 def compare_waiting(asked: list[Asked], batch_seconds: float) -> None:
-    """Print the second table: share of the time that a model waits for its images."""
+    """Print the second table: fraction of the time that a model waits for its images."""
     ordered = by_frame(asked)
     print(
         "\n| model's time for a batch, x the images' | waits: nothing ahead | 1 thread | 2 threads |\n|--:|--:|--:|--:|"
     )
     for factor in (0.5, 1.0, 2.0):
-        shares = [share_waiting(ordered, workers, factor * batch_seconds) for workers in (0, 1, 2)]
-        print(f"| {factor} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
+        fractions = [share_waiting(ordered, workers, factor * batch_seconds) for workers in (0, 1, 2)]
+        print(f"| {factor} | " + " | ".join(f"{fraction:.0%}" for fraction in fractions) + " |")
 
 
 def share_waiting(asked: list[Asked], workers: int, seconds: float) -> float:
-    """Share of a run's time in which a model, which takes `seconds` for a batch, waits for images."""
+    """Fraction of a run's time in which a model, which takes `seconds` for a batch, waits for images."""
     close_readers()
     store, clock = planned(asked), StageClock()
     with clock("total"), closing(ahead(asked, store, workers) if workers else inline(asked, store)) as ready:  # type: ignore[type-var]

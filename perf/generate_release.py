@@ -114,12 +114,12 @@ def video_frames(index: int, length: float) -> int:
 
 def seen(count: int, frames: int, rng: np.random.Generator) -> Flags:
     """(objects, frames): objects come and go so that a frame shows as many as published on average."""
-    share = INSTANCES / FRAMES / count
+    fraction = INSTANCES / FRAMES / count
     shown = np.zeros((count, frames), dtype=bool)
     for row in shown:
-        edge, on = 0, bool(rng.random() < share)
+        edge, on = 0, bool(rng.random() < fraction)
         while edge < frames:
-            length = int(rng.exponential(600 * (share if on else 1 - share))) + 1
+            length = int(rng.exponential(600 * (fraction if on else 1 - fraction))) + 1
             row[edge : edge + length] = on
             edge, on = edge + length, not on
     return shown
@@ -260,13 +260,13 @@ def activity_name(index: int) -> str:
 
 
 def spread(total: int, index: int) -> int:
-    """A video's share of a count that sums to `total` over 185 videos."""
+    """A video's part of a count that sums to `total` over 185 videos."""
     part = index % VIDEOS
     return total * (part + 1) // VIDEOS - total * part // VIDEOS
 
 
 def generate(out: Path, scale: float, length: float = 1) -> int:
-    """Write `round(185 * scale)` videos of this share of their length; returns the bytes written."""
+    """Write `round(185 * scale)` videos of this fraction of their length; returns the bytes written."""
     rng = np.random.default_rng(7)
     pools = {size: make_pool(*size, rng) for size in sorted(set(SIZES))}
     written = 0
@@ -281,7 +281,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--length", type=float, default=1.0, help="share of the length of each video")
+    parser.add_argument("--length", type=float, default=1.0, help="fraction of the length of each video")
     given = parser.parse_args()
     print(f"{generate(given.out, given.scale, given.length) / 1e6:.0f} MB in {given.out}")
 

@@ -58,7 +58,7 @@ def first_videos(source: Path, count: int, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--videos", type=int, nargs="+", default=[50, 185, 1000])
-    parser.add_argument("--length", type=float, default=0.2, help="share of the length of BARISTA's videos")
+    parser.add_argument("--length", type=float, default=0.2, help="fraction of the length of BARISTA's videos")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="4 and 8 short videos, once")
     given = parser.parse_args()

@@ -2,7 +2,7 @@
 
 Weights do not change the work, so random ones of a real size measure what a checkpoint would. Each request holds one
 1280 x 720 image of noise and a hundred words, and wants three samples, as the protocol does; answers never end early.
-Printed for each batch size: samples and tokens a second as times those of batch size 1, the share of time in which
+Printed for each batch size: samples and tokens a second as times those of batch size 1, the fraction of time in which
 the GPU was busy (nvidia-smi, sampled), and the peak of its memory.
 """
 
@@ -128,9 +128,9 @@ FAMILIES: dict[str, Callable[[str, torch.dtype], tuple[PreTrainedModel, Processo
 
 
 class BusyGpu:
-    """Samples how busy the GPU is while it is open; `share` is None where nvidia-smi is missing."""
+    """Samples how busy the GPU is while it is open; `fraction` is None where nvidia-smi is missing."""
 
-    share: float | None = None
+    fraction: float | None = None
 
     def __enter__(self) -> BusyGpu:
         self._stop, self._seen = threading.Event(), list[float]()
@@ -141,7 +141,7 @@ class BusyGpu:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self.share = float(np.mean(self._seen)) if self._seen else None
+        self.fraction = float(np.mean(self._seen)) if self._seen else None
 
     def _watch(self) -> None:
         command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "--id=0"]
@@ -184,7 +184,7 @@ def measure_batches(
             f"{len(made) / seconds:.2f}",
             f"{rates[str(batch_size)] / next(iter(rates.values())):.2f}",
             f"{tokens / seconds:.0f}",
-            "not measured" if busy.share is None else f"{busy.share:.0%}",
+            "not measured" if busy.fraction is None else f"{busy.fraction:.0%}",
             f"{torch.cuda.max_memory_allocated() / 2**30:.1f}" if on_gpu else "not measured",
         )
         print(f"| {' | '.join(row)} |", flush=True)

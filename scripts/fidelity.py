@@ -158,16 +158,16 @@ def meaning(parsed: Prediction | ParseError) -> object:
 
 
 def mark_effect(pack: Path, graph: SceneGraph) -> float:
-    """The share of pixels that differ between marks by the release and by the paper."""
-    shares = []
+    """The fraction of pixels that differ between marks by the release and by the paper."""
+    fractions = []
     for drawn in json.loads((pack / "marks" / "index.json").read_text()):
         video = graph[drawn["video_id"]]
         marks = [Mark(n, video.mask(item)) for n, item in enumerate(mark_order(video, drawn["frame_index"]), start=1)]
         size = (video.video.width, video.video.height)
         grey = np.full((size[1], size[0], 3), 128, np.uint8)
         dark, bright = (np.asarray(draw_marks(grey, marks, size, darken_inside=inside)) for inside in (True, False))
-        shares.append(float((dark != bright).any(axis=2).mean()))
-    return float(np.mean(shares))
+        fractions.append(float((dark != bright).any(axis=2).mean()))
+    return float(np.mean(fractions))
 
 
 def page(

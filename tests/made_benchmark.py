@@ -20,7 +20,7 @@ from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.sampling import EvenSampling, Sampling
-from barista_bench.core.statistics import SumStatistics, share
+from barista_bench.core.statistics import SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -143,7 +143,9 @@ class Words(ReleaseTask):
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         rows = [{"right": float(self._is_right(s.example, s.prediction))} for s in samples]
         accuracy = {"accuracy": "correct"}
-        return SumStatistics(rows, lambda sums: {"accuracy": share(sums["right"], sums["n"])}, sample_scores=accuracy)
+        return SumStatistics(
+            rows, lambda sums: {"accuracy": fraction(sums["right"], sums["n"])}, sample_scores=accuracy
+        )
 
     def _is_right(self, example: Example, prediction: Prediction | None) -> bool:
         given = str(prediction.value["word"]) if prediction else None

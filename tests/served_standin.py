@@ -110,13 +110,13 @@ FAULTS: tuple[Fault, ...] = (
 
 
 def random_faults(
-    seed: int, share: float, faults: Sequence[Fault] = FAULTS, most: int = 3
+    seed: int, fraction: float, faults: Sequence[Fault] = FAULTS, most: int = 3
 ) -> Callable[[Call], Fault | None]:
     """Each of the first `most` attempts of a body fails with this probability."""
 
     def decide(call: Call) -> Fault | None:
         rng = random.Random(f"{seed}/{call.digest}/{call.attempt}")
-        return rng.choice(faults) if call.attempt <= most and rng.random() < share else None
+        return rng.choice(faults) if call.attempt <= most and rng.random() < fraction else None
 
     return decide
 

@@ -55,6 +55,6 @@ def _codes(picture: Picture) -> NDArray[np.int64]:
 
 
 def _histogram(codes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Shares of the colours, (16 * 16 * 16,), blurred between neighbours."""
+    """Fractions of the colours, (16 * 16 * 16,), blurred between neighbours."""
     counts = np.bincount(codes, minlength=_BINS**3).reshape(_BINS, _BINS, _BINS)
     return (ndimage.gaussian_filter(counts.astype(np.float32), 0.8) / codes.size).ravel()

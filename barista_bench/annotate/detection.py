@@ -126,7 +126,7 @@ def load_detector(name: str) -> Detector:
 def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:
     """For each frame how sure a hand's box overlaps an object's, 0..1; None for frames between those looked at.
 
-    It is the highest product of the surer evidence's lower score and the share of the smaller box that is shared.
+    It is the highest product of the surer evidence's lower score and the fraction of the smaller box that is shared.
     """
     hands = [name for names in domain.hands.values() for name in names]
     labels = [*hands, *(name for name in domain.categories if name not in hands)]

@@ -173,8 +173,8 @@ class LinearBox(_WithoutPictures):
         height, width = nearest.rle.size
         x, y, w, h = mask_boxes([nearest.rle.counts, other.rle.counts], height, width).T
         corners = np.stack([x, y, x + w, y + h], axis=1)  # (2, 4): of the nearest and the other mask
-        share = (frame - nearest.frame) / (other.frame - nearest.frame)
-        left, top, right, bottom = np.rint(corners[0] + share * (corners[1] - corners[0])).astype(int).tolist()
+        fraction = (frame - nearest.frame) / (other.frame - nearest.frame)
+        left, top, right, bottom = np.rint(corners[0] + fraction * (corners[1] - corners[0])).astype(int).tolist()
         image = Image.fromarray(decode_mask(nearest.rle))
         size = max(right - left, 1), max(bottom - top, 1)
         box = tuple(corners[0].tolist())

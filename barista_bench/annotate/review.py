@@ -17,7 +17,7 @@ _APART_S = 0.5
 _LOUD = 4.0
 """An area that changes by this factor from one frame to the next is beyond doubt wrong, or a cut."""
 _SMALL = 0.0005
-"""Share of the picture that is added to all areas: a few pixels more or less of a tiny object are no sudden change."""
+"""Fraction of the picture added to all areas: a few pixels more or less of a tiny object are no sudden change."""
 _VANISHED = 0.8
 _EDGE = 2  # pixels
 

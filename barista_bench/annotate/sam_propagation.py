@@ -189,8 +189,8 @@ def _fused(frame: int, mentions: list[int], before: _Tracked | None, after: _Tra
     if earlier is not None and later is not None:
         assert before is not None
         assert after is not None
-        share = (frame - earlier) / (later - earlier)
-        chosen = after if share * after.sureness > (1 - share) * before.sureness else before
+        fraction = (frame - earlier) / (later - earlier)
+        chosen = after if fraction * after.sureness > (1 - fraction) * before.sureness else before
         agreement = float(mask_ious([before.rle], [after.rle])[0, 0])
     assert chosen is not None
     return None if is_empty(chosen.rle) else PropagatedMask(chosen.rle, chosen.presence * agreement)

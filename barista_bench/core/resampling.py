@@ -147,7 +147,7 @@ def interval(
         resampled: (D,) of each resample; NaN are passed over.
         left_out: (V,) without each video in turn, for BCa; None for the plain percentiles.
         units: how many videos were resampled.
-        level: share of cases in which the interval should hold the true value.
+        level: fraction of cases in which the interval should hold the true value.
 
     Returns:
         None where the point or all resamples are NaN.

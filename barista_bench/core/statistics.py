@@ -84,7 +84,7 @@ class SumStatistics(SampleStatistics):
         tables: from the sums over all samples to what is shown beside the figures.
 
     >>> rows = [{"right": 1.0}, {"right": 0.0}]
-    >>> accuracy = SumStatistics(rows, lambda sums: {"accuracy": share(sums["right"], sums["n"])})
+    >>> accuracy = SumStatistics(rows, lambda sums: {"accuracy": fraction(sums["right"], sums["n"])})
     >>> accuracy.published(), accuracy.figures(np.array([[1.0, 0.0], [2.0, 1.0]]))["accuracy"].round(2).tolist()
     ({'accuracy': 0.5}, [1.0, 0.67])
     """
@@ -173,7 +173,7 @@ def mean_statistics(
     *,
     tables: Callable[[Row], dict[str, Any]] | None = None,
 ) -> SumStatistics:
-    """Statistics of figures that are plain means over samples, and `coverage`, the share of readable answers.
+    """Statistics of figures that are plain means over samples, and `coverage`, the fraction of readable answers.
 
     >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published()
     {'accuracy': 0.5, 'coverage': 0.5}
@@ -185,17 +185,17 @@ def mean_statistics(
 
     def means(sums: Sums) -> Figures:
         return {
-            **{name: share(sums[name], sums["n"]) for name in names},
-            "coverage": share(sums["answered"], sums["n"]),
+            **{name: fraction(sums[name], sums["n"]) for name in names},
+            "coverage": fraction(sums["answered"], sums["n"]),
         }
 
     return SumStatistics(rows, means, sample_scores={name: name for name in names}, tables=tables)
 
 
-def share(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> Floats:
+def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> Floats:
     """part / whole, and `nothing` where whole is 0.
 
-    >>> share(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1.0).tolist()
+    >>> fraction(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1.0).tolist()
     [0.5, 1.0]
     """
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))

@@ -30,7 +30,7 @@ from barista_bench.scene_graph.release import ANNOTATION_FILE
 
 TRAIN, TEST = "train", "test"
 SPLITS = (TRAIN, TEST)
-_TEST_SHARE = 0.2
+_TEST_FRACTION = 0.2
 MAX_SPLIT_FILE = 2**26
 """Bytes."""
 _SPLIT_REMEDY = 'write {"train": [ids], "test": [ids]}'
@@ -218,7 +218,7 @@ def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]
     for video_id in sorted(preparations):
         strata[preparations[video_id]].append(video_id)
     chosen: set[str] = set()
-    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, _TEST_SHARE).items():
+    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, _TEST_FRACTION).items():
         chosen.update(_ranked(strata[stratum])[:count])
     for videos in sorted(asked, key=sorted):
         if len(videos) > 1 and not videos & chosen:
@@ -259,9 +259,9 @@ def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     return {video: of_video[video] for video in video_ids}
 
 
-def _test_counts(sizes: Mapping[str, int], share: float) -> dict[str, int]:
-    total = round(share * sum(sizes.values()))
-    exact = {name: share * size for name, size in sizes.items()}
+def _test_counts(sizes: Mapping[str, int], fraction: float) -> dict[str, int]:
+    total = round(fraction * sum(sizes.values()))
+    exact = {name: fraction * size for name, size in sizes.items()}
     counts = {name: int(value) for name, value in exact.items()}
     by_remainder = sorted(sizes, key=lambda name: (counts[name] - exact[name], name))
     for name in by_remainder[: max(0, total - sum(counts.values()))]:

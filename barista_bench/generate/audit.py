@@ -47,8 +47,9 @@ class TaskAudit(NamedTuple):
         answers: right texts with how often they are right, the most frequent first; `distinct_answers` how many.
         places: how often a right choice stands first, second, ...; counted where there is one right choice.
         places_p: of these counts if every place were as likely; None with no such question.
-        shared_right: mean share of a right choice's words that the question says too; `shared_wrong` of a wrong one's.
-        longest_right: share of questions whose right choice alone is the longest; `longest_chance` what chance gives.
+        shared_right: mean fraction of a right choice's words that the question says too; `shared_distractors` of a
+            distractor's.
+        longest_right: fraction of questions whose right choice alone is the longest; `longest_chance` by chance.
         alike: (item number, text, text) of choices of one question that a reader can hardly tell apart.
         guessers: empty where a single video gives nothing to learn from.
     """
@@ -62,7 +63,7 @@ class TaskAudit(NamedTuple):
     places: tuple[int, ...]
     places_p: float | None
     shared_right: float
-    shared_wrong: float
+    shared_distractors: float
     longest_right: float
     longest_chance: float
     alike: tuple[tuple[int, str, str], ...]
@@ -144,7 +145,7 @@ def _audit(task: str, questions: Sequence[AskedChoices]) -> TaskAudit:
     places = np.bincount([question.correct[0] for question in single], minlength=1)
     # Questions with fewer choices have fewer places.
     expected = np.array([sum(1 / len(q.choices) for q in single if at < len(q.choices)) for at in range(len(places))])
-    right, wrong = _shared_words(questions)
+    right, distractors = _shared_words(questions)
     longest = [_is_longest(question) for question in single]
     return TaskAudit(
         task=task,
@@ -156,7 +157,7 @@ def _audit(task: str, questions: Sequence[AskedChoices]) -> TaskAudit:
         places=tuple(places.tolist()),
         places_p=float(chisquare(places, expected * places.sum() / expected.sum()).pvalue) if single else None,
         shared_right=right,
-        shared_wrong=wrong,
+        shared_distractors=distractors,
         longest_right=float(np.mean(longest)) if longest else 0.0,
         longest_chance=float(np.mean([1 / len(question.choices) for question in single])) if single else 0.0,
         alike=tuple(
@@ -175,11 +176,11 @@ def _is_longest(question: AskedChoices) -> bool:
 
 
 def _shared_words(questions: Sequence[AskedChoices]) -> tuple[float, float]:
-    """Mean share of the words of a right, and of a wrong choice that the question says too."""
-    shares: dict[bool, list[float]] = {True: [], False: []}
+    """Mean fraction of the words of a right, and of a distractor that the question says too."""
+    fractions: dict[bool, list[float]] = {True: [], False: []}
     for question in questions:
         asked = set(words_in(question.question))
         for at, choice in enumerate(question.choices):
             words = set(words_in(choice))
-            shares[at in question.correct].append(len(words & asked) / max(1, len(words)))
-    return float(np.mean(shares[True] or [0.0])), float(np.mean(shares[False] or [0.0]))
+            fractions[at in question.correct].append(len(words & asked) / max(1, len(words)))
+    return float(np.mean(fractions[True] or [0.0])), float(np.mean(fractions[False] or [0.0]))

@@ -1,4 +1,4 @@
-"""A set whose wording gives nothing away: each word stands in wrong choices in proportion to the right ones."""
+"""A set whose wording gives nothing away: each word stands in distractors in proportion to the right ones."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.sampling import sample
 
 SLACK = 3.0
-"""A word may stand this many times, and the square root of its due, more or less often in wrong choices than is due."""
+"""A word may stand this many times, and the square root of its due, more or less often in distractors than is due."""
 SPARE = 4
 """Candidates looked at for each that is asked for, at the most."""
 AT_ONCE = 40
 """Candidates, in the order of `sample`, of which one is chosen as the next."""
 
-WrongNeeded = Callable[[QuestionCandidate], int]
+DistractorsNeeded = Callable[[QuestionCandidate], int]
 Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
 Counts = NDArray[np.int64]
 
@@ -30,12 +30,12 @@ class _Offer(NamedTuple):
 
     candidate: QuestionCandidate
     right: Counts
-    wrong: Counts
+    distractors: Counts
     needed: int
 
 
 class _Addition(NamedTuple):
-    """The balance of the set with one more candidate, whose wrong choices are those of indices `chosen`."""
+    """The balance of the set with one more candidate, whose distractors are those of indices `chosen`."""
 
     cost: int
     chosen: tuple[int, ...]
@@ -43,11 +43,11 @@ class _Addition(NamedTuple):
 
 
 def sample_balanced(
-    candidates: Sequence[QuestionCandidate], size: int, seed: int, wrong_needed: WrongNeeded, words: Words
+    candidates: Sequence[QuestionCandidate], size: int, seed: int, distractors_needed: DistractorsNeeded, words: Words
 ) -> list[QuestionCandidate]:
-    """At most `size` candidates, each with just the wrong choices that it needs; no word tells right from wrong.
+    """At most `size` candidates, each with just the distractors that it needs; no word tells right from wrong.
 
-    A word is due in wrong choices as often as it stands in right ones, times the wrong choices that the set has for
+    A word is due in distractors as often as it stands in right ones, times the distractors that the set has for
     each right one. Candidates are taken as `sample` orders them, but of the next few the one first whose answer was
     sampled least and that keeps all words nearest to their due; one that would bring a word out of proportion is left
     out. Sums are of whole numbers: the same on any machine.
@@ -55,7 +55,7 @@ def sample_balanced(
     Args:
         words: of a candidate and one of its choices, what a reader could go by.
     """
-    waiting = _offers(sample(candidates, SPARE * size, seed), wrong_needed, words)
+    waiting = _offers(sample(candidates, SPARE * size, seed), distractors_needed, words)
     sampled: list[QuestionCandidate] = []
     answers: Counter[str] = Counter()
     balance = _Balance(waiting[0].right.size if waiting else 0)
@@ -75,16 +75,20 @@ def sample_balanced(
         answers[offer.candidate.answer_class] += 1
         balance.add(offer, addition)
         sampled.append(
-            msgspec.structs.replace(offer.candidate, wrong=tuple(offer.candidate.wrong[i] for i in addition.chosen))
+            msgspec.structs.replace(
+                offer.candidate, distractors=tuple(offer.candidate.distractors[i] for i in addition.chosen)
+            )
         )
         first = 0
     return sampled
 
 
-def _offers(candidates: Sequence[QuestionCandidate], wrong_needed: WrongNeeded, words: Words) -> list[_Offer]:
+def _offers(
+    candidates: Sequence[QuestionCandidate], distractors_needed: DistractorsNeeded, words: Words
+) -> list[_Offer]:
     index: dict[str, int] = {}
     for candidate in candidates:
-        for choice in (*candidate.right, *candidate.wrong):
+        for choice in (*candidate.right, *candidate.distractors):
             for word in words(candidate, choice):
                 index.setdefault(word, len(index))
 
@@ -94,31 +98,33 @@ def _offers(candidates: Sequence[QuestionCandidate], wrong_needed: WrongNeeded, 
             table[row, [index[word] for word in words(candidate, choice)]] = 1
         return table
 
-    return [_Offer(c, counts(c, c.right).sum(axis=0), counts(c, c.wrong), wrong_needed(c)) for c in candidates]
+    return [
+        _Offer(c, counts(c, c.right).sum(axis=0), counts(c, c.distractors), distractors_needed(c)) for c in candidates
+    ]
 
 
 class _Balance:
-    """How often each word stands in the right and in the wrong choices of a set that grows."""
+    """How often each word stands in the right and in the distractors of a set that grows."""
 
     def __init__(self, words: int) -> None:
         self.rights = np.zeros(words, dtype=np.int64)
         self.stands = np.zeros(words, dtype=np.int64)
         self.correct_choices = 0
-        self.wrong_choices = 0
+        self.distractors = 0
 
     def with_(self, offer: _Offer) -> _Addition | None:
         """The set with one more candidate; None where a word would be out of proportion."""
         per = self.correct_choices + len(offer.candidate.right)
-        due = (self.rights + offer.right) * (self.wrong_choices + offer.needed)  # times `per`, to stay whole
+        due = (self.rights + offer.right) * (self.distractors + offer.needed)  # times `per`, to stay whole
         # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
         weight = 2**30 // (due + 4 * per)
         stands = self.stands.copy()
         chosen: list[int] = []
         for _ in range(offer.needed):
-            cost = offer.wrong @ ((2 * (stands * per - due) + per) * weight)
+            cost = offer.distractors @ ((2 * (stands * per - due) + per) * weight)
             cost[chosen] = np.iinfo(np.int64).max
             chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
-            stands += offer.wrong[chosen[-1]]
+            stands += offer.distractors[chosen[-1]]
         off = stands * per - due
         if np.any(np.abs(off) / per > SLACK + np.sqrt(due / per)):
             return None
@@ -128,4 +134,4 @@ class _Balance:
         self.rights += offer.right
         self.stands = addition.stands
         self.correct_choices += len(offer.candidate.right)
-        self.wrong_choices += offer.needed
+        self.distractors += offer.needed

@@ -41,7 +41,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         video_id: whose graph decides it.
         question: text; an instruction where the family has no questions.
         right: every right answer.
-        wrong: answers that may be offered beside, the most plausible first; more than are needed.
+        distractors: answers that may be offered beside, the most plausible first; more than are needed.
         given: what must hold for the question to be asked at all: what it speaks of is to be seen.
         span: frames [start, stop) that are shown.
         frames: moments that the question is about.
@@ -56,7 +56,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     video_id: str
     question: str
     right: tuple[Choice, ...]
-    wrong: tuple[Choice, ...] = ()
+    distractors: tuple[Choice, ...] = ()
     given: tuple[Statement, ...] = ()
     span: tuple[int, int]
     frames: tuple[int, ...]
@@ -79,11 +79,11 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
 
-def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> QuestionCandidate | str:
+def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
     """Prove a candidate: what is given and right holds, and enough of the wrong answers are excluded.
 
     Args:
-        wrong_needed: how many wrong answers the question takes.
+        distractors_needed: how many wrong answers the question takes.
 
     Returns:
         It with those wrong answers that are excluded, and that nobody can take for a right one or for each other; or
@@ -97,14 +97,14 @@ def decide(candidate: QuestionCandidate, scene: Scene, wrong_needed: int) -> Que
             return statement.unmet
     if any(choice.statement.truth(scene) is not True for choice in candidate.right):
         return "the graph does not prove the answer"
-    wrong: list[Choice] = []
-    for choice in candidate.wrong:
+    distractors: list[Choice] = []
+    for choice in candidate.distractors:
         is_excluded = choice.statement.truth(scene) is False
-        if is_excluded and not any(alike(choice.text, other.text) for other in (*candidate.right, *wrong)):
-            wrong.append(choice)
-    if len(wrong) < wrong_needed:
+        if is_excluded and not any(alike(choice.text, other.text) for other in (*candidate.right, *distractors)):
+            distractors.append(choice)
+    if len(distractors) < distractors_needed:
         return "too few answers that the graph excludes"
-    return msgspec.structs.replace(candidate, wrong=tuple(wrong))
+    return msgspec.structs.replace(candidate, distractors=tuple(distractors))
 
 
 def alike(first: str, second: str) -> bool:

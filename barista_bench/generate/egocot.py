@@ -16,7 +16,7 @@ from barista_bench.core.task import Json
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.generate.candidates import QuestionCandidate
 from barista_bench.generate.egocot_evidence import EvidenceMaker
-from barista_bench.generate.egocot_moments import WRONG, EgoCoTWords, Moments
+from barista_bench.generate.egocot_moments import DISTRACTORS, EgoCoTWords, Moments
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.sampling import Item, by_video
@@ -42,8 +42,8 @@ class EgoCoTFamily(Family):
         super().__init__(domain)
         self.words = section(domain, self.name, EgoCoTWords)
 
-    def wrong_needed(self, candidate: QuestionCandidate) -> int:
-        return WRONG
+    def distractors_needed(self, candidate: QuestionCandidate) -> int:
+        return DISTRACTORS
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         moments = Moments(scene, self.words)

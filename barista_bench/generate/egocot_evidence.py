@@ -1,7 +1,7 @@
 """The evidence of a question in EgoCoT-Bench's schema, and beside it what the schema has no place for.
 
 `evidence.graph` holds the facts that decide a question, each with its time and in words: states, actions and steps,
-order and causes; and, with `holds` false, what the graph excludes of what the wrong choices say.
+order and causes; and, with `holds` false, what the graph excludes of what the distractors say.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ class EvidenceMaker:
         """As the benchmark writes it: targets, boxes of them at the moments asked about, contacts, and the facts."""
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]
-        wrong = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
+        distractors = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
         stated = [fact for statement in right for fact in self.facts(statement)]
-        refuted = [fact for statement in wrong for fact in self.facts(statement) if _is_excluded(fact, self.scene)]
+        refuted = [
+            fact for statement in distractors for fact in self.facts(statement) if _is_excluded(fact, self.scene)
+        ]
         targets = self._targets(item)
         boxes = list(self._boxes(targets, candidate.frames))
         times: list[Json] = [self.at.time(frame) for frame in sorted(candidate.frames)]

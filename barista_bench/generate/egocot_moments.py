@@ -17,8 +17,8 @@ from barista_bench.generate.statements import Seen, Statement, Touches, Unique
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
 
-WRONG = 3
-"""Wrong choices of a question."""
+DISTRACTORS = 3
+"""Distractors of a question."""
 
 
 class EgoCoTWords(DomainRecord, frozen=True):
@@ -121,8 +121,8 @@ class Moments:
         """All rows of four neighbouring intervals between moments, and in the middle half of which one a frame lies:
         when something begins is seen a little sooner or later."""
         pairs = list(pairwise(self.shown))
-        for first in range(len(pairs) - WRONG):
-            row = pairs[first : first + WRONG + 1]
+        for first in range(len(pairs) - DISTRACTORS):
+            row = pairs[first : first + DISTRACTORS + 1]
             for number, (start, end) in enumerate(row):
                 if abs(2 * frame - start - end) <= (end - start) / 2:
                     yield row, number
@@ -153,7 +153,7 @@ class Moments:
             video_id=self.scene.video_id,
             question=text,
             right=(right,),
-            wrong=tuple(choice for choice in choices if choice.text != right.text),
+            distractors=tuple(choice for choice in choices if choice.text != right.text),
             given=(*seen, *(Unique(thing.id, asked) for thing in things), *given),
             span=(0, self.scene.frame_count),
             frames=asked,

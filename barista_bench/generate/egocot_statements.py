@@ -15,7 +15,7 @@ from barista_bench.scene_graph.domain import Side
 Across: TypeAlias = Literal["left", "right"]
 Down: TypeAlias = Literal["upper", "lower"]
 OFF_CENTRE = 0.12
-"""Share of the frame's width or height that a centre lies off its middle at the least, to be clearly on one side."""
+"""Fraction of the frame's width or height that a centre lies off its middle at the least, to be clearly on one side."""
 
 
 class InQuarter(Statement, frozen=True):

@@ -53,13 +53,13 @@ class Family(ABC):
         """Everything that could be asked about a video, undecided, in an order that depends on the graph alone."""
 
     @abstractmethod
-    def wrong_needed(self, candidate: QuestionCandidate) -> int:
-        """How many wrong choices a question takes; 0 where the family has none."""
+    def distractors_needed(self, candidate: QuestionCandidate) -> int:
+        """How many distractors a question takes; 0 where the family has none."""
 
     def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
         """The candidates that the graph decides; the others are counted by their reason."""
         for candidate in self.candidates(scene):
-            verdict = decide(candidate, scene, self.wrong_needed(candidate))
+            verdict = decide(candidate, scene, self.distractors_needed(candidate))
             tally[candidate.subtask, verdict if isinstance(verdict, str) else DECIDED] += 1
             if not isinstance(verdict, str):
                 yield verdict
@@ -80,7 +80,7 @@ class Family(ABC):
         return items
 
     def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        return with_choices(sample(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
+        return with_choices(sample(offered, size, seed), subtask.lower(), self.distractors_needed, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None

@@ -34,7 +34,7 @@ from barista_bench.scene_graph.domain import load_domain
 
 REVIEW_FILE = "review.jsonl"
 SPARE = 4
-"""How many times what is asked for is kept to choose from: of a video times its share of the set, of all the set."""
+"""How many times what is asked for is kept to choose from: of a video times its fraction of the set, of all the set."""
 UNBALANCED = "left out, so that the set stays in balance"
 """Why what could be asked is not, though there is room for it."""
 

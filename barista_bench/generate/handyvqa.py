@@ -39,8 +39,8 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
-"""Of a question; more where there are so many right ones that fewer than `LEAST_WRONG` would be wrong."""
-LEAST_WRONG = 2
+"""Of a question; more where there are so many right ones that fewer than `LEAST_DISTRACTORS` would be wrong."""
+LEAST_DISTRACTORS = 2
 
 
 class HanDyVQAFamily(Family):
@@ -65,9 +65,9 @@ class HanDyVQAFamily(Family):
             raise refusal(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
-    def wrong_needed(self, candidate: QuestionCandidate) -> int:
+    def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """None where masks are asked for: no model is shown the options then."""
-        return 0 if candidate.subtask in RVOS_CATEGORIES else _usual_wrong(candidate)
+        return 0 if candidate.subtask in RVOS_CATEGORIES else _usual_distractors(candidate)
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         questions = Questions(scene, self.domain_words)
@@ -76,9 +76,9 @@ class HanDyVQAFamily(Family):
 
     def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in RVOS_CATEGORIES:
-            return with_choices(sample(offered, size, seed), subtask, _known_wrong, seed)
-        sampled = sample_balanced(offered, size, seed, self.wrong_needed, self.words)
-        return with_choices(sampled, subtask, self.wrong_needed, seed)
+            return with_choices(sample(offered, size, seed), subtask, _known_distractors, seed)
+        sampled = sample_balanced(offered, size, seed, self.distractors_needed, self.words)
+        return with_choices(sampled, subtask, self.distractors_needed, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
         """A choice's words, its text as one, and that with what the question names; but for colours, which tell things
@@ -107,13 +107,13 @@ class HanDyVQAFamily(Family):
             write_whole(out / f"{category}.jsonl", b"".join(sorted(records)))
 
 
-def _usual_wrong(candidate: QuestionCandidate) -> int:
-    return max(LEAST_WRONG, OPTIONS - len(candidate.right))
+def _usual_distractors(candidate: QuestionCandidate) -> int:
+    return max(LEAST_DISTRACTORS, OPTIONS - len(candidate.right))
 
 
-def _known_wrong(candidate: QuestionCandidate) -> int:
+def _known_distractors(candidate: QuestionCandidate) -> int:
     """As many as usual, or as the graph excludes where these are fewer."""
-    return min(_usual_wrong(candidate), len(candidate.wrong))
+    return min(_usual_distractors(candidate), len(candidate.distractors))
 
 
 def _video_name(video_id: str) -> str:

@@ -84,14 +84,14 @@ class Questions:
             asked = clip_halfway(scene, (action.start + action.end) // 2)
             if asked is not None:
                 clip, frame = asked
-                right, *wrong = (
+                right, *distractors = (
                     Choice(texts[name], Does(name, frame))
                     for name in dict.fromkeys((action.name, *texts))
                     if texts[name] or name == action.name
                 )
                 during = tuple(at for at in clip.shown if action.start <= at < action.end)
                 given = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
-                yield self._asked("action", ACTION, clip, right, wrong, given)
+                yield self._asked("action", ACTION, clip, right, distractors, given)
 
     def _doing(self, action: str) -> str:
         """A sentence about an activity; empty where its verb has no participle."""
@@ -111,9 +111,9 @@ class Questions:
             others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
             others.pop((done["left"], done["right"]), None)
             right = self._hands(done["left"], done["right"], clip, frame)
-            wrong = [self._hands(*pair, clip, frame) for pair in others]
+            distractors = [self._hands(*pair, clip, frame) for pair in others]
             ids = tuple(dict.fromkeys(action[1] for action in action))
-            yield self._asked("process", PROCESS, clip, right, wrong, self._clear(ids, clip), ids)
+            yield self._asked("process", PROCESS, clip, right, distractors, self._clear(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
         """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
@@ -207,9 +207,9 @@ class Questions:
                 *self._clear(tuple(counted), clip),
                 NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown),
             )
-            wrong = [self._object(item, clip) for item in others]
-            yield self._asked("objects", OBJECTS, clip, right, wrong, given, tuple(counted))
-            yield self._asked_masks("rvos_objects", OBJECTS, clip, right, wrong, given, counted, uses)
+            distractors = [self._object(item, clip) for item in others]
+            yield self._asked("objects", OBJECTS, clip, right, distractors, given, tuple(counted))
+            yield self._asked_masks("rvos_objects", OBJECTS, clip, right, distractors, given, counted, uses)
 
     def _object(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
@@ -228,7 +228,7 @@ class Questions:
         question: str,
         clip: ClipWindow,
         right: tuple[Choice, ...],
-        wrong: Iterable[Choice],
+        distractors: Iterable[Choice],
         given: tuple[Statement, ...],
         items: Sequence[str],
         uses: Sequence[HandUse],
@@ -239,7 +239,7 @@ class Questions:
         frames = self._masked_frames(clip, items, uses)
         readable = Masked(tuple(object_id for ids in masked for object_id in ids), frames)
         extra = {"annotated": list(frames), "masked": masked}
-        return self._asked(subtask, question, clip, right, wrong, (*given, readable), tuple(items), extra)
+        return self._asked(subtask, question, clip, right, distractors, (*given, readable), tuple(items), extra)
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
@@ -300,9 +300,11 @@ class Questions:
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
                 every = [*choices.values(), *([] if in_both else hands)]
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
-                question, wrong = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
+                question, distractors = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
-                yield self._asked("location", question, clip, right, wrong, given, (thing.id,), {ABOUT: thing.name})
+                yield self._asked(
+                    "location", question, clip, right, distractors, given, (thing.id,), {ABOUT: thing.name}
+                )
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
@@ -349,7 +351,7 @@ class Questions:
         question: str,
         clip: ClipWindow,
         right: Choice | tuple[Choice, ...],
-        wrong: Iterable[Choice],
+        distractors: Iterable[Choice],
         given: tuple[Statement, ...] = (),
         objects: tuple[str, ...] = (),
         extra: dict[str, Any] | None = None,
@@ -359,7 +361,7 @@ class Questions:
             video_id=self.scene.video_id,
             question=question,
             right=(right,) if isinstance(right, Choice) else right,
-            wrong=tuple(wrong),
+            distractors=tuple(distractors),
             given=given,
             span=(clip.start, clip.stop),
             frames=(clip.centre,),

@@ -66,7 +66,7 @@ class Retention(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float | None:
-        """Share of the reviewed items that were kept; None where none was."""
+        """Fraction of the reviewed items that were kept; None where none was."""
         return (self.accepted + self.revised) / self.reviewed if self.reviewed else None
 
 

@@ -97,37 +97,39 @@ def _key(candidate: QuestionCandidate, seed: int) -> int:
 
 
 def with_choices(
-    sampled: Sequence[QuestionCandidate], prefix: str, wrong_needed: Callable[[QuestionCandidate], int], seed: int
+    sampled: Sequence[QuestionCandidate], prefix: str, distractors_needed: Callable[[QuestionCandidate], int], seed: int
 ) -> list[Item]:
-    """Items with their wrong choices and letters.
+    """Items with their distractors and letters.
 
     A choice is sampled as wrong in proportion to how often it is right in the subtask, so that how often it stands
     there says nothing; the right one takes each place equally often.
 
     Args:
         prefix: of ids, which count from 0 within it.
-        wrong_needed: how many wrong choices a candidate takes.
+        distractors_needed: how many distractors a candidate takes.
     """
-    balance = Counter(choice.text for candidate in sampled for choice in candidate.right * wrong_needed(candidate))
-    positions = [at % (wrong_needed(candidate) + 1) for at, candidate in enumerate(sampled)]
+    balance = Counter(
+        choice.text for candidate in sampled for choice in candidate.right * distractors_needed(candidate)
+    )
+    positions = [at % (distractors_needed(candidate) + 1) for at, candidate in enumerate(sampled)]
     random.Random(content_seed("places", seed, prefix)).shuffle(positions)  # noqa: S311
     items = []
     for at, (candidate, position) in enumerate(zip(sampled, positions, strict=True)):
-        wrong: list[Choice] = []
-        pool = list(candidate.wrong)
-        while len(wrong) < wrong_needed(candidate):
+        distractors: list[Choice] = []
+        pool = list(candidate.distractors)
+        while len(distractors) < distractors_needed(candidate):
             # Ties go to the more plausible, which stands first.
             best = max(range(len(pool)), key=lambda i: (balance[pool[i].text], -i))
-            wrong.append(pool.pop(best))
-            balance[wrong[-1].text] -= 1
-        items.append(_placed(f"{prefix}_{at:05d}", candidate, wrong, position, seed))
+            distractors.append(pool.pop(best))
+            balance[distractors[-1].text] -= 1
+        items.append(_placed(f"{prefix}_{at:05d}", candidate, distractors, position, seed))
     return items
 
 
-def _placed(item_id: str, candidate: QuestionCandidate, wrong: list[Choice], position: int, seed: int) -> Item:
+def _placed(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
     """An item whose right choice, if there is one, stands at `position`; several right ones stand anywhere."""
     rng = random.Random(_key(candidate, seed))  # noqa: S311
-    choices = list(wrong)
+    choices = list(distractors)
     if len(candidate.right) == 1:
         rng.shuffle(choices)
         choices.insert(position, candidate.right[0])

@@ -27,11 +27,11 @@ from barista_bench.scene_graph.video_graph import Box, Segment
 P = ParamSpec("P")
 T = TypeVar("T")
 SMALLEST = 0.0004
-"""Share of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
+"""Fraction of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
 UNCOVERED = 0.4
-"""Share of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
+"""Fraction of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
 APART = 0.01
-"""Share of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
+"""Fraction of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
 
 
 def cached_by_scene(work: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:

@@ -106,7 +106,10 @@ def _words(text: str) -> list[str]:
 
 
 def _prior_scores(questions: Sequence[AskedChoices]) -> list[NDArray[np.float64]]:
-    """Share of the times at which a choice's text stood in other videos that it was right; without any, that of all."""
+    """Fraction of the times at which a choice's text stood in other videos that it was right.
+
+    Without any, that of all.
+    """
     shown: Counter[tuple[str, str]] = Counter()
     right: Counter[tuple[str, str]] = Counter()
     for question in questions:
@@ -116,11 +119,11 @@ def _prior_scores(questions: Sequence[AskedChoices]) -> list[NDArray[np.float64]
                 right[video_id, choice] += at in question.correct
     usual = sum(len(question.correct) for question in questions) / sum(len(question.choices) for question in questions)
 
-    def share(choice: str, video_id: str) -> float:
+    def fraction(choice: str, video_id: str) -> float:
         count = shown["", choice] - shown[video_id, choice]
         return (right["", choice] - right[video_id, choice] + usual) / (count + 1)
 
-    return [np.array([share(choice, question.video_id) for choice in question.choices]) for question in questions]
+    return [np.array([fraction(choice, question.video_id) for choice in question.choices]) for question in questions]
 
 
 def guessable(questions: Sequence[AskedChoices], ceiling: float | None = None) -> list[int]:

@@ -126,7 +126,7 @@ class ToGBenchFamily(Family):
         super().__init__(domain)
         self.words = section(domain, self.name, TogWords)
 
-    def wrong_needed(self, candidate: QuestionCandidate) -> int:
+    def distractors_needed(self, candidate: QuestionCandidate) -> int:
         return 0
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:

@@ -45,9 +45,9 @@ class ViSTaFamily(Family):
         super().__init__(domain)
         self.words = section(domain, self.name, VistaWords)
 
-    def wrong_needed(self, candidate: QuestionCandidate) -> int:
+    def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """All of them above level 1: what a set describes is chosen before."""
-        return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.wrong))
+        return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         sequences = Sequences(scene)
@@ -79,7 +79,7 @@ class ViSTaFamily(Family):
                 video_id=scene.video_id,
                 question=self.words.prompt,
                 right=(Choice(text, sequences.says(order, order)),),
-                wrong=tuple(
+                distractors=tuple(
                     Choice(words, sequences.says(other, order))
                     for other, words in zip(orders, texts, strict=True)
                     if other != order
@@ -174,8 +174,8 @@ def _one_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandid
 
 
 def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[QuestionCandidate]]) -> bool:
-    wrong = {choice.text for choice in clip.wrong}
-    return all(text in wrong for text in texts)
+    distractors = {choice.text for choice in clip.distractors}
+    return all(text in distractors for text in texts)
 
 
 def _sampled(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
@@ -199,7 +199,7 @@ def _entries(name: str, members: Sequence[QuestionCandidate]) -> list[Item]:
     texts = list(dict.fromkeys(member.right[0].text for member in members))
     items = []
     for at, member in enumerate(members):
-        said = {choice.text: choice for choice in (*member.wrong, *member.right)}
+        said = {choice.text: choice for choice in (*member.distractors, *member.right)}
         choices = tuple(said[text] for text in texts)
         correct = (texts.index(member.right[0].text),)
         items.append(Item(id=f"{name}/{at}", candidate=member, choices=choices, correct=correct))

@@ -52,7 +52,7 @@ def _action(
         video_id=scene.video_id,
         question=words.prompt,
         right=(say(clip.name),),
-        wrong=tuple(say(name) for name in others),
+        distractors=tuple(say(name) for name in others),
         span=spans[0],
         frames=(clip.start,),
         extra=_of_set(key, spans[0], clip.name),
@@ -69,7 +69,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
         if not (clip.start < span.start < clip.end and span.thing in used and span.other not in used):
             continue
         others = [thing for thing in scene.things.values() if kinds[thing.id] != kinds[span.thing.id]]
-        wrong = [
+        distractors = [
             (predicate, thing)
             for predicate, relation in scene.domain.places.items()
             if not relation.is_part and relation.inverse != words.contents
@@ -87,7 +87,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
             video_id=scene.video_id,
             question=clip.name,
             right=(say(span.predicate, span.other),),
-            wrong=tuple(say(*row) for row in wrong),
+            distractors=tuple(say(*row) for row in distractors),
             given=(Seen(span.thing.id, last), Seen(span.other.id, last)),
             span=(clip.start, clip.end),
             frames=(last,),
@@ -119,7 +119,7 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
                 video_id=scene.video_id,
                 question=kind,
                 right=(say(span.value),),
-                wrong=tuple(say(value) for value in values if value != span.value),
+                distractors=tuple(say(value) for value in values if value != span.value),
                 given=(
                     *(Seen(span.thing.id, frame) for frame in moments_of(scene, start, end)),
                     AloneInView(span.thing.id, kind, start, end),

@@ -12,7 +12,7 @@ from barista_bench.generate.statements import Statement, Truth, differ, moments_
 
 ClipT = TypeVar("ClipT")
 HANDS_SEEN = 0.5
-"""Share of a clip's moments, four a second, at which some hand is well to be seen."""
+"""Fraction of a clip's moments, four a second, at which some hand is well to be seen."""
 
 
 class Depicts(Statement, frozen=True):

@@ -32,7 +32,7 @@ from barista_bench.hub.checks import (
     checked,
     interval_of,
     is_floor,
-    judged_share,
+    judged_fraction,
     leaderboard,
     load_yaml,
     published,
@@ -66,7 +66,8 @@ class BoardRules(BaseModel):
 class BoardEntry:
     """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval.
 
-    `record` is what an entry must share to stand in one table with this one, `circumstances` what is shown beside it.
+    `record` is what an entry must share to stand in one table with this one, `circumstances` what is shown beside
+    it.
     """
 
     model: str
@@ -276,7 +277,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         low=published(interval[0]) if interval else None,
         high=published(interval[1]) if interval else None,
         runs=results.runs,
-        coverage=min(coverage, judged_share(judged)) if judged else coverage,
+        coverage=min(coverage, judged_fraction(judged)) if judged else coverage,
         revision=(results.model.revision or "")[:SHORT] or None,
         version=results.barista_bench,
     )

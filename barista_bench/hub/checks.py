@@ -328,10 +328,10 @@ def open_verdicts(judged: JudgedResults) -> int:
     return verdicts.get("missing", 0) + verdicts.get("infra_error", 0)
 
 
-def judged_share(judged: JudgedResults) -> float:
+def judged_fraction(judged: JudgedResults) -> float:
     """The fraction judged, 0 to 1: of the answers or of the verdicts, whichever is less."""
     verdicts = sum(judged.coverage.verdicts.values())
-    return min(judged.coverage.share, 1 - open_verdicts(judged) / verdicts if verdicts else 1.0)
+    return min(judged.coverage.fraction, 1 - open_verdicts(judged) / verdicts if verdicts else 1.0)
 
 
 def is_floor(results: Results) -> bool:

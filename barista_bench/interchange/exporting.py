@@ -387,7 +387,7 @@ def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedSco
         asked = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]
         usable = [(verdict.score / SCALE, verdict.text) for verdict in asked if verdict.score is not None]
         if usable:
-            scores[criterion] = ReleasedScore(statistics.fmean(share for share, _ in usable), usable[0][1])
+            scores[criterion] = ReleasedScore(statistics.fmean(fraction for fraction, _ in usable), usable[0][1])
         elif asked:
             scores[criterion] = ReleasedScore(None, f"{NO_VERDICT}{asked[0].text}")
     return scores

@@ -2,8 +2,8 @@
 
 metadata.json says which fields samples have, samples.json holds them as MongoDB's extended JSON, data/ the images that
 the model saw. A sample is one image of one logged answer: `example_id`, `run` and `image` tell them apart. Its boxes
-are detections by kind (`reference`, `predicted`, `given`), as shares of the image, with masks where the task has them.
-The texts of answer and reference, which may be megabytes of masks, stand on the first image of an answer alone.
+are detections by kind (`reference`, `predicted`, `given`), as fractions of the image, with masks where the task has
+them. The texts of answer and reference, which may be megabytes of masks, stand on the first image of an answer alone.
 """
 
 from __future__ import annotations

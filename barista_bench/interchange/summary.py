@@ -24,7 +24,7 @@ def summary_text(task: str, metrics: JsonObject, directory: str, *, total_tokens
     texts = Environment(  # noqa: S701  (plain text: nothing is to be escaped)
         loader=PackageLoader(__package__), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    texts.filters |= {"share": _share, "duration": _duration}
+    texts.filters |= {"share": _fraction, "duration": _duration}
     values = {"prefix": DIRECTORY, "directory": directory, "task": task, "m": metrics, "total_tokens": total_tokens}
     criteria = [key.removeprefix(_MEAN) for key in metrics if key.startswith(_MEAN) and key != f"{_MEAN}score"]
     return texts.get_template("summary.txt").render(values, criteria=criteria).rstrip("\n")
@@ -41,5 +41,5 @@ def _duration(milliseconds: float | None) -> str:
     return f"{milliseconds / 1000:.2f}s" if milliseconds >= 1000 else f"{milliseconds:.0f}ms"
 
 
-def _share(value: float | None) -> str:
+def _fraction(value: float | None) -> str:
     return "N/A" if value is None else f"{value:.4f}"

@@ -114,13 +114,13 @@ def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None],
     return ScriptedModel(name, lambda asked, seed: replies[asked])
 
 
-def whole_score(share: float, top: int) -> int:
+def whole_score(fraction: float, top: int) -> int:
     """A figure from 0 to 1 as a score from 0 to `top`, halves up.
 
     >>> whole_score(0.0, 10), whole_score(0.25, 10), whole_score(0.949, 10), whole_score(1.0, 10)
     (0, 3, 9, 10)
     """
-    return min(top, max(0, math.floor(share * top + 0.5)))
+    return min(top, max(0, math.floor(fraction * top + 0.5)))
 
 
 def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
@@ -148,8 +148,8 @@ def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: Distin
             f"the criterion {criterion} names no figure for the judge lexical ({figure}). Remedy: set its `lexical` in "
             f"the rubric to one of {', '.join(sorted(scores))}, or use another judge"
         )
-    share = scores[figure]
-    return whole_score(share, form.top), f"{figure} is {share:.3f}; words were counted, not read"
+    fraction = scores[figure]
+    return whole_score(fraction, form.top), f"{figure} is {fraction:.3f}; words were counted, not read"
 
 
 def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:

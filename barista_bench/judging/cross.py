@@ -234,7 +234,7 @@ def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None 
     for label in labels:
         for metric, value in _metrics(label):
             scores[metric][label.judge][label.model] = value
-        coverage[label.judge][f"{label.task}: {label.model}"] = label.results.coverage.share
+        coverage[label.judge][f"{label.task}: {label.model}"] = label.results.coverage.fraction
     comparisons = compare_all(scores)
     return CrossJudge(
         {metric: {judge: dict(by_model) for judge, by_model in judges.items()} for metric, judges in scores.items()},

@@ -19,8 +19,8 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
         models = dict.fromkeys(model for scores in judges.values() for model in scores)
         side_by_side = ((model, *(scores.get(model) for scores in judges.values())) for model in models)
         yield Table.of(metric, (*text_columns("model"), *number_columns("", *judges)), side_by_side)
-    shares = ((judge, *share) for judge, of_judge in analysis.coverage.items() for share in of_judge.items())
-    answered = ((judge, model, _percent(share)) for judge, model, share in shares)
+    fractions = ((judge, *fraction) for judge, of_judge in analysis.coverage.items() for fraction in of_judge.items())
+    answered = ((judge, model, _percent(fraction)) for judge, model, fraction in fractions)
     yield Table.of("Coverage", (*text_columns("judge", "model"), *number_columns("", "answers judged")), answered)
     columns = (*text_columns("metric", "judge", "other judge"), *number_columns("", "models", "tau-b", "shift"))
     compared = ((c.metric, *c.judges, len(c.models), c.tau, c.shift, c.shift_sd) for c in analysis.comparisons)
@@ -47,5 +47,5 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
         yield Table.of("Agreement with people", (*text_columns("judge", "criterion"), *figures), rated)
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}%"
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}%"

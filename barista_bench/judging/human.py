@@ -52,7 +52,7 @@ class HumanAgreement(msgspec.Struct, frozen=True):
 
     Args:
         rated: answers that people rated; `n` of them have a verdict.
-        exact, within_1: shares of equal scores, and of scores at most one point apart.
+        exact, within_1: fractions of equal scores, and of scores at most one point apart.
         qwk: Cohen's kappa with quadratic weights; None where it is undefined.
         shift: mean of judge - people, in points.
     """

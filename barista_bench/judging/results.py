@@ -46,7 +46,7 @@ class JudgedCoverage(Strict):
     verdicts: dict[str, int]
 
     @property
-    def share(self) -> float:
+    def fraction(self) -> float:
         return self.judged / self.expected if self.expected else 0.0
 
 

@@ -4,7 +4,7 @@ A verdict that is missing or unusable is in no figure, and lowers the coverage.
 
 G-Eval: a sample's score on a criterion is the mean of its draws, `mean` that of its criteria. Reasoning (EgoCoT-Bench,
 arXiv 2605.19559, section 3.2.4): R is the mean score of all rationales, of right and wrong answers alike; a missing one
-scores 0. SCR is the share of right answers whose rationale scores 2 or less. Groups pool their samples.
+scores 0. SCR is the fraction of right answers whose rationale scores 2 or less. Groups pool their samples.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _geval_figures(
     fewest = len(criteria) if on_all_criteria else 1
     samples = [raw_scores(of_sample) for of_sample in verdicts]
     means = [statistics.fmean(scores.values()) if len(scores) >= fewest else None for scores in samples]
-    tenth = partial(_share, top=GEVAL_FORM.top)
+    tenth = partial(_fraction, top=GEVAL_FORM.top)
     return {
         MEAN: FigureValues(means, tenth),
         **{name: FigureValues([scores.get(name) for scores in samples], tenth) for name in criteria},
@@ -182,21 +182,21 @@ def _geval_figures(
 
 def _reasoning_figures(scores: Sequence[float | None], is_right: Sequence[bool]) -> dict[str, FigureValues]:
     """`r` from 0 to 5, the same as `mean` and `reasoning` from 0 to 1, and `scr`."""
-    share = FigureValues(scores, partial(_share, top=5))
+    fraction = FigureValues(scores, partial(_fraction, top=5))
     of_right = [score if right else None for score, right in zip(scores, is_right, strict=True)]
     return {
-        MEAN: share,
-        REASONING: share,
+        MEAN: fraction,
+        REASONING: fraction,
         "r": FigureValues(scores, statistics.fmean),
-        "scr": FigureValues(of_right, _spurious_share),
+        "scr": FigureValues(of_right, _spurious_fraction),
     }
 
 
-def _share(scores: Sequence[float], *, top: int) -> float:
+def _fraction(scores: Sequence[float], *, top: int) -> float:
     return statistics.fmean(scores) / top
 
 
-def _spurious_share(scores: Sequence[float]) -> float:
+def _spurious_fraction(scores: Sequence[float]) -> float:
     percentage = spurious_correct_rate(scores, [True] * len(scores))
     assert percentage is not None  # there are scores
     return percentage / 100

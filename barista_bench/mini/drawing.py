@@ -174,8 +174,8 @@ def make_sprite(canvas: Canvas, height: int, angle: int = 0) -> Sprite:
         part = (slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
         alpha = cover * shape.opacity // 255
         below = opacity[part]
-        share = alpha * below // 255 if shape.kind == "shade" else alpha
-        weighted[part] = share[..., None] * np.array(shape.colour) + weighted[part] * (255 - alpha)[..., None] // 255
+        fraction = alpha * below // 255 if shape.kind == "shade" else alpha
+        weighted[part] = fraction[..., None] * np.array(shape.colour) + weighted[part] * (255 - alpha)[..., None] // 255
         if shape.kind != "shade":
             opacity[part] = alpha + below * (255 - alpha) // 255
         if shape.kind == "paint":

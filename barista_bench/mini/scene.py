@@ -148,8 +148,8 @@ class KitchenScene:
 
     def _home(self, hand: str, beat: int) -> tuple[int, int]:
         x, y = self.camera(beat)
-        share = 64 if hand == "right" else 36
-        return x + self._view * FINE * share // 100, y + (REFERENCE_HEIGHT + 40) * FINE
+        fraction = 64 if hand == "right" else 36
+        return x + self._view * FINE * fraction // 100, y + (REFERENCE_HEIGHT + 40) * FINE
 
     # -- what is drawn
 
@@ -210,8 +210,8 @@ def _wave(beat: int, period: int, shift: int) -> int:
 
 def _ease(a: tuple[int, int], b: tuple[int, int], done: int) -> tuple[int, int]:
     """Between a and b, slow at both ends. `done` is the part of the way, from 0 to 1024."""
-    share = done * done * (3 * 1024 - 2 * done) >> 20
-    return a[0] + (b[0] - a[0]) * share // 1024, a[1] + (b[1] - a[1]) * share // 1024
+    fraction = done * done * (3 * 1024 - 2 * done) >> 20
+    return a[0] + (b[0] - a[0]) * fraction // 1024, a[1] + (b[1] - a[1]) * fraction // 1024
 
 
 def _between(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:

@@ -55,7 +55,7 @@ class GenerationConfig:
         rules = {
             "temperature": (0 <= self.temperature <= 100, "0 (greedy) to 100"),
             "max_new_tokens": (self.max_new_tokens >= 1, at_least_one),
-            "top_p": (0 < self.top_p <= 1, "a share above 0 and up to 1"),
+            "top_p": (0 < self.top_p <= 1, "a fraction above 0 and up to 1"),
             "top_k": (self.top_k is None or self.top_k >= 1, at_least_one),
             "repetition_penalty": (0 < self.repetition_penalty < math.inf, "a number above 0, 1.0 for none"),
             "stop": (len(self.stop) <= _MAX_STOPS and all(self.stop), f"up to {_MAX_STOPS} texts, none of them empty"),

@@ -27,7 +27,7 @@ MAX_BYTES = 18_000_000
 SAMPLES = 1000
 """Examples of a task that can be paged through: all of the published sets."""
 PAGE, TEXT, TABLE_FOLDER = "report.html", "report.md", "report_tables"
-# Shares of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
+# Fractions of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
 # fill the page.
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
 
@@ -81,8 +81,8 @@ def write_report(
 
 def _fitting(report: Report, wanted: int, max_bytes: int) -> Details:
     """As many samples, and answers as long, as leave half of the page to pictures and tables."""
-    for share, max_text in _SIZES:
-        fitting = Details(report_samples(report, round(wanted * share), max_text))
+    for fraction, max_text in _SIZES:
+        fitting = Details(report_samples(report, round(wanted * fraction), max_text))
         if sum(len(text) for _, text in fitting.bare) < max_bytes // 2:
             break
     return fitting

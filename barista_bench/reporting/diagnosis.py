@@ -137,7 +137,7 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
         for kind in kinds
     ]
     note = (
-        "The share of all scored samples that fail so, and behind it how often that happens: one sample can fail in "
+        "The fraction of all scored samples that fail so, and behind it how often that happens: one sample can fail in "
         "several ways."
     )
     columns = (*text_columns("kind", "meaning"), *number_columns("", *labels))
@@ -148,7 +148,7 @@ def _failed(label: str, row: FailureRow | None) -> Cell:
     if row is None:
         return Cell(None)
     query = (("failure", row.kind), ("model", label))
-    return Cell(f"{100 * row.share:.1f}%", f"{number(row.count)}×", bar=Bar(row.share), query=query)
+    return Cell(f"{100 * row.fraction:.1f}%", f"{number(row.count)}×", bar=Bar(row.fraction), query=query)
 
 
 def propagation(graph: PropagationGraph) -> Table:

@@ -98,12 +98,12 @@ def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:
 
 def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], spread: Sequence[str]) -> Row:
     coverage = results.coverage
-    share = f"{100 * coverage.share:.1f}%" if coverage.expected else None
+    fraction = f"{100 * coverage.fraction:.1f}%" if coverage.expected else None
     return (
         *(model, judge),
         *(figure_cell(results.figures.get(name)) for name in names),
         *(results.sd_draws.get(name) for name in spread),
-        share,
+        fraction,
         Cell(coverage.judged, warn=coverage.judged < coverage.answered),
         *(coverage.answered, coverage.expected, results.draws),
         *(results.scoring.get(how, 0) for how in ("weighted", "plain")),

@@ -145,8 +145,8 @@ def _shrunk(size: tuple[int, int], count: int) -> tuple[int, int]:
     >>> _shrunk((640, 960), 4), _shrunk((640, 960), 16), _shrunk((640, 960), 100)
     ((640, 960), (320, 480), (192, 288))
     """
-    share = max(min(1.0, math.sqrt(STRIP / max(count, 1))), LEAST / size[0])
-    return round(size[0] * share), round(size[1] * share)
+    fraction = max(min(1.0, math.sqrt(STRIP / max(count, 1))), LEAST / size[0])
+    return round(size[0] * fraction), round(size[1] * fraction)
 
 
 def _jpeg(image: Image.Image, size: tuple[int, int]) -> bytes:

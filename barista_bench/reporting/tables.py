@@ -101,13 +101,13 @@ def ties(models: Sequence[Labelled]) -> str:
 
 def _coverage_cells(results: Results, statuses: Iterable[str]) -> Row:
     coverage = results.coverage
-    share = f"{100 * coverage.answered / coverage.expected:.1f}%" if coverage.expected else None
+    fraction = f"{100 * coverage.answered / coverage.expected:.1f}%" if coverage.expected else None
     counts = {status: coverage.statuses.get(status, 0) for status in statuses}
     missing = max(0, coverage.expected - sum(counts.values()))
     scored = Cell(coverage.scored, warn=not coverage.complete)
     by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
     missing_cell = Cell(missing, warn=missing > 0)
-    return share, coverage.answered, scored, coverage.expected, *by_status, missing_cell
+    return fraction, coverage.answered, scored, coverage.expected, *by_status, missing_cell
 
 
 def details(models: Sequence[Labelled]) -> list[Table]:

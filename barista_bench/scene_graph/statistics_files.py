@@ -50,7 +50,7 @@ def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
     yield _distribution("resolution", "videos", stats.resolution_counts)
     yield _durations(stats)
     categories = (
-        (name, c.instances, _share(c.instances, stats.instances), c.objects, c.videos)
+        (name, c.instances, _fraction(c.instances, stats.instances), c.objects, c.videos)
         for name, c in stats.category_counts.items()
     )
     yield _table("Objects", ("category",), ("instances", "share", "objects", "videos"), categories)
@@ -92,14 +92,16 @@ def _durations(stats: ReleaseStatistics) -> Table:
 
 def _distribution(name: str, unit: str, counts: Mapping[str, int], title: str = "") -> Table:
     total = sum(counts.values())
-    rows = ((value, count, _share(count, total)) for value, count in counts.items())
+    rows = ((value, count, _fraction(count, total)) for value, count in counts.items())
     return _table(title, (name,), (unit, "share"), rows)
 
 
 def _typed(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
     total = sum(sum(values.values()) for values in counts.values())
     rows = (
-        (kind, value, count, _share(count, total)) for kind, values in counts.items() for value, count in values.items()
+        (kind, value, count, _fraction(count, total))
+        for kind, values in counts.items()
+        for value, count in values.items()
     )
     return _table(title, ("type", "value"), ("frame-rows", "share"), rows)
 
@@ -113,7 +115,7 @@ def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}".removesuffix(".00")
 
 
-def _share(part: int, total: int) -> str:
+def _fraction(part: int, total: int) -> str:
     return f"{part / total:.1%}" if total else ""
 
 

@@ -1,6 +1,6 @@
 """How far those who answered the same questions agree with each other, people among them.
 
-What people agree on is a ceiling that the reference alone does not show. Choices are compared by the share of equal
+What people agree on is a ceiling that the reference alone does not show. Choices are compared by the fraction of equal
 ones and by Krippendorff's alpha, which takes off what chance would agree on, for any number of raters who need not all
 have answered (Krippendorff, Content Analysis, 2004, chapter 11; nominal data). Other answers are scored by the task
 itself, each of a pair with the other one in the place of the reference.
@@ -38,7 +38,7 @@ class AnswerAgreement:
 
     Args:
         examples: those that two or more of them answered; `pairs` of answers to one example.
-        same: share of pairs with the same choice; None where answers are no choices.
+        same: fraction of pairs with the same choice; None where answers are no choices.
         alpha: Krippendorff's alpha of the choices: 1 for agreement, 0 for what chance gives; None also where all
             choices are one.
         score: the task's sample score of one answer of a pair with the other as the reference, mean over pairs and both

@@ -46,8 +46,8 @@ class BaselineGap:
 class Consistency:
     """Whether a model says the same each time: over the pairs of runs of an example, mean over `examples`.
 
-    `same_answer`: share of pairs whose parsed answers are equal (two unreadable ones are); `same_score`: whose sample
-    scores are; `spread`: mean standard deviation of an example's sample score over runs.
+    `same_answer`: fraction of pairs whose parsed answers are equal (two unreadable ones are); `same_score`: whose
+    sample scores are; `spread`: mean standard deviation of an example's sample score over runs.
     """
 
     task: str

@@ -196,7 +196,7 @@ def _examples(samples: Sequence[ScoredSample]) -> int:
 class FailureRow:
     """One kind of failure of a task (`task.FAILURE_KINDS` says what each means).
 
-    `count` of them all in all, in `samples` of the task's samples, `share` of all scored ones.
+    `count` of them all in all, in `samples` of the task's samples, `fraction` of all scored ones.
     """
 
     task: str
@@ -204,7 +204,7 @@ class FailureRow:
     kind: str
     count: int
     samples: int
-    share: float
+    fraction: float
 
 
 def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ...]:
@@ -229,7 +229,7 @@ def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
             kind=kind,
             count=counts[kind],
             samples=samples[kind],
-            share=samples[kind] / len(scored),
+            fraction=samples[kind] / len(scored),
         )
         for kind in FAILURE_KINDS
         if counts[kind]

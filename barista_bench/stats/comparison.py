@@ -27,7 +27,7 @@ from barista_bench.core.resampling import (
     interval_weights,
     resampled_interval,
 )
-from barista_bench.core.statistics import Floats, SumStatistics, share
+from barista_bench.core.statistics import Floats, SumStatistics, fraction
 from barista_bench.core.task import Task, content_seed
 from barista_bench.errors import DataError
 from barista_bench.runs.score.results import ABOUT_EXAMPLES, differences
@@ -308,7 +308,9 @@ def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
             row = rows[task.resampling_unit(sample.example), side]
             row["score"] += sample.scores[task.sample_score]
             row["n"] += 1
-    statistics = SumStatistics(list(rows.values()), lambda sums: {task.sample_score: share(sums["score"], sums["n"])})
+    statistics = SumStatistics(
+        list(rows.values()), lambda sums: {task.sample_score: fraction(sums["score"], sums["n"])}
+    )
     both = ResampledRun(statistics, tuple(unit for unit, _ in rows))
     return [_Sides(both.among(range(0, len(rows), 2)), both.among(range(1, len(rows), 2)), both)]
 
@@ -364,7 +366,7 @@ def swaps(videos: int, resamples: int, seed: int) -> Floats:
 
 
 def p_value(permuted: Floats) -> float:
-    """Two-sided: the share of permutations, the data as they are (the first) among them, that differ as much."""
+    """Two-sided: the fraction of permutations, the data as they are (the first) among them, that differ as much."""
     observed = abs(permuted[0])
     return float((np.abs(permuted) >= observed - TIE).mean())
 

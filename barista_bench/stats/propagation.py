@@ -160,8 +160,8 @@ def _edge(source: str, target: str, tables: dict[str, Floats], resamples: int) -
         source_only=source_only,
         target_only=target_only,
         neither=neither,
-        risk_with=_share(both, source_only),
-        risk_without=_share(target_only, neither),
+        risk_with=_fraction(both, source_only),
+        risk_without=_fraction(target_only, neither),
         odds_ratio=None if np.isnan(point) else point,
         low=bounds.low if bounds else None,
         high=bounds.high if bounds else None,
@@ -182,5 +182,5 @@ def odds_ratio(table: Floats) -> Floats:
     return np.asarray(np.where(is_defined, both * neither / (source_only * target_only), np.nan))
 
 
-def _share(part: int, rest: int) -> float | None:
+def _fraction(part: int, rest: int) -> float | None:
     return part / (part + rest) if part + rest else None

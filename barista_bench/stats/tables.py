@@ -81,7 +81,7 @@ def numbers(figure: Figure) -> dict[str, float | int | None]:
 
 
 def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model, task and figure, in the figure's own unit, which for most is a share from 0 to 1.
+    """A row a model, task and figure, in the figure's own unit, which for most is a fraction from 0 to 1.
 
     Columns: `model`, `task`, `figure`, `primary` (whether it stands for the task), `mean` and `std` over runs, `low`
     and `high` of the 95% interval over videos, `runs`; then the coverage in samples (examples x runs): `expected`,

@@ -108,14 +108,14 @@ class Footage(View):
         }
 
     def _make(self, path: Path, stamp: Stamp, work: BackgroundWork) -> None:
-        self._files[stamp] = kept_copy(path, cache_folder(), lambda share: setattr(work, "step", f"{share:.0%}"))
+        self._files[stamp] = kept_copy(path, cache_folder(), lambda fraction: setattr(work, "step", f"{fraction:.0%}"))
 
 
 def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
     """The copy of a video, made where the cache lacks it.
 
     Args:
-        done: is told the share of the frames that are encoded.
+        done: is told the fraction of the frames that are encoded.
 
     Raises:
         VideoError: the video cannot be read or encoded.

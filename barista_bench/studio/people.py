@@ -210,7 +210,7 @@ class Answering(View):
 def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
     """Positions of at least `number` examples whose reference is known, or of all there are, the same for every person.
 
-    Every breakdown and label has its share: in the order of these, examples are taken at even distances, as in van der
+    Every breakdown and label has its part: in the order of these, examples are taken at even distances, as in van der
     Corput's sequence, so that a larger number draws the same ones and further ones. What is scored together is drawn
     together.
     """

@@ -116,8 +116,8 @@ def multi_answer(
     all choices. Returned:
     * `average_precision`: over all options of all questions; without a usable answer, no option is chosen.
     * `average_precision_on_parsed`: over the options of the questions with a usable answer, None if there are none.
-    * `prevalence`: the share of options that are right, which is the average precision of choosing everything.
-    * `n`, `n_failed`, `coverage`: questions, those without a usable answer, the share of those with one.
+    * `prevalence`: the fraction of options that are right, which is the average precision of choosing everything.
+    * `n`, `n_failed`, `coverage`: questions, those without a usable answer, the fraction of those with one.
     * `n_options`: options of all questions.
 
     Raises ValueError for no questions, unequal lengths or unknown ids, TypeError for wrong types.

@@ -21,7 +21,7 @@ class ExampleScore(NamedTuple):
     """One question. `failed`: there is no usable answer.
 
     `same_verb` and `random_same_verb` are None unless the answer is wrong and the verbs of all choices are known:
-    does the chosen distractor share the truth's verb, and what share of the distractors does?
+    does the chosen distractor share the reference's verb, and what fraction of the distractors does?
     """
 
     correct: bool
@@ -67,10 +67,10 @@ def choice_accuracy(
     * `chance_level`: mean of 1 / number of choices, None unless the choices of all questions are given.
     * `per_class`, `per_verb`: of each class or verb, sorted, accuracy, n_correct, n and n_failed; None without any.
     * `class_mean_accuracy`: the mean of the accuracies of all classes, None without any.
-    * `distractors`: about the wrong answers whose choices all have verbs: `n_wrong`; `same_verb_share`, the share of
+    * `distractors`: about the wrong answers whose choices all have verbs: `n_wrong`; `same_verb_share`, the fraction of
       them that has the verb of the truth; `random_share`, what picking any wrong choice of the same questions at
       random would give on average. Both shares are None where n_wrong is 0; without any verbs the whole is None.
-    * `n`, `n_failed`: questions; `coverage`: the share of questions with a usable answer.
+    * `n`, `n_failed`: questions; `coverage`: the fraction of questions with a usable answer.
 
     Raises ValueError for no questions, unequal lengths or ids that are not among the choices, TypeError for wrong
     types.
@@ -124,14 +124,14 @@ def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     accuracies, present = np.zeros_like(n, dtype=np.longdouble), np.zeros_like(n)
     for name in classes:
         total = sums["class", name, "n"]
-        accuracies += _share(sums["class", name, "n_correct"], total, 0.0)
+        accuracies += _fraction(sums["class", name, "n_correct"], total, 0.0)
         present += total > 0
     return {
-        "accuracy": _share(right, n),
-        "accuracy_on_parsed": _share(right, n - sums["n_failed"]),
-        "chance_level": _share(np.where(choices.get(0, np.zeros_like(n)) > 0, np.nan, chances), n),
-        "class_mean_accuracy": _share(accuracies, present),
-        "coverage": 1 - _share(sums["n_failed"], n),
+        "accuracy": _fraction(right, n),
+        "accuracy_on_parsed": _fraction(right, n - sums["n_failed"]),
+        "chance_level": _fraction(np.where(choices.get(0, np.zeros_like(n)) > 0, np.nan, chances), n),
+        "class_mean_accuracy": _fraction(accuracies, present),
+        "coverage": 1 - _fraction(sums["n_failed"], n),
     }
 
 
@@ -145,7 +145,7 @@ def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
     }
 
 
-def _share(part: NDArray[Any], total: Floats, nothing: float = np.nan) -> Floats:
+def _fraction(part: NDArray[Any], total: Floats, nothing: float = np.nan) -> Floats:
     return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1.0), nothing), dtype=np.float64)
 
 
@@ -163,9 +163,11 @@ def _distractors(sums: Mapping[Hashable, float]) -> dict[str, Any] | None:
     if not sums["n_with_verbs"]:
         return None
     wrong = int(sums.get("n_wrong", 0))
-    shares = {key[1]: int(count) for key, count in sums.items() if isinstance(key, tuple) and key[0] == "random_share"}
+    fractions = {
+        key[1]: int(count) for key, count in sums.items() if isinstance(key, tuple) and key[0] == "random_share"
+    }
     return {
         "n_wrong": wrong,
         "same_verb_share": int(sums["n_same_verb"]) / wrong if wrong else None,
-        "random_share": mean(Counter(shares).elements()) if wrong else None,
+        "random_share": mean(Counter(fractions).elements()) if wrong else None,
     }

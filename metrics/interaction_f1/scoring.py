@@ -250,10 +250,10 @@ def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
     """The figures of any selection of frames (a resample, a video). Raises ValueError for no frames.
 
     Returned:
-    * `precision`, `recall`, `f1`: over the interactions of all frames together; a share of nothing is 0.
+    * `precision`, `recall`, `f1`: over the interactions of all frames together; a fraction of nothing is 0.
     * `object_iou`, `hand_iou`, `hand_type_accuracy`: means over the matched pairs, None where there are none.
-    * `no_detection_rate`: share of the frames with a reference for which nothing was predicted, None without any.
-    * `n`, `n_failed`: frames; `coverage`: the share of frames with a usable answer.
+    * `no_detection_rate`: fraction of the frames with a reference for which nothing was predicted, None without any.
+    * `n`, `n_failed`: frames; `coverage`: the fraction of frames with a usable answer.
     * `n_matched`, `n_predicted`, `n_reference`: interactions.
     * `greedy_cost` (only if all scores come from `matching="optimal"`): pairs that greedy matching would lose.
     """
@@ -306,15 +306,15 @@ def frame_sums(
 def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     """(D,) the figures of `pool` from the (D,) sums of D selections of frames; NaN where `pool` says None."""
     matched = sums["n_matched"]
-    precision, recall = _share(matched, sums["n_predicted"], 0.0), _share(matched, sums["n_reference"], 0.0)
+    precision, recall = _fraction(matched, sums["n_predicted"], 0.0), _fraction(matched, sums["n_reference"], 0.0)
     nothing = np.zeros_like(matched)
     return {
         "precision": precision,
         "recall": recall,
         "f1": _f1(precision, recall),
-        **{name: _share(sums[name], matched) for name in PAIR_MEANS},
-        "no_detection_rate": _share(sums.get("n_undetected", nothing), sums.get("n_with_reference", nothing)),
-        "coverage": 1 - _share(sums["n_failed"], sums["n"]),
+        **{name: _fraction(sums[name], matched) for name in PAIR_MEANS},
+        "no_detection_rate": _fraction(sums.get("n_undetected", nothing), sums.get("n_with_reference", nothing)),
+        "coverage": 1 - _fraction(sums["n_failed"], sums["n"]),
     }
 
 
@@ -332,9 +332,9 @@ def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
     return {**counts, **optimal, **per_kind}
 
 
-def _share(part: Floats, total: Floats, nothing: float = np.nan) -> Floats:
+def _fraction(part: Floats, total: Floats, nothing: float = np.nan) -> Floats:
     return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1.0), nothing))
 
 
 def _f1(precision: Floats, recall: Floats) -> Floats:
-    return _share(2 * precision * recall, precision + recall, 0.0)
+    return _fraction(2 * precision * recall, precision + recall, 0.0)

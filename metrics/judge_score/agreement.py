@@ -1,7 +1,7 @@
 """Agreement between judges who scored the same answers: rank correlation, kappa, shares, calibration shift.
 
 Sources: the BARISTA paper (arXiv 2605.12074), section A.6, for the rankings and the shift; the page of
-EgoCoT-Bench (arXiv 2605.19559), "Judge Validation", for kappa and the shares. Needs scipy for Kendall's tau-b.
+EgoCoT-Bench (arXiv 2605.19559), "Judge Validation", for kappa and the fractions. Needs scipy for Kendall's tau-b.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def judge_agreement(
 
     Returned:
     * `pairs`: one dict per pair of judges, over the answers which both scored: `judges`, `n`, `coverage` (of all
-      answers); `exact`, `within_1`: shares of equal scores and of scores at most 1 raw point apart; `qwk`;
+      answers); `exact`, `within_1`: fractions of equal scores and of scores at most 1 raw point apart; `qwk`;
       `tau_examples`: Kendall's tau-b of the answers; `shift_examples`: mean difference over answers.
       Over models: `per_model` (n, the two `means`, `shift`), `tau_models` of the means, `shift` and `shift_sd`,
       mean and spread of the models' shifts. Shifts and means are rescaled to [0, 1].
     * `mean`: each figure's mean over the pairs where it is defined.
-    * `judges`; `n`, `n_failed`, `coverage`: answers, those that not all judges scored, the share of the others.
+    * `judges`; `n`, `n_failed`, `coverage`: answers, those that not all judges scored, the fraction of the others.
 
     A figure that is undefined is None. Raises ValueError for fewer than two judges, no answers, unequal lengths
     or scores out of range, TypeError for wrong types.

@@ -59,7 +59,7 @@ def egocot_reasoning(
 
     Returned, overall and in each entry of `per_group` and `per_subtask`: `accuracy` (percent of all samples),
     `r` (0 to 5) and `scr` (percent), `n`, `n_failed` (samples without a verdict on a rationale), `coverage` (the
-    share of the others), `n_correct` (right and judged: the denominator of SCR), `n_spurious`. A figure of
+    fraction of the others), `n_correct` (right and judged: the denominator of SCR), `n_spurious`. A figure of
     nothing is None. Raises ValueError for no samples, unequal lengths or scores outside 0 to 5 or not whole,
     TypeError for wrong types.
 

@@ -159,7 +159,7 @@ def judge_score(
     * `sd_draws`: the standard deviation of draws of the same example (pooled over examples: root of the summed
       squares over the degrees of freedom); `run_means`: the mean of each run; `sd_runs`: their sample standard
       deviation. For several criteria, a draw is their mean, and counts where all have one. 0 to 1.
-    * `n`, `n_failed`, `coverage`: examples, the incomplete ones, the share of the complete ones.
+    * `n`, `n_failed`, `coverage`: examples, the incomplete ones, the fraction of the complete ones.
     * `per_criterion`: the same figures of each criterion alone (where `mean` is over the examples with at
       least one draw, each weighing the same), and `n_draws` and `draw_coverage`: usable draws and their share
       of those expected, which is n times the longest list of draws given for the criterion.

@@ -156,7 +156,7 @@ def mean_ap(
     * `per_category`: per label `ap`, `ap_50`, `ap_75`, `ar_100` (None without a reference), `f1@50`,
       `f1@[.5:.95]`, n_predicted, support (references).
     * `constant_scores`: whether all scores are equal (see `tie_spread`).
-    * `n`, `n_failed`, `coverage`: images, those without an answer, the share of those with one; `n_predicted`,
+    * `n`, `n_failed`, `coverage`: images, those without an answer, the fraction of those with one; `n_predicted`,
       `n_reference`: boxes or masks.
 
     A failed image counts as one without predictions: its references stay. Raises ValueError for no images, unequal
@@ -208,10 +208,10 @@ def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Fl
         **dict(zip(STATISTICS, coco.T, strict=True)),
         "f1@50": f1[0],
         "f1@[.5:.95]": np.add.accumulate(f1)[-1] / len(f1),
-        "precision@50": looked * _share(hits[0], predicted, reference == 0),
-        "recall@50": looked * _share(hits[0], reference, predicted == 0),
-        "mean_best_iou": _share(total(evaluated.best_iou), n, np.nan),
-        "coverage": 1 - _share(failed, n, np.nan),
+        "precision@50": looked * _fraction(hits[0], predicted, reference == 0),
+        "recall@50": looked * _fraction(hits[0], reference, predicted == 0),
+        "mean_best_iou": _fraction(total(evaluated.best_iou), n, np.nan),
+        "coverage": 1 - _fraction(failed, n, np.nan),
     }
 
 
@@ -227,13 +227,13 @@ def tables(evaluated: Evaluated) -> dict[str, Any]:
     }
 
 
-def _share(part: NDArray[Any], whole: NDArray[Any], nothing: float | Bools) -> Floats:
+def _fraction(part: NDArray[Any], whole: NDArray[Any], nothing: float | Bools) -> Floats:
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1), nothing), dtype=np.float64)
 
 
 def _f1(hits: NDArray[Any], predicted: NDArray[Any], reference: NDArray[Any]) -> Floats:
     """2 hits / (predicted + references). Nothing to find and nothing found is perfect (1)."""
-    return _share(2.0 * hits, predicted + reference, 1.0)
+    return _fraction(2.0 * hits, predicted + reference, 1.0)
 
 
 def _per_category(evaluated: Evaluated) -> dict[str, dict[str, Any]]:

@@ -254,8 +254,8 @@ class _Reached:
         totals, code = np.unique(support.astype(np.int64), return_inverse=True)
         start = np.cumsum(totals + 1) - (totals + 1)
         right = np.arange(int((totals + 1).sum())) - np.repeat(start, totals + 1)
-        share = right / np.repeat(np.maximum(totals, 1), totals + 1)
-        self._table = np.where(right > 0, np.searchsorted(recalls, share, side="right"), 0).astype(np.float64)
+        fraction = right / np.repeat(np.maximum(totals, 1), totals + 1)
+        self._table = np.where(right > 0, np.searchsorted(recalls, fraction, side="right"), 0).astype(np.float64)
         self._start = start[code].astype(np.float64)
 
     def by(self, hits: Floats, index: Ints) -> Floats:

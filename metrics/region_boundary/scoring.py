@@ -42,7 +42,7 @@ def region_j(prediction: RawMask, reference: RawMask) -> float:
 def boundary_f(prediction: RawMask, reference: RawMask, tolerance: float = TOLERANCE) -> float:
     """The contour accuracy F of two masks of the same size, see `region_j` for their forms.
 
-    `tolerance` below 1 is a share of the image diagonal (rounded up to whole pixels), from 1 on it is in pixels.
+    `tolerance` below 1 is a fraction of the image diagonal (rounded up to whole pixels), from 1 on it is in pixels.
     Two masks without a contour (empty, or the whole image) score 1, one with and one without score 0.
 
     >>> square, moved = np.zeros((50, 50), bool), np.zeros((50, 50), bool)
@@ -72,7 +72,7 @@ def bound_pixels(size: tuple[int, int], tolerance: float = TOLERANCE) -> int:
     (18, 8, 3)
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 < tolerance < math.inf:
-        raise ValueError(f"tolerance is {tolerance!r}; give a share of the diagonal below 1, or whole pixels")
+        raise ValueError(f"tolerance is {tolerance!r}; give a fraction of the diagonal below 1, or whole pixels")
     if tolerance >= 1:
         if tolerance != int(tolerance):
             raise ValueError(f"tolerance is {tolerance!r}; from 1 on it is a number of pixels and must be whole")
@@ -234,7 +234,7 @@ def region_boundary(
       each object's figures as in `sequence_statistics`; decay lies between -1 and 1.
     * `frame_J_mean`, `frame_F_mean`, `frame_J&F_mean`: the means over all frames of all objects.
     * `per_object`: per track the same seven figures, and `J` and `F`, the lists of its frames' scores.
-    * `n`, `n_failed`, `coverage`: tracks, those that are None, the share of the others. `n_frames`,
+    * `n`, `n_failed`, `coverage`: tracks, those that are None, the fraction of the others. `n_frames`,
       `n_failed_frames`, `frame_coverage`: the same for frames; those of a failed track are failed.
 
     Raises TypeError or ValueError, naming the track and the frame.

@@ -26,8 +26,8 @@ def softmax_over_labels(scores: Scores) -> Scores:
     top = np.max(scores, axis=1, keepdims=True, initial=-np.inf, where=~np.isnan(scores))
     powers = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
     total = np.nansum(powers, axis=1, keepdims=True)
-    shares: Scores = np.divide(powers, total, out=np.full_like(powers, np.nan), where=total > 0)
-    return shares
+    fractions: Scores = np.divide(powers, total, out=np.full_like(powers, np.nan), where=total > 0)
+    return fractions
 
 
 def z_scores(values: Scores, axis: int) -> Scores:

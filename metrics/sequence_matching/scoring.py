@@ -145,7 +145,7 @@ def sequence_matching(
     * `macro_f1`: unweighted mean over sets; `error`, `ci_low`, `ci_high`: see `mean_with_interval`;
       `majority_f1`: the mean, over the same sets, for predicting each set's most frequent label.
     * `n`, `n_unscored`: sets, those without a score; `n_failed`, `coverage`: sets without any score of the
-      model, the share of the others.
+      model, the fraction of the others.
     * `n_videos`, `n_videos_failed`, `video_coverage`: the same of videos; `n_undefined`: dropped videos;
       `n_ties`: videos with several best labels.
     Overall also `per_set`: the fields of `SetScore` of each set.

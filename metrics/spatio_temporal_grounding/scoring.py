@@ -234,10 +234,10 @@ def spatio_temporal_grounding(
     intervals, boxes}: match is the index of the reference object that it was recognised as, or None; boxes may have
     several boxes at a time stamp. Instead of a dict, boxes may be a list of {timestamp, box}.
 
-    Returned, each a share or a mean from 0 to 1:
+    Returned, each a fraction or a mean from 0 to 1:
     * `O-Acc`, `EAcc`, `IAcc`: recognised objects, of all, of the explicit, of the implicit ones.
     * `O-m_tIoU`, `O-R1@t`, `O-m_vIoU`, `O-AP@t`, `O-vIoU@t` for t = 0.3, 0.5, 0.7: means over all objects of tIoU,
-      of tIoU >= t, of vIoU, of the share of time stamps with IoU >= t, of vIoU > t. Unrecognised objects count 0.
+      of tIoU >= t, of vIoU, of the fraction of time stamps with IoU >= t, of vIoU > t. Unrecognised objects count 0.
     * `T-Acc`: tasks with all objects recognised. `T-m_tIoU`, ...: means over the tasks of their objects' means.
     * `ST-m_tIoU`, ...: the same, but 0 for a task with any unrecognised object.
     * `by_kind`, `by_number_of_objects` ("1", "2", "3+"): these figures for the tasks of each group that occurs;

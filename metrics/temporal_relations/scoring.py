@@ -139,11 +139,11 @@ def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
     looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
     pairs = {f"recall_at_{rank}": (sums[f"hits@{rank}"], sums["references"]) for rank in RANKS}
     pairs["segment_iou"] = sums["both"], sums["either"]
-    shares = {
+    fractions = {
         name: np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), looked)
         for name, (part, whole) in pairs.items()
     }
-    return {**shares, "coverage": 1 - sums["failed"] / examples}
+    return {**fractions, "coverage": 1 - sums["failed"] / examples}
 
 
 def counts(sums: Mapping[str, float]) -> dict[str, int]:
@@ -160,12 +160,12 @@ def temporal_relations(
     Each example is a list of relations, predicted ones the surest first: dicts with subject, relation, object, start
     and end, or 5-sequences in this order.
 
-    Returned:
-    * `recall_at_10`, `recall_at_20`, `recall_at_50`: the share of all references that the first K predictions of their
+    Returned: * `recall_at_10`, `recall_at_20`, `recall_at_50`: the fraction of all references that the first K
+    predictions of their
       example hit, pooled over all examples.
     * `segment_iou`: the time in which a triplet is both predicted and true over the time in which it is either, pooled
       over the triplets of all examples.
-    * `n`, `n_failed`, `coverage`: examples, those without an answer, the share of the others. `n_predicted`,
+    * `n`, `n_failed`, `coverage`: examples, those without an answer, the fraction of the others. `n_predicted`,
       `n_reference`: relations.
 
     The references of a failed example count as missed.

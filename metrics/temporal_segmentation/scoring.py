@@ -121,14 +121,14 @@ def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     # Of no segments at all, none is wrong, if somebody looked.
     looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
     return {
-        "frame_accuracy": _share(sums["right"], sums["frames"]),
-        "edit": _share(sums["edit"], sums["n"]),
-        **{f"f1_{percent}": _share(2 * sums[f"matched_{percent}"], segments, looked) for percent in OVERLAPS},
-        "coverage": 1 - _share(sums["failed"], sums["n"]),
+        "frame_accuracy": _fraction(sums["right"], sums["frames"]),
+        "edit": _fraction(sums["edit"], sums["n"]),
+        **{f"f1_{percent}": _fraction(2 * sums[f"matched_{percent}"], segments, looked) for percent in OVERLAPS},
+        "coverage": 1 - _fraction(sums["failed"], sums["n"]),
     }
 
 
-def _share(part: Floats, whole: Floats, nothing: Floats | float = np.nan) -> Floats:
+def _fraction(part: Floats, whole: Floats, nothing: Floats | float = np.nan) -> Floats:
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
 
 

@@ -128,7 +128,7 @@ def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, H
 
 
 def _f1(tp: float, predicted: float, reference: float) -> float:
-    """As `_shares` has it, of one example."""
+    """As `_fractions` has it, of one example."""
     precision = tp / predicted if predicted else float(not reference)
     recall = tp / reference if reference else float(not predicted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -139,7 +139,9 @@ def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
     n, failed = sums["n"], sums["failed"]
     # Nothing to find and nothing found is perfect only if somebody looked.
     looked = np.where(failed < n, 1.0, 0.0)
-    precision, recall, _ = (looked * values for values in _shares(sums["tp"], sums["n_predicted"], sums["n_reference"]))
+    precision, recall, _ = (
+        looked * values for values in _fractions(sums["tp"], sums["n_predicted"], sums["n_reference"])
+    )
     examples = np.where(n > 0, n, np.nan)
     return {
         "micro_precision": precision,
@@ -167,12 +169,12 @@ def _groups(sums: Mapping[Hashable, Any], kind: str) -> list[str]:
 
 
 def _group_tables(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[str, Any]]:
-    """Counts and shares of each group, sorted by group; `support` counts the reference relations."""
+    """Counts and fractions of each group, sorted by group; `support` counts the reference relations."""
     tables = {}
     for group in _groups(sums, kind):
         tp, predicted, support = (sums.get((kind, group, part), 0.0) for part in ("tp", "n_predicted", "n_reference"))
-        shares = _shares(np.array([tp]), np.array([predicted]), np.array([support]))
-        precision, recall, f1 = (float(values[0]) for values in shares)
+        fractions = _fractions(np.array([tp]), np.array([predicted]), np.array([support]))
+        precision, recall, f1 = (float(values[0]) for values in fractions)
         tables[group] = {
             "precision": precision,
             "recall": recall,
@@ -192,12 +194,12 @@ def _macro_f1(sums: Sums, kind: str, n: NDArray[np.float64]) -> NDArray[np.float
         parts = (sums.get((kind, group, part), nothing) for part in ("tp", "n_predicted", "n_reference"))
         tp, predicted, support = parts
         has_support = support > 0
-        total = total + np.where(has_support, _shares(tp, predicted, support)[2], 0.0)
+        total = total + np.where(has_support, _fractions(tp, predicted, support)[2], 0.0)
         present = present + has_support
     return np.asarray(total / np.maximum(present, 1))
 
 
-def _shares(
+def _fractions(
     tp: NDArray[np.float64], predicted: NDArray[np.float64], reference: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Precision, recall and f1. Nothing to find and nothing found is perfect, only one of both empty is wrong."""
@@ -230,10 +232,10 @@ def tuple_f1(
     * `macro_f1`, `macro_value_f1`: mean of the pooled f1 over relation types, and over "type/value" labels, that have
       a reference relation, each with the same weight; 0 if there is none.
     * `per_relation_type`, `per_value`: per relation type, and per "type/value", the pooled precision, recall,
-      f1, tp, n_predicted and support (reference relations); a share of nothing is 0.
+      f1, tp, n_predicted and support (reference relations); a fraction of nothing is 0.
       `groups_of="answered"` (the release's rule) pools these, and the macro figures, over the examples that have a
       prediction; the micro figures are over all examples in either case.
-    * `n`, `n_failed`: examples; `coverage`: the share of examples with a prediction.
+    * `n`, `n_failed`: examples; `coverage`: the fraction of examples with a prediction.
     * `tp`, `n_predicted`, `n_reference`: pooled counts of relations.
 
     Raises ValueError for no examples, unequal lengths, missing fields or an unknown `groups_of`, TypeError for wrong

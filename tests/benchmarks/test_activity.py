@@ -171,7 +171,7 @@ def drawn(class_id: str, seed: str, choices: int | None, same_verb: int) -> list
 def test_choices_are_drawn_by_seed_video_and_segment(
     root: Path, seed: int | None, choices: int | None, same_verb: int
 ) -> None:
-    """No number of choices means all; the share of the right one's verb ends where there are no more."""
+    """No number of choices means all; the fraction of the right one's verb ends where there are no more."""
     examples = derive(root, replace(ALL, seed=seed, choices=choices, same_verb=same_verb))
     assert len(examples) == 5
     for example in examples:

@@ -42,7 +42,7 @@ def test_repeating_the_question_earns_nothing() -> None:
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_overlap_is_bounded_and_only_recall_ignores_context(answer: str, reference: str, context: str) -> None:
     score = overlap(answer, reference, context=context)
-    assert all(0.0 <= share <= 1.0 for share in score)
+    assert all(0.0 <= fraction <= 1.0 for fraction in score)
     assert score.recall == overlap(answer, reference).recall
     assert score.f1 >= overlap(answer, reference).f1
     if content_words(reference):

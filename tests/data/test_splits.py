@@ -17,8 +17,8 @@ def test_the_published_sizes_come_out() -> None:
     kinds = ["fully automatic"] * 83 + ["capsule"] * 61 + ["portafilter"] * 41
     splits = split_videos({f"v{i}": kind for i, kind in enumerate(kinds)})
     assert Counter(splits.values()) == {"train": 148, "test": 37}
-    share = Counter(kinds[int(video[1:])] for video, split in splits.items() if split == "test")
-    assert all(abs(share[kind] - kinds.count(kind) * 0.2) < 1 for kind in share)
+    fraction = Counter(kinds[int(video[1:])] for video, split in splits.items() if split == "test")
+    assert all(abs(fraction[kind] - kinds.count(kind) * 0.2) < 1 for kind in fraction)
 
 
 @given(st.dictionaries(st.text(min_size=1), st.sampled_from("abc"), min_size=1))

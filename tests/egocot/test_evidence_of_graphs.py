@@ -47,10 +47,10 @@ def test_every_relation_of_a_scene_graph_is_found_true_of_it(small_kitchen: Path
 def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, small_kitchen: Path) -> None:
     """But for the sorts that `planting.MISSED` names."""
     for where, bases in (("items", item_bases(mini_root)), ("graphs", graph_bases(small_kitchen))):
-        shares = rates(bases)
+        fractions = rates(bases)
         of_graph = {"state", "action", "order", "cause"} if where == "items" else set()
-        assert {kind for kind, _ in shares} == {"time", "object", "hand", "relation", "region"} | of_graph
-        for sort, (hits, there) in shares.items():
+        assert {kind for kind, _ in fractions} == {"time", "object", "hand", "relation", "region"} | of_graph
+        for sort, (hits, there) in fractions.items():
             assert hits == there or sort in MISSED[where], (where, sort, hits, there)
 
 

@@ -105,7 +105,7 @@ def samples_of(model: str, task: Activity | OpenActivity, examples: list[Example
 def test_the_gap_is_taken_on_the_clips_that_were_asked_in_both_ways(videos: Path) -> None:
     openly, by_choice = derived(TASK, videos, ALL)[0], derived(BY_CHOICE, videos, ALL)[0]
     rng = np.random.default_rng(0)
-    right_openly, right_by_choice = (rng.random(len(openly)) < share for share in (0.3, 0.8))
+    right_openly, right_by_choice = (rng.random(len(openly)) < fraction for fraction in (0.3, 0.8))
     models = [
         samples_of("m", TASK, openly[1:], right_openly[1:].tolist()),
         samples_of("m", BY_CHOICE, by_choice[:-1], right_by_choice[:-1].tolist()),

@@ -17,8 +17,8 @@ from scipy.ndimage import distance_transform_edt
 
 GAP_S, MARGIN_S = 0.5, 0.1
 SMALLEST, UNCOVERED, APART = 0.0004, 0.4, 0.01
-"""What docstrings promise: seconds of a hole that is no event, and around a moment; shares of the frame, of the median
-area, and of the frame's width."""
+"""What docstrings promise: seconds of a hole that is no event, and around a moment; fractions of the frame, of the
+median area, and of the frame's width."""
 SIDES = ("left", "right")
 DOMAIN: dict[str, Any] = yaml.safe_load(
     resources.files("barista_bench.scene_graph").joinpath("domain.yaml").read_text(encoding="utf-8")

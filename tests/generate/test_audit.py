@@ -36,7 +36,7 @@ def test_balance_places_and_lengths_are_counted() -> None:
 def test_words_that_only_the_right_choice_shares_with_the_question_show() -> None:
     questions = [asked(video, 1, question="Is it full?") for video in range(3)]
     (audit,) = audit_sets({"state": questions})
-    assert (audit.shared_right, audit.shared_wrong) == (1.0, 0.0)
+    assert (audit.shared_right, audit.shared_distractors) == (1.0, 0.0)
 
 
 def test_choices_that_a_reader_cannot_tell_apart_are_named() -> None:

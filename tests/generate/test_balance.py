@@ -9,14 +9,14 @@ from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.statements import Seen
 
 
-def candidate(at: int, right: str, wrong: list[str]) -> QuestionCandidate:
-    choices = [Choice(text, Seen(text, at)) for text in (right, *wrong)]
+def candidate(at: int, right: str, distractors: list[str]) -> QuestionCandidate:
+    choices = [Choice(text, Seen(text, at)) for text in (right, *distractors)]
     return QuestionCandidate(
         subtask="s",
         video_id=f"v{at % 3}",
         question=f"{at}?",
         right=(choices[0],),
-        wrong=tuple(choices[1:]),
+        distractors=tuple(choices[1:]),
         span=(0, 10),
         frames=(at,),
     )
@@ -38,8 +38,8 @@ def test_each_word_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
     kept = sampled(offered)
     assert len(kept) == 60
     rights = Counter(c.right[0].text for c in kept)
-    wrongs = Counter(choice.text for c in kept for choice in c.wrong)
-    assert all(len(c.wrong) == 2 for c in kept)
+    wrongs = Counter(choice.text for c in kept for choice in c.distractors)
+    assert all(len(c.distractors) == 2 for c in kept)
     for name in NAMES:
         assert abs(wrongs[name] - 2 * rights[name]) <= 3 + (2 * rights[name]) ** 0.5
 
@@ -54,7 +54,7 @@ def test_a_wrong_answer_that_is_never_right_is_passed_over_for_one_that_is() -> 
     offered = [
         candidate(at, NAMES[at % 4], ["ghost", *(name for name in NAMES if name != NAMES[at % 4])]) for at in range(60)
     ]
-    ghosts = sum(choice.text == "ghost" for c in sampled(offered) for choice in c.wrong)
+    ghosts = sum(choice.text == "ghost" for c in sampled(offered) for choice in c.distractors)
     assert ghosts <= 3
 
 

@@ -128,5 +128,5 @@ def test_no_question_is_about_stuff_that_may_be_in_several_places(tmp_path: Path
     candidate = QuestionCandidate(
         subtask="state", video_id="v", question="?", right=(), span=(0, 9), frames=(3,), objects=("a",)
     )
-    decided = decide(candidate, scene_of(tmp_path, graph_document({"a": category})), wrong_needed=0)
+    decided = decide(candidate, scene_of(tmp_path, graph_document({"a": category})), distractors_needed=0)
     assert decided == (reason or candidate)

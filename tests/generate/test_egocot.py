@@ -96,7 +96,7 @@ def decided(root: Path, **changes: Any) -> tuple[dict[str, list[QuestionCandidat
 
 
 def texts(candidate: QuestionCandidate) -> tuple[str, set[str]]:
-    return candidate.right[0].text, {choice.text for choice in candidate.wrong}
+    return candidate.right[0].text, {choice.text for choice in candidate.distractors}
 
 
 @pytest.fixture(scope="module")
@@ -197,9 +197,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
     ],
 )
 def test_each_subtask_asks_what_the_graph_decides(
-    asked: dict[str, list[QuestionCandidate]], subtask: str, question: str, right: str, wrong: set[str]
+    asked: dict[str, list[QuestionCandidate]], subtask: str, question: str, right: str, distractors: set[str]
 ) -> None:
-    assert (right, wrong) in [texts(c) for c in asked[subtask] if c.question.startswith(question)]
+    assert (right, distractors) in [texts(c) for c in asked[subtask] if c.question.startswith(question)]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ class Generated:
         self.items: list[Item] = []
         for subtask in FAMILY.subtasks:
             sampled = sample([c for c in candidates if c.subtask == subtask], per_subtask, 0)
-            self.items += with_choices(sampled, subtask.lower(), FAMILY.wrong_needed, 0)
+            self.items += with_choices(sampled, subtask.lower(), FAMILY.distractors_needed, 0)
 
     def record(self, item: Item) -> tuple[dict[str, Any], EvidenceBase]:
         """An item's record, and what its rationales are held against."""

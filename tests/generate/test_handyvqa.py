@@ -40,8 +40,8 @@ def right(candidate: QuestionCandidate) -> list[str]:
     return [choice.text for choice in candidate.right]
 
 
-def wrong(candidate: QuestionCandidate) -> set[str]:
-    return {choice.text for choice in candidate.wrong}
+def distractors(candidate: QuestionCandidate) -> set[str]:
+    return {choice.text for choice in candidate.distractors}
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +81,13 @@ def test_what_is_halfway_through_a_clip_is_shown_in_its_middle_and_nothing_is_ne
 def test_action_asks_for_the_activity_halfway(scene: Scene) -> None:
     (candidate,) = asked(scene, "action")
     assert right(candidate) == ["The person is pressing the brew button."]
-    assert wrong(candidate) >= {"The person is pouring the milk.", "The person is opening the milk carton."}
+    assert distractors(candidate) >= {"The person is pouring the milk.", "The person is opening the milk carton."}
 
 
 def test_an_activity_whose_verb_could_be_said_of_the_right_one_is_not_wrong(tmp_path: Path) -> None:
     scene = scene_of(tmp_path, document(activities=[*ACTIVITIES, ("Push brew button", 80, 100)]))
     (candidate,) = asked(scene, "action")
-    assert "The person is pushing the brew button." not in wrong(candidate)
+    assert "The person is pushing the brew button." not in distractors(candidate)
 
 
 def test_an_activity_without_a_hand_in_the_picture_is_not_asked_about(scene: Scene) -> None:
@@ -102,7 +102,7 @@ def test_an_activity_whose_verb_has_no_participle_is_counted(tmp_path: Path) -> 
 def test_process_asks_what_each_hand_does_and_offers_the_hands_exchanged(scene: Scene) -> None:
     (candidate,) = asked(scene, "process")
     assert right(candidate) == ["The left hand presses the brew button; the right hand holds the coffee cup."]
-    assert "The left hand holds the coffee cup; the right hand presses the brew button." in wrong(candidate)
+    assert "The left hand holds the coffee cup; the right hand presses the brew button." in distractors(candidate)
 
 
 def test_a_hand_out_of_the_picture_in_the_middle_of_a_use_has_not_let_go(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_parts_asks_for_the_part_under_a_hand_among_other_parts_in_view(scene: S
     (candidate,) = asked(scene, "parts")
     assert candidate.question == "Which part of an object does the left hand touch halfway through the clip?"
     assert right(candidate) == ["The brew button of the coffee machine."]
-    assert wrong(candidate) == {
+    assert distractors(candidate) == {
         "The rinse button of the coffee machine.",
         "The knob of the coffee machine.",
         "The grind button of the coffee mill.",
@@ -132,14 +132,16 @@ def test_parts_asks_for_the_part_under_a_hand_among_other_parts_in_view(scene: S
 def test_objects_are_all_that_is_touched_and_never_a_whole_beside_its_part(scene: Scene) -> None:
     (candidate,) = asked(scene, "objects")
     assert set(right(candidate)) == {"coffee cup", "brew button"}
-    assert not {"coffee machine", "scale"} & wrong(candidate)  # the button's whole, and where the cup comes to stand
-    assert {"towel", "milk carton"} <= wrong(candidate)
+    assert not {"coffee machine", "scale"} & distractors(
+        candidate
+    )  # the button's whole, and where the cup comes to stand
+    assert {"towel", "milk carton"} <= distractors(candidate)
 
 
 def test_what_a_hand_passes_closely_is_neither_touched_nor_untouched(tmp_path: Path) -> None:
     objects = {**OBJECTS, "towel": ("towel", (10, 62, 40, 30))}
     (candidate,) = asked(scene_of(tmp_path, document(objects)), "objects")
-    assert "towel" not in {*right(candidate), *wrong(candidate)}
+    assert "towel" not in {*right(candidate), *distractors(candidate)}
 
 
 def test_an_object_that_shares_its_name_is_not_asked_about(tmp_path: Path) -> None:
@@ -152,8 +154,8 @@ def test_location_asks_before_and_after_of_the_same_move(scene: Scene) -> None:
     asked_of = {(c.question, *right(c)): c for c in asked(scene, "location") if c.frames == (55,)}
     begins, ends = (f"Where is the coffee cup when the clip {end}?" for end in ("begins", "ends"))
     assert set(asked_of) == {(begins, "Under the coffee machine."), (ends, "On the scale.")}
-    assert "On the scale." in wrong(asked_of[begins, "Under the coffee machine."])
-    assert "Under the coffee machine." in wrong(asked_of[ends, "On the scale."])
+    assert "On the scale." in distractors(asked_of[begins, "Under the coffee machine."])
+    assert "Under the coffee machine." in distractors(asked_of[ends, "On the scale."])
 
 
 def test_what_both_hands_hold_is_not_asked_to_be_in_one_of_them(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_value
     by_frame = {c.frames[0]: c for c in asked(scene, "state")}
     assert right(by_frame[60]) == ["First closed, then open, then closed again."]
     assert right(by_frame[95]) == ["Closed throughout."]
-    assert wrong(by_frame[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
+    assert distractors(by_frame[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
     assert {c.question for c in by_frame.values()} == {"In what state is the milk carton during the clip?"}
 
 
@@ -187,8 +189,8 @@ def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> N
     candidates = [c for c in asked(scene, "state") if right(c) == ["First empty, then being filled, then full."]]
     assert candidates
     for candidate in candidates:
-        assert "First empty, then full." not in wrong(candidate)
-        assert "First full, then empty." in wrong(candidate)
+        assert "First empty, then full." not in distractors(candidate)
+        assert "First full, then empty." in distractors(candidate)
 
 
 def test_masks_lie_on_shown_frames_and_are_of_the_answer(scene: Scene) -> None:

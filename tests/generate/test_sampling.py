@@ -37,7 +37,7 @@ def candidate(at: int = 0, *, answer: str = "empty", video: str = "v1", subtask:
         video_id=video,
         question=f"How is the cup at {at}?",
         right=(choices.pop(answer),),
-        wrong=tuple(choices.values()),
+        distractors=tuple(choices.values()),
         given=(Seen("cup", at),),
         span=(0, 100),
         frames=(at,),
@@ -50,7 +50,7 @@ def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp
     scene = scene_of(tmp_path, content)
     proved = decide(candidate(20), scene, 3)
     assert isinstance(proved, QuestionCandidate)
-    assert {choice.text for choice in proved.wrong} == {"being filled", "full", "emptying"}
+    assert {choice.text for choice in proved.distractors} == {"being filled", "full", "emptying"}
     assert decide(candidate(60), scene, 3) == "the graph does not prove the answer"
     assert decide(candidate(95), scene, 3) == "what it is about is not well to be seen"
     assert decide(candidate(20), scene, 4) == "too few answers that the graph excludes"
@@ -122,10 +122,14 @@ def test_the_right_choice_stands_in_each_place_equally_often_and_all_choices_are
 def test_a_choice_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
     sampled = [candidate(at, answer="empty" if at % 4 else "full") for at in range(40)]
     items = with_choices(sampled, "state", lambda _: 1, seed=0)
-    wrong = Counter(choice.text for item in items for at, choice in enumerate(item.choices) if at not in item.correct)
-    assert wrong["empty"] == 10  # wherever it is not right
-    assert wrong["full"] >= 10  # as often as it is right
-    assert abs(wrong["being filled"] - wrong["emptying"]) <= 1  # never right: what is left falls to all alike
+    distractors = Counter(
+        choice.text for item in items for at, choice in enumerate(item.choices) if at not in item.correct
+    )
+    assert distractors["empty"] == 10  # wherever it is not right
+    assert distractors["full"] >= 10  # as often as it is right
+    assert (
+        abs(distractors["being filled"] - distractors["emptying"]) <= 1
+    )  # never right: what is left falls to all alike
 
 
 def asked(video: int, question: str, choices: tuple[str, ...], right: str) -> AskedChoices:

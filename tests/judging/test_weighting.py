@@ -170,9 +170,9 @@ def test_the_log_keeps_only_the_tokens_that_weigh() -> None:
 )
 def test_weighted_scores_stay_within_the_scores_that_occur(top: dict[str, float], score: int) -> None:
     total = sum(top.values()) + 0.5
-    shares = {name: p / total for name, p in {**top, str(score): top.get(str(score), 0.5)}.items()}
-    weighted = weighted_score(reply(choice(str(score), shares)), score)
+    fractions = {name: p / total for name, p in {**top, str(score): top.get(str(score), 0.5)}.items()}
+    weighted = weighted_score(reply(choice(str(score), fractions)), score)
     assert weighted is not None
-    spelt = [int(name) for name in shares if name.strip().isdigit() and int(name) <= 10]
+    spelt = [int(name) for name in fractions if name.strip().isdigit() and int(name) <= 10]
     low, high = min(spelt), max(spelt)
     assert low - 1e-9 <= weighted.score <= (10 if 1 in spelt else high) + 1e-9

@@ -22,7 +22,7 @@ VERBS = {"A": "open", "B": "open", "C": "close", "D": "turn", "E": "turn"}
 # ---------------------------------------------------------------- a slow reference, written another way
 
 
-def share(values):
+def fraction(values):
     values = list(values)
     return Fraction(sum(values), len(values)) if values else None
 
@@ -32,7 +32,7 @@ def slow_figures(rows):
     right = [row["answer"] == row["reference"] for row in rows]
     parsed = [r for r, row in zip(right, rows, strict=True) if row["answer"] is not None]
     classes = {row["class"] for row in rows if row["class"]}
-    of_class = {c: share(r for r, row in zip(right, rows, strict=True) if row["class"] == c) for c in classes}
+    of_class = {c: fraction(r for r, row in zip(right, rows, strict=True) if row["class"] == c) for c in classes}
     verbs = {row["verb"] for row in rows if row["verb"]}
     wrong = [
         row
@@ -41,7 +41,7 @@ def slow_figures(rows):
     ]
     # What random wrong picks would give: every wrong pick of every question, written out.
     picks = [
-        share(
+        fraction(
             verb == row["choices"][row["reference"]]
             for choice, verb in row["choices"].items()
             if choice != row["reference"]
@@ -50,14 +50,14 @@ def slow_figures(rows):
     ]
     known = all(row["choices"] for row in rows)
     return {
-        "accuracy": share(right),
-        "accuracy_on_parsed": share(parsed),
+        "accuracy": fraction(right),
+        "accuracy_on_parsed": fraction(parsed),
         "chance_level": sum(Fraction(1, len(row["choices"])) for row in rows) / len(rows) if known else None,
         "class_mean_accuracy": sum(of_class.values()) / len(of_class) if of_class else None,
-        "same_verb": share(row["choices"][row["answer"]] == row["choices"][row["reference"]] for row in wrong),
+        "same_verb": fraction(row["choices"][row["answer"]] == row["choices"][row["reference"]] for row in wrong),
         "random": sum(picks) / len(picks) if picks else None,
         "per_class": of_class,
-        "per_verb": {v: share(r for r, row in zip(right, rows, strict=True) if row["verb"] == v) for v in verbs},
+        "per_verb": {v: fraction(r for r, row in zip(right, rows, strict=True) if row["verb"] == v) for v in verbs},
     }
 
 
@@ -230,9 +230,9 @@ def scored(examples):
 def test_shares_are_bounded_and_the_answered_questions_are_no_worse_than_all(examples):
     result = scored(examples)
     groups = [*(result["per_class"] or {}).values(), *(result["per_verb"] or {}).values()]
-    shares = [result[name] for name in ("accuracy", "accuracy_on_parsed", "chance_level", "coverage")]
-    shares += [group["accuracy"] for group in groups] + list((result["distractors"] or {}).values())[1:]
-    assert all(value is None or 0 <= value <= 1 for value in shares)
+    fractions = [result[name] for name in ("accuracy", "accuracy_on_parsed", "chance_level", "coverage")]
+    fractions += [group["accuracy"] for group in groups] + list((result["distractors"] or {}).values())[1:]
+    assert all(value is None or 0 <= value <= 1 for value in fractions)
     assert result["accuracy_on_parsed"] is None or result["accuracy_on_parsed"] >= result["accuracy"]
     assert result["accuracy"] <= result["coverage"] + 1e-12
 

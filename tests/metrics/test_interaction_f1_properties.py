@@ -105,8 +105,8 @@ def test_a_corner_moved_towards_the_truth_never_lowers_the_iou_of_a_box_around_i
     x0, y0, x1, y1 = box
     left, top, right, bottom = margins
 
-    def around(share):
-        return (x0 - left * share, y0 - top * share, x1 + right * share, y1 + bottom * share)
+    def around(fraction):
+        return (x0 - left * fraction, y0 - top * fraction, x1 + right * fraction, y1 + bottom * fraction)
 
     assert box_iou(around(small), tuple(box)) >= box_iou(around(large), tuple(box)) - 1e-12
 

@@ -69,7 +69,7 @@ def scored(pairs, viou="reference"):
     return spatio_temporal_grounding([p[0] for p in pairs], [p[1] for p in pairs], viou=viou)
 
 
-def shares(result):
+def fractions(result):
     return {name: result[name] for level in LEVELS for name in (level + measure for measure in MEASURES)} | {
         name: result[name] for name in ("O-Acc", "T-Acc", "coverage")
     }
@@ -79,7 +79,7 @@ def shares(result):
 @given(columns, vious)
 def test_shares_are_bounded_and_stricter_levels_and_thresholds_are_never_higher(pairs, viou):
     result = scored(pairs, viou)
-    assert all(0 <= value <= 1 for value in shares(result).values())
+    assert all(0 <= value <= 1 for value in fractions(result).values())
     for measure in MEASURES:
         assert result["ST-" + measure] <= result["T-" + measure] + 1e-12
     for level in LEVELS:
@@ -102,7 +102,7 @@ def test_the_union_of_time_stamps_never_scores_higher(pairs, viou):
 def test_the_order_of_tasks_and_of_predicted_objects_does_not_matter(pairs, rng):
     shuffled = [(None if p is None else rng.sample(p, len(p)), r) for p, r in pairs]
     rng.shuffle(shuffled)
-    assert shares(scored(shuffled)) == pytest.approx(shares(scored(pairs)))
+    assert fractions(scored(shuffled)) == pytest.approx(fractions(scored(pairs)))
     assert scored(shuffled)["by_kind"].keys() == scored(pairs)["by_kind"].keys()
 
 
@@ -111,7 +111,7 @@ def test_the_order_of_tasks_and_of_predicted_objects_does_not_matter(pairs, rng)
 def test_a_perfect_answer_scores_one(references, viou):
     answers = [[item | {"match": i} for i, item in enumerate(task["objects"])] for task in references]
     result = spatio_temporal_grounding(answers, references, viou=viou)
-    assert all(value == pytest.approx(1) for value in shares(result).values())
+    assert all(value == pytest.approx(1) for value in fractions(result).values())
     assert result["n_extra"] == result["n_malformed"] == 0
 
 
@@ -123,7 +123,7 @@ def test_right_objects_at_the_wrong_time_and_place_score_zero_but_for_the_accura
         [{"match": i, "intervals": late, "boxes": dict.fromkeys(range(7), far)} for i in range(len(task["objects"]))]
         for task in references
     ]
-    result = shares(spatio_temporal_grounding(answers, references, viou=viou))
+    result = fractions(spatio_temporal_grounding(answers, references, viou=viou))
     assert {name for name, value in result.items() if value} == {"O-Acc", "T-Acc", "coverage"}
 
 
@@ -131,7 +131,7 @@ def test_right_objects_at_the_wrong_time_and_place_score_zero_but_for_the_accura
 @given(st.lists(tasks, min_size=1, max_size=4), vious)
 def test_nothing_recognised_scores_zero(references, viou):
     for answers in ([[]] * len(references), [[RIGHT | {"match": None}]] * len(references), [None] * len(references)):
-        result = shares(spatio_temporal_grounding(answers, references, viou=viou))
+        result = fractions(spatio_temporal_grounding(answers, references, viou=viou))
         assert {name for name, value in result.items() if value} <= {"coverage"}
 
 
@@ -154,7 +154,7 @@ def test_a_better_box_a_better_interval_and_a_further_object_never_lower_a_score
     else:
         changed = [*answer, {"match": index, "intervals": [], "boxes": {}}]
     after = scored([(changed, reference), *pairs[1:]], viou)
-    assert all(after[name] >= value - 1e-12 for name, value in shares(before).items())
+    assert all(after[name] >= value - 1e-12 for name, value in fractions(before).items())
 
 
 # ---------------------------------------------------------------- broken answers
@@ -273,4 +273,4 @@ def test_the_result_is_plain_json_that_does_not_depend_on_the_numbers_of_tasks()
     once = spatio_temporal_grounding([[RIGHT], None], [TASK, TASK])
     many = spatio_temporal_grounding([[RIGHT], None] * 50, rng.sample([TASK] * 100, 100))
     assert json.loads(json.dumps(once)) == once
-    assert shares(once) == pytest.approx(shares(many))
+    assert fractions(once) == pytest.approx(fractions(many))

@@ -97,8 +97,8 @@ def test_equals_a_slow_reference_on_2000_random_cases():
         assert got["n_failed"] == want["failed"]
         assert got["per_relation_type"].keys() == want["per_type"].keys()
         for kind, group in got["per_relation_type"].items():
-            shares = [group["precision"], group["recall"], group["f1"], group["support"]]
-            assert shares == pytest.approx(want["per_type"][kind])
+            fractions = [group["precision"], group["recall"], group["f1"], group["support"]]
+            assert fractions == pytest.approx(want["per_type"][kind])
 
 
 # ---------------------------------------------------------------- by hand
@@ -125,8 +125,8 @@ def test_equals_a_slow_reference_on_2000_random_cases():
 def test_an_example_is_scored_as_computed_by_hand(prediction, reference, tp, precision, recall, f1):
     score = tuple_f1([prediction], [reference])
     assert score["tp"] == tp
-    shares = [score["micro_precision"], score["micro_recall"], score["micro_f1"]]
-    assert shares == pytest.approx([precision, recall, f1])
+    fractions = [score["micro_precision"], score["micro_recall"], score["micro_f1"]]
+    assert fractions == pytest.approx([precision, recall, f1])
 
 
 def test_a_failed_example_lowers_recall_and_the_mean_but_not_precision():
@@ -187,7 +187,7 @@ pairs = st.lists(st.tuples(example_lists, example_lists), min_size=1, max_size=5
 pairs_with_failures = st.lists(st.tuples(st.none() | example_lists, example_lists), min_size=1, max_size=5)
 # The machine may be busy: a slow example is no failure.
 patiently = settings(deadline=None)
-SHARES = ("micro_precision", "micro_recall", "micro_f1", "mean_example_f1", "coverage")
+FRACTIONS = ("micro_precision", "micro_recall", "micro_f1", "mean_example_f1", "coverage")
 
 
 def scored(cases):
@@ -199,7 +199,7 @@ def scored(cases):
 def test_shares_are_bounded_and_f1_lies_between_precision_and_recall(cases):
     result = scored(cases)
     groups = [*result["per_relation_type"].values(), *result["per_value"].values()]
-    assert all(0 <= result[name] <= 1 for name in SHARES)
+    assert all(0 <= result[name] <= 1 for name in FRACTIONS)
     assert all(0 <= group[name] <= 1 for group in groups for name in ("precision", "recall", "f1"))
     low, high = sorted((result["micro_precision"], result["micro_recall"]))
     assert low - 1e-12 <= result["micro_f1"] <= high + 1e-12
@@ -229,7 +229,7 @@ def test_swapping_the_roles_swaps_precision_and_recall(cases):
 @given(st.lists(example_lists, min_size=1, max_size=5))
 def test_a_perfect_prediction_scores_one(references):
     result = tuple_f1(references, references)
-    assert all(result[name] == 1 for name in SHARES)
+    assert all(result[name] == 1 for name in FRACTIONS)
     has_relations = any(references)
     assert result["macro_f1"] == result["macro_value_f1"] == has_relations
 
@@ -239,7 +239,7 @@ def test_a_perfect_prediction_scores_one(references):
 def test_an_all_wrong_prediction_scores_zero(references):
     wrong = [[(a + 100, b, t, v) for a, b, t, v in reference] for reference in references]
     result = tuple_f1(wrong, references)
-    assert [result[name] for name in SHARES] == [0, 0, 0, 0, 1]
+    assert [result[name] for name in FRACTIONS] == [0, 0, 0, 0, 1]
 
 
 @patiently

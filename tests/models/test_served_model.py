@@ -20,7 +20,7 @@ def test_with_random_faults_everything_completes_with_a_clean_servers_answers(co
     asked = [request(n) for n in range(25)]
     with ServedStandIn() as clean:
         wanted = load(clean).generate(asked, config)
-    with ServedStandIn(random_faults(seed, share=0.5)) as faulty:
+    with ServedStandIn(random_faults(seed, fraction=0.5)) as faulty:
         model = load(faulty, timeout=0.4)
         given = model.generate(asked, config)
     assert given == wanted

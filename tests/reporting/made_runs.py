@@ -14,7 +14,7 @@ from PIL import Image
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.sampling import Sampling
-from barista_bench.core.statistics import Row, SumStatistics, share
+from barista_bench.core.statistics import Row, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -70,7 +70,10 @@ class Fruit(Task):
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         return SumStatistics(
             [_row(s.example, s.prediction) for s in samples],
-            lambda sums: {"micro_f1": share(sums["f1"], sums["n"]), "mean_recall": share(sums["recall"], sums["n"])},
+            lambda sums: {
+                "micro_f1": fraction(sums["f1"], sums["n"]),
+                "mean_recall": fraction(sums["recall"], sums["n"]),
+            },
             sample_scores={"mean_recall": "recall", "micro_f1": "f1"},
             tables=_tables,
         )

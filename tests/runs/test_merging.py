@@ -31,7 +31,7 @@ def records_of(folder: Path) -> list[SampleRecord]:
 def shared_run(
     dataset: Path, roots: Sequence[Path | None], parent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[Path]:
-    """The folders of as many machines as there are roots, each of which has its share of one run."""
+    """The folders of as many machines as there are roots, each of which has its fraction of one run."""
     folders = [parent / f"machine{rank}" for rank in range(len(roots))]
     for rank, (root, folder) in enumerate(zip(roots, folders, strict=True)):
         monkeypatch.setenv("RANK", str(rank))

@@ -21,11 +21,11 @@ VIDEOS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 
 @given(VIDEOS, st.integers(1, 6), st.randoms(use_true_random=False))
 def test_every_video_belongs_to_one_process_whatever_the_order(videos: dict[str, int], world: int, rng: object) -> None:
     entries = [video for video, count in videos.items() for _ in range(count)]
-    shares = []
+    fractions = []
     for rank in range(world):
         rng.shuffle(entries)
-        shares.append(Shard(rank, world).videos(entries))
-    assert Counter(video for share in shares for video in share) == dict.fromkeys(videos, 1)
+        fractions.append(Shard(rank, world).videos(entries))
+    assert Counter(video for fraction in fractions for video in fraction) == dict.fromkeys(videos, 1)
 
 
 @given(VIDEOS, st.integers(1, 6))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from barista_bench.core.failures import FAILURE_KINDS
-from barista_bench.core.statistics import SumStatistics, share
+from barista_bench.core.statistics import SumStatistics, fraction
 from barista_bench.core.task import FrameRef, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.scoring import ScoredRun
@@ -69,7 +69,7 @@ def test_a_group_without_the_figure_has_no_row() -> None:
     class Odd(Quiz):
         def statistics(self, samples):
             rows = [{"right": 1.0, "asked": float(s.example.metadata["kind"] == "asked")} for s in samples]
-            return SumStatistics(rows, lambda sums: {"accuracy": share(sums["right"], sums["asked"])})
+            return SumStatistics(rows, lambda sums: {"accuracy": fraction(sums["right"], sums["asked"])})
 
     examples = [replace(quiz_example(i, f"v{i}"), metadata={"kind": k}) for i, k in enumerate(("asked", "not"))]
     samples = [quiz_sample(example, True) for example in examples]
@@ -311,7 +311,7 @@ def test_failures_are_counted_by_sample_and_in_all(scored: Runs, task: str) -> N
     assert {kind: row.count for kind, row in rows.items()} == counted
     unreadable = sum(s.prediction is None for s in run.samples)
     assert (rows["format"].samples if "format" in rows else 0) == unreadable
-    assert all(row.share == row.samples / len(run.samples) <= 1 for row in rows.values())
+    assert all(row.fraction == row.samples / len(run.samples) <= 1 for row in rows.values())
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -86,7 +86,7 @@ def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
     for path in (old, fresh):
         path.touch()
     os.utime(old, (0, 0))
-    kept_copy(render(tmp_path / "video.mp4", 4), tmp_path, lambda share: None)
+    kept_copy(render(tmp_path / "video.mp4", 4), tmp_path, lambda fraction: None)
     assert (old.exists(), fresh.exists()) == (False, True)
 
 
@@ -103,6 +103,6 @@ def no_file_larger_than(size: int) -> Iterator[None]:
 def test_a_disk_without_space_is_no_fault_of_the_video(tmp_path: Path) -> None:
     video = render(tmp_path / "video.mp4", 40)
     with no_file_larger_than(512), pytest.raises(OSError, match=str(tmp_path / "cache")) as raised:
-        kept_copy(video, tmp_path / "cache", lambda share: None)
+        kept_copy(video, tmp_path / "cache", lambda fraction: None)
     assert raised.value.errno == errno.EFBIG
     assert not list((tmp_path / "cache").iterdir())

@@ -72,7 +72,7 @@ def test_a_draw_is_in_proportion_and_grows(data: Path) -> None:
     assert sorted(draw(task, examples, 10_000)) == list(range(len(examples)))
     everywhere, drawn = (Counter(examples[at].label for at in places) for places in (range(len(examples)), more))
     expected = {label: 20 * count / len(examples) for label, count in everywhere.items()}
-    assert all(abs(drawn[label] - share) < 2.5 for label, share in expected.items())
+    assert all(abs(drawn[label] - fraction) < 2.5 for label, fraction in expected.items())
 
 
 def test_what_is_scored_together_is_drawn_together(generated: Callable[[str], Path], tmp_path: Path) -> None:

@@ -58,9 +58,9 @@ def test_the_dataset_has_frames_with_their_times_and_one_split(dataset: Path) ->
 
 def test_oracle_chance_and_the_other_baselines_run_and_stand_where_they_belong(runs: dict[str, ScoredRun]) -> None:
     by_model = {model: run.results for model, run in runs.items()}
-    shares = {name: figure.mean for name, figure in by_model["oracle"].figures.items() if name[0] in "OTSEI"}
-    assert shares == pytest.approx(dict.fromkeys(shares, 1.0), abs=1e-9)
-    assert len(shares) == 37
+    fractions = {name: figure.mean for name, figure in by_model["oracle"].figures.items() if name[0] in "OTSEI"}
+    assert fractions == pytest.approx(dict.fromkeys(fractions, 1.0), abs=1e-9)
+    assert len(fractions) == 37
     assert by_model["oracle"].coverage.answered == by_model["oracle"].coverage.expected
     main = {model: results.figures["T-m_vIoU"].mean for model, results in by_model.items()}
     assert main["chance"] < 0.1

@@ -111,8 +111,8 @@ def test_the_oracle_reaches_100_everywhere(box_format: BoxFormat, options: dict[
     for part in ("by_kind", "by_number_of_objects", "by_duration"):
         groups = result[part]
         assert isinstance(groups, dict)
-        shares = [v for group in groups.values() for n, v in group.items() if not n.startswith("n_")]
-        assert shares == pytest.approx([1.0] * len(shares), abs=1e-9)
+        fractions = [v for group in groups.values() for n, v in group.items() if not n.startswith("n_")]
+        assert fractions == pytest.approx([1.0] * len(fractions), abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -347,14 +347,14 @@ def _noun(name: str) -> str:
 
 
 def _defined_tables(sums: Row) -> dict[str, Any]:
-    """The metric's tables without what these samples leave undefined, such as shares of no wrong answers."""
+    """The metric's tables without what these samples leave undefined, such as fractions of no wrong answers."""
     per_kind = tables(sums)
     for name in ("per_class", "per_verb"):
         for group in (per_kind[name] or {}).values():
             group["support"] = group.pop("n")
     if per_kind["distractors"]:
-        shares = per_kind["distractors"].items()
-        per_kind["distractors"] = {name: value for name, value in shares if value is not None}
+        fractions = per_kind["distractors"].items()
+        per_kind["distractors"] = {name: value for name, value in fractions if value is not None}
     return {name: value for name, value in per_kind.items() if value is not None}
 
 

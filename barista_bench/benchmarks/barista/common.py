@@ -253,7 +253,7 @@ def any_row(matrix: Bools) -> Bools:
 
 
 def thinned(frames: Frames, fraction: float) -> Frames:
-    """The even share of the frames that the release keeps: of a single one, that before the middle.
+    """The even part of the frames that the release keeps: of a single one, that before the middle.
 
     >>> thinned(np.arange(10), 0.1).tolist(), thinned(np.arange(10), 0.3).tolist()
     ([4], [0, 4, 9])

@@ -195,7 +195,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     def statistics(self, samples: Sequence[Scored]) -> InteractionStatistics:
         """Pooled over frames, means over matched pairs; no readable answer counts as one without interactions.
 
-        `per_hand_type` and `per_category` give the share of true interactions found, and how well.
+        `per_hand_type` and `per_category` give the fraction of true interactions found, and how well.
         """
         targets = [InteractionTarget.of(sample.example) for sample in samples]
         return InteractionStatistics(

@@ -70,7 +70,7 @@ from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import UNNAMED
 
-SMALL_SHARE = 0.05
+SMALL_FRACTION = 0.05
 """A fragment is an object that covers less of the frame than this..."""
 EDGE = 2
 """...and whose box comes this close to an edge of it, in pixels."""
@@ -121,9 +121,9 @@ class ReferringTarget(Target):
 
 
 class ReferringMetadata(FrameMetadata):
-    """`box_share` is the part of the frame's area that the box has."""
+    """`box_fraction` is the part of the frame's area that the box has."""
 
-    box_share: float
+    box_fraction: float
 
 
 class ReferringEvidence(Evidence):
@@ -291,12 +291,12 @@ def _drawn(index: FrameArrays, frame: int, facts: FrameFacts, limit: int | None,
 
 
 def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:
-    """Whether an object is cut off by the frame's edge and too little of it is left: see `SMALL_SHARE` and `EDGE`."""
+    """Whether an object is cut off by the frame's edge too little of it left: see `SMALL_FRACTION` and `EDGE`."""
     video = index.video
     width, height = video.video.width, video.video.height
     x, y, box_width, box_height = video.instances_table.bbox[position].tolist()
     inside = x > EDGE and y > EDGE and x + box_width < width - EDGE and y + box_height < height - EDGE
-    return not inside and _area(index, frame, position) / (width * height) < SMALL_SHARE
+    return not inside and _area(index, frame, position) / (width * height) < SMALL_FRACTION
 
 
 def _area(index: FrameArrays, frame: int, position: int) -> float:

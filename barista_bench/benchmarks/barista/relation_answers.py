@@ -130,8 +130,8 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
     """By the categories of a pair of objects, the (type, value) worth answering for every such pair.
 
     A rule says: between each two objects of these categories, in this direction, answer this relation. Rules are taken
-    by the share of pairs for which they are true, down to where the pooled F1 over `examples` is highest: as F1 grows
-    with each rule that is right for more than half of the F1 so far, no other choice of rules has a higher one.
+    by the fraction of pairs for which they are true, down to where the pooled F1 over `examples` is highest: as F1
+    grows with each rule that is right for more than half of the F1 so far, no other choice of rules has a higher one.
     """
     seen: Counter[tuple[tuple[str, int], ...]] = Counter()
     true: Counter[Cell] = Counter()

@@ -19,10 +19,10 @@ import numpy as np
 from barista_bench.benchmarks.egocot.claims import KINDS
 from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, Checked
 from barista_bench.benchmarks.egocot.items import GROUPS, SUBTASKS
-from barista_bench.core.statistics import Figures, Floats, Row, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Floats, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import Json
 
-SHARES: Mapping[str, tuple[str, str]] = {
+FRACTIONS: Mapping[str, tuple[str, str]] = {
     "accuracy": ("right", "n"),
     "coverage": ("read", "n"),
     "reasoned": ("reasoned", "n"),
@@ -33,10 +33,10 @@ SHARES: Mapping[str, tuple[str, str]] = {
     "verified_scr": ("right_contradicted", "right"),
 }
 """Figure -> what is divided by what."""
-OF_CLAIMS = tuple(name for name in SHARES if name not in ("accuracy", "coverage", "reasoned"))
+OF_CLAIMS = tuple(name for name in FRACTIONS if name not in ("accuracy", "coverage", "reasoned"))
 SAMPLE_SCORES = {"accuracy": "right", "lexical_f1": "lexical_f1", **{name: name for name in ("claims", *VERDICTS)}}
 """Score of one sample -> what it adds."""
-_COUNTS = tuple(dict.fromkeys(name for pair in SHARES.values() for name in pair))
+_COUNTS = tuple(dict.fromkeys(name for pair in FRACTIONS.values() for name in pair))
 _TABLES: Mapping[str, Sequence[str]] = {
     "per_group": tuple(GROUPS),
     "per_subtask": tuple(subtask.code for subtask in SUBTASKS),
@@ -99,11 +99,11 @@ def sample_row(
 
 def figures(sums: Sums) -> Figures:
     """(D,) a figure; NaN of nothing."""
-    return {name: share(sums[part], sums[whole]) for name, (part, whole) in SHARES.items()}
+    return {name: fraction(sums[part], sums[whole]) for name, (part, whole) in FRACTIONS.items()}
 
 
 def tables(sums: Row) -> dict[str, Json]:
-    """Figures by group and by subtask, shares of verdicts by kind of claim, and counts."""
+    """Figures by group and by subtask, fractions of verdicts by kind of claim, and counts."""
     return {
         **{table: _by_code(sums, table, codes) for table, codes in _TABLES.items()},
         "per_claim_kind": _by_claim_kind(sums),

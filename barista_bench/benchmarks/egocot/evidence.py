@@ -2,7 +2,7 @@
 scene graph.
 
 Names are canonical: words as `lexicon.stems` gives them, joined by blanks; a hand is `left hand`, `right hand`, or
-`hand` where its side is not said. Times are seconds, boxes (x0, y0, x1, y1) as shares of the frame, 0 to 1.
+`hand` where its side is not said. Times are seconds, boxes (x0, y0, x1, y1) as fractions of the frame, 0 to 1.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def annotated_evidence(
             times.append((row.start, row.end))
     focused = {_box_key(box) for box in evidence.focused_boxes}
     places = tuple(
-        EvidenceBox(labels[object_id], time, _shares(box, size), (object_id, time, box) in focused)
+        EvidenceBox(labels[object_id], time, _fractions(box, size), (object_id, time, box) in focused)
         for object_id, time, box in dict.fromkeys(map(_box_key, (*evidence.boxes, *evidence.focused_boxes)))
         if size is not None and labels.get(object_id)
     )
@@ -301,7 +301,7 @@ def graph_evidence(
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
     size = video.video.width, video.video.height
     places = tuple(
-        EvidenceBox(names[instance.object], instance.frame / fps, _shares(xywh_to_xyxy(instance.bbox), size))
+        EvidenceBox(names[instance.object], instance.frame / fps, _fractions(xywh_to_xyxy(instance.bbox), size))
         for frame in range(start, stop, stride)
         for instance in video.instances(frame)
         if names[instance.object] != UNNAMED
@@ -336,7 +336,7 @@ def _box_key(item: TimedBox) -> tuple[str, float, Xyxy]:
     return item.object_id, item.time, as_xyxy(item.box)
 
 
-def _shares(box: Xyxy, size: tuple[float, float]) -> Xyxy:
+def _fractions(box: Xyxy, size: tuple[float, float]) -> Xyxy:
     width, height = size
     return box[0] / width, box[1] / height, box[2] / width, box[3] / height
 

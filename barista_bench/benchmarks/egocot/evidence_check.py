@@ -71,12 +71,12 @@ class Checked:
 
     @property
     def precision(self) -> float | None:
-        """Share of the claims that are supported; None without claims."""
+        """Fraction of the claims that are supported; None without claims."""
         return self.count("supported") / len(self.findings) if self.findings else None
 
     @property
     def recall(self) -> float | None:
-        """Share of what the evidence points at that is said; None where it points at nothing."""
+        """Fraction of what the evidence points at that is said; None where it points at nothing."""
         return self.said / self.to_say if self.to_say else None
 
     @property

@@ -55,7 +55,7 @@ def place_sentence(item: EvidenceBox) -> str:
 
 
 def region_words(box: Xyxy) -> str:
-    """The part of the frame that a box lies in, by its centre; `box` in shares of the frame.
+    """The part of the frame that a box lies in, by its centre; `box` in fractions of the frame.
 
     >>> region_words((0.0, 0.8, 0.2, 1.0)), region_words((0.4, 0.4, 0.6, 0.6))
     ('lower left', 'middle')

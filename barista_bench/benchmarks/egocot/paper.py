@@ -1,7 +1,7 @@
 """The counterparts of the two leaderboards of EgoCoT-Bench's page, what checking the evidence adds to them, and what a
 set of questions holds (the paper's figure 2).
 
-Figures are means over runs. Accuracy and shares run from 0 to 1; R from 0 to 5, as published.
+Figures are means over runs. Accuracy and fractions run from 0 to 1; R from 0 to 5, as published.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
         "Reasoning leaderboard: R (0 to 5) and SCR by group",
         ("model", "judge", *titles, "judged"),
         rows,
-        f"R is the mean over all samples, right or wrong, without a rationale 0; SCR the share of right answers with "
-        f"{SPURIOUS_AT} or less. Verdicts that are missing are in neither, and lower the share that is judged.",
+        f"R is the mean over all samples, without a rationale 0; SCR the fraction of right answers with "
+        f"{SPURIOUS_AT} or less. Verdicts that are missing are in neither, and lower the fraction judged.",
     )
 
 

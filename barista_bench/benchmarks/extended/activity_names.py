@@ -86,7 +86,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
     )
     target_type = NamedActivity
     guesses: ClassVar[Mapping[str, int]]
-    """Figure to how many of the first guesses it looks at: the share of samples in which one of them is right."""
+    """Figure to how many of the first guesses it looks at: the fraction of samples in which one of them is right."""
 
     @cached_property
     def matcher(self) -> ActivityMatcher:
@@ -106,7 +106,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         return NamedActivity(names[class_id], class_id, sorted(set(names.values())))
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """The shares that `guesses` names; no readable answer is wrong."""
+        """The fractions that `guesses` names; no readable answer is wrong."""
         answers = [(_named(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
         self.matcher.prepare((names, [reference.classes]) for names, reference in answers)
         right = [self.matcher.means(names, reference) for names, reference in answers]

@@ -80,7 +80,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
     name = upstream_name = "anticipation"
     version = 1
     primary = "top_1"
-    primary_note = "Share of moments whose next activity is the first guess."
+    primary_note = "Fraction of moments whose next activity is the first guess."
     sample_score = "top_1"
     guesses: ClassVar[dict[str, int]] = {"top_1": 1, "top_5": GUESSES}
     sampling = AnticipationSampling(limit=500, seed=42, frames=8, seconds=4.0)

@@ -48,7 +48,7 @@ from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.sampling import Count
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -68,7 +68,7 @@ from barista_bench.scene_graph.masks import mask_boxes
 from barista_bench.scene_graph.release import PixelCount
 
 _CENTRE = [0.25, 0.25, 0.75, 0.75]
-"""[x0, y0, x1, y1] in shares of the frame."""
+"""[x0, y0, x1, y1] in fractions of the frame."""
 
 
 class GivenMask(TypedFields):
@@ -272,14 +272,14 @@ def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingS
 
 @cached_by_set
 def usual_box(examples: Sequence[Example]) -> list[float]:
-    """The median box of all true masks, [x0, y0, x1, y1] in shares of the frame; the middle without any."""
-    shares = [np.empty((0, 4))]
+    """The median box of all true masks, [x0, y0, x1, y1] in fractions of the frame; the middle without any."""
+    fractions = [np.empty((0, 4))]
     for example in examples:
         asked, masks = TrackingInputs.of(example), _true_masks(example).values()
         tight = mask_boxes([mask.counts for mask in masks], *asked.size)
         tight[:, 2:] += tight[:, :2]
-        shares.append(tight / ([asked.width, asked.height] * 2))
-    boxes = np.concatenate(shares)
+        fractions.append(tight / ([asked.width, asked.height] * 2))
+    boxes = np.concatenate(fractions)
     return np.median(boxes, axis=0).tolist() if len(boxes) else _CENTRE
 
 
@@ -354,9 +354,9 @@ def _sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict[str,
 
 
 def _figures(sums: Sums) -> Figures:
-    j, f = (share(sums[name], sums["objects"]) for name in "JF")
+    j, f = (fraction(sums[name], sums["objects"]) for name in "JF")
     by_threshold = {name: np.stack([sums[name, at] for at in range(len(ALPHAS))], axis=-1) for name in SUMMED}
-    coverage = share(sums["answered"], sums["n"])
+    coverage = fraction(sums["answered"], sums["n"])
     return {"J": j, "F": f, "J_and_F": (j + f) / 2, **tracking_figures(by_threshold), "coverage": coverage}
 
 

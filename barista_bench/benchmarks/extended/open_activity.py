@@ -54,7 +54,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
     version = 1
     primary = sample_score = "accuracy"
     guesses: ClassVar[dict[str, int]] = {"accuracy": 1}
-    primary_note = "Share of clips whose activity is named in the model's own words, as the option matcher says."
+    primary_note = "Fraction of clips whose activity is named in the model's own words, as the option matcher says."
     sampling = Activity.sampling
     row_note = "frames of one activity, and what it is called"
     answer_note = "the activity in own words"

@@ -96,7 +96,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     name = upstream_name = "temporal_scene_graph"
     version = 1
     primary = sample_score = "recall_at_50"
-    primary_note = "Share of relations that the first 50 entries hit: the triplet, and half of the time in common."
+    primary_note = "Fraction of relations that the first 50 entries hit: the triplet, and half of the time in common."
     sampling = ClipSampling(limit=300, seed=42, frames=8, spacing=24)
     row_note = "frames of a clip, and the relations in it, each with the frames on which it holds"
     answer_note = "JSON: relations with their first and last frame"
@@ -161,9 +161,9 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
-        asked, shares = ClipInputs.of(example), usual_triplets(others)
-        possible = (triplet for triplet in shares if {triplet[0], triplet[2]} <= set(asked.objects))
-        ranked = sorted((-shares[triplet], triplet) for triplet in possible)
+        asked, fractions = ClipInputs.of(example), usual_triplets(others)
+        possible = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(asked.objects))
+        ranked = sorted((-fractions[triplet], triplet) for triplet in possible)
         return _written(RelationSegment(*triplet, 1, asked.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
@@ -201,7 +201,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
 @cached_by_set
 def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
-    """The share of the clips naming subject and object in which each triplet holds."""
+    """The fraction of the clips naming subject and object in which each triplet holds."""
     clips_with: Counter[tuple[str, str]] = Counter()
     holding: Counter[Triplet] = Counter()
     for example in examples:

@@ -30,7 +30,7 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
     Fields,
@@ -180,7 +180,7 @@ class SingleAnswer(OptionsTask):
         return LetterReading.of(prediction).released[:1]
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Accuracy by all readings, the shares of answers that they can read, and accuracy by number of options."""
+        """Accuracy by all readings, the fractions of answers that they can read, and accuracy by number of options."""
         names = {name: name for name in ("accuracy_counted", "accuracy_strict")}
         return SumStatistics(list(map(_answer_row, samples)), _figures, sample_scores=names, tables=_by_option_count)
 
@@ -261,7 +261,7 @@ def _figures(sums: Sums) -> Figures:
         "coverage": ("answered", "n"),
         "coverage_strict": ("answered_strictly", "n"),
     }
-    return {name: share(sums[part], sums[whole], nothing) for name, (part, whole) in ratios.items()}
+    return {name: fraction(sums[part], sums[whole], nothing) for name, (part, whole) in ratios.items()}
 
 
 def _by_option_count(sums: Row) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import (
     write_letters,
 )
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Scored
 from barista_bench.metrics.choice_accuracy.multiple import drawn_average_precision
 
@@ -149,5 +149,5 @@ def _answered_question(sample: Scored) -> AnsweredQuestion:
 
 
 def _means(sums: Sums) -> Figures:
-    means = {name: share(sums[name], sums["n"]) for name in (*_SET_SCORES, "coverage", "coverage_strict")}
-    return {**means, "prevalence": share(sums["right_options"], sums["options"])}
+    means = {name: fraction(sums[name], sums["n"]) for name in (*_SET_SCORES, "coverage", "coverage_strict")}
+    return {**means, "prevalence": fraction(sums["right_options"], sums["options"])}

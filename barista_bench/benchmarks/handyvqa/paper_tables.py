@@ -140,7 +140,7 @@ _CHOICE_TABLES = (
         "Only the answer format that was asked for counts, all else is wrong; of the objects, F1 of the set.",
     ),
 )
-"""(title, figures of one right option, of Objects, of the share answered, and what Objects are measured by, note)"""
+"""(title, figures of one right option, of Objects, of the fraction answered, and what Objects are measured by, note)"""
 
 
 def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:

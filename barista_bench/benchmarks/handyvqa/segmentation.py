@@ -43,7 +43,7 @@ from barista_bench.core.example import Inputs, Target
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -64,7 +64,7 @@ MAX_CLIP = 2**16
 PRIOR_EXAMPLES = 200
 """Examples that the prior is made from, evenly drawn: it is asked anew for every example."""
 _CENTRE = (0.25, 0.25, 0.75, 0.75)
-"""[x0, y0, x1, y1] in shares of the frame."""
+"""[x0, y0, x1, y1] in fractions of the frame."""
 
 
 class SegmentationInputs(Inputs):
@@ -194,7 +194,7 @@ class SegmentationTask(HandyvqaTask):
         return parse_masks(text, self._shown(asked), asked.frames, [asked.size, (height, width)])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Means of J and F over annotated frames, and the shares of questions and frames that have an answer."""
+        """Means of J and F over annotated frames, and the fractions of questions and frames that have an answer."""
         names = {name: name for name in ("J", "F", "J_and_F")}
         return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
 
@@ -262,7 +262,7 @@ class SegmentationTask(HandyvqaTask):
         return write_masks([FrameMask(shown.index(index), mask) for index, mask in masks])
 
     def _same_box(self, example: Example, relative: Sequence[float]) -> str:
-        """One box [x0, y0, x1, y1], in shares of the frame, on every annotated frame."""
+        """One box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
         asked = SegmentationInputs.of(example)
         x0, y0, x1, y1 = relative
         mask = box_mask((x0 * asked.width, y0 * asked.height, x1 * asked.width, y1 * asked.height), asked.size)
@@ -323,7 +323,7 @@ def _scored_frames(example: Example, prediction: Prediction | None) -> list[tupl
 
 
 def _relative_boxes(example: Example) -> list[tuple[float, ...]]:
-    """The tight boxes of an example's masks, in shares of the frame."""
+    """The tight boxes of an example's masks, in fractions of the frame."""
     height, width = SegmentationInputs.of(example).size
     boxes = [box for _, mask in true_masks(example) if (box := bounds(mask))]
     return [(x0 / width, y0 / height, x1 / width, y1 / height) for x0, y0, x1, y1 in boxes]
@@ -342,14 +342,14 @@ def _sample_sums(sample: Scored) -> Row:
 
 
 def _figures(sums: Sums) -> Figures:
-    j, f = (share(sums[name], sums["frames"]) for name in "JF")
+    j, f = (fraction(sums[name], sums["frames"]) for name in "JF")
     return {
         "J": j,
         "F": f,
         "J_and_F": (j + f) / 2,
-        "J_recall": share(sums["found"], sums["frames"]),
-        "frame_coverage": share(sums["masks"], sums["frames"]),
-        "coverage": share(sums["answered"], sums["n"]),
+        "J_recall": fraction(sums["found"], sums["frames"]),
+        "frame_coverage": fraction(sums["masks"], sums["frames"]),
+        "coverage": fraction(sums["answered"], sums["n"]),
     }
 
 

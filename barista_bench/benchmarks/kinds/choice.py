@@ -81,7 +81,7 @@ class ChoiceTask(Task):
     """Questions with choices: by default one of them is right, and accuracy is the score."""
 
     primary: ClassVar[str] = "accuracy"
-    primary_note: ClassVar[str] = "Share of questions answered with the right letter."
+    primary_note: ClassVar[str] = "Fraction of questions answered with the right letter."
     sample_score: ClassVar[str] = "accuracy"
     answer_note: ClassVar[str] = "the letter of a choice"
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "wrong_option"}

@@ -16,7 +16,7 @@ from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overl
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.sampling import SamplingT
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Prediction, Scored
 
 FIGURES = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall": "recall"}
@@ -41,8 +41,8 @@ def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[
 
 
 def _means(sums: Sums) -> Figures:
-    means = {name: share(sums[name], sums["n"]) for name in FIGURES}
-    return {**means, "coverage": 1 - share(sums["n_failed"], sums["n"])}
+    means = {name: fraction(sums[name], sums["n"]) for name in FIGURES}
+    return {**means, "coverage": 1 - fraction(sums["n_failed"], sums["n"])}
 
 
 def _tables(sums: Row) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")
 CENTRE = (0.25, 0.25, 0.75, 0.75)
-"""Shares of the frame."""
+"""Fractions of the frame."""
 
 
 def written(objects: Iterable[AnsweredObject], inputs: Fields, box_format: BoxFormat, *, exact: bool = False) -> str:
@@ -114,7 +114,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
 
 
 def _constant(name: str, span: tuple[float, float], box: Xyxy, example: Example, box_format: BoxFormat) -> str:
-    """One explicit object with one box, in shares of the frame, on each frame shown in its stretch of time."""
+    """One explicit object with one box, in fractions of the frame, on each frame shown in its stretch of time."""
     placed = _in_pixels(box, example)
     track = {time: placed for time in shown_times(example) if span[0] <= time <= span[1]}
     return written([_answered(name, "explicit", [list(span)], track)], example.inputs, box_format)
@@ -130,7 +130,7 @@ def _duration(example: Example) -> float:
     return max(InstructionInputs.of(example).duration, 1e-3)
 
 
-def _in_pixels(shares: Xyxy, example: Example) -> Xyxy:
+def _in_pixels(fractions: Xyxy, example: Example) -> Xyxy:
     inputs = InstructionInputs.of(example)
     width, height = inputs.frame_width, inputs.frame_height
-    return shares[0] * width, shares[1] * height, shares[2] * width, shares[3] * height
+    return fractions[0] * width, fractions[1] * height, fractions[2] * width, fractions[3] * height

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
 )
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign
 from barista_bench.core.boxes import Xyxy, as_xyxy
-from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
     Json,
@@ -214,8 +214,8 @@ class GroundingStatistics(SumStatistics):
         for name in sorted(positions, key=group_order):
             part = self.among(positions[name])
             values = {key: float(value[0]) for key, value in part.figures(np.ones((1, part.size))).items()}
-            shares = {key: value for key, value in values.items() if key != "coverage" and not np.isnan(value)}
-            grouped[name] = {**shares, **part._counts()}
+            fractions = {key: value for key, value in values.items() if key != "coverage" and not np.isnan(value)}
+            grouped[name] = {**fractions, **part._counts()}
         return grouped
 
 
@@ -231,7 +231,7 @@ def statistics_of(samples: Sequence[Scored], rules: ScoringRules) -> GroundingSt
 
 
 def _figures(sums: Sums) -> Figures:
-    return {**figures(sums), "coverage": 1 - share(sums["failed"], sums["tasks"])}
+    return {**figures(sums), "coverage": 1 - fraction(sums["failed"], sums["tasks"])}
 
 
 def group_order(name: str) -> tuple[float, str]:

@@ -174,7 +174,7 @@ class TSTVG(BaselineAnswers):
         return answer
 
     def statistics(self, samples: Sequence[Scored]) -> GroundingStatistics:
-        """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its share."""
+        """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its fraction."""
         return statistics_of(samples, self.rules)
 
     def as_target(self, example: Example, prediction: Prediction) -> RequiredObjects | None:

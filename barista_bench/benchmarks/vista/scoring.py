@@ -23,7 +23,7 @@ from barista_bench.benchmarks.vista.columns import (
     MatchingMetadata,
     MatchingTarget,
 )
-from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
+from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.sequence_matching.inputs import LabelledScores
 from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_interval, score_set
@@ -143,7 +143,7 @@ class MatchedSets(SampleStatistics):
                     value = getattr(part, attribute)
                     if value is not None:
                         sums[name] += np.array([[value], [1.0]]) * counts
-        means_of_draws = {name: share(total, count) for name, (total, count) in sums.items()}
+        means_of_draws = {name: fraction(total, count) for name, (total, count) in sums.items()}
         return {**means_of_draws, **self._means.figures(weights)}
 
     def tables(self) -> dict[str, Any]:
@@ -264,8 +264,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _means(sums: Sums) -> Figures:
-    means = {name: share(sums[name], sums["n"]) for name in ("top1", "strict_format")}
-    return {**means, "coverage": 1 - share(sums["failed"], sums["n"])}
+    means = {name: fraction(sums[name], sums["n"]) for name in ("top1", "strict_format")}
+    return {**means, "coverage": 1 - fraction(sums["failed"], sums["n"])}
 
 
 def _grouped(sets: Sequence[MatchedSet], key: str) -> Iterator[tuple[str, list[MatchedSet]]]:

@@ -1,9 +1,9 @@
 """Whether a model gives two examples together what it gives each alone: asked once, before the first batch.
 
 Some processors and models are wrong in batches and say nothing: indices into the patches of a batch that are not
-shifted, padding that is attended to. Answers cannot tell this from rounding, since batches round differently and a
-near tie then falls the other way; logits can. Measured over 50 tiny families on a CPU (two examples of unequal length,
-eight greedy steps), as a share of the logits' own spread: batches that are right differ by up to 0.000002 in float32,
+shifted, padding that is attended to. Answers cannot tell this from rounding, since batches round differently and a near
+tie then falls the other way; logits can. Measured over 50 tiny families on a CPU (two examples of unequal length, eight
+greedy steps), as a fraction of the logits' own spread: batches that are right differ by up to 0.000002 in float32,
 0.002 in float16 and 0.016 in bfloat16; those of four families that are not by 0.0015 to 1.2, and batches whose images
 were exchanged by 0.14 or more, but for three. Real models are deeper and round more often, for which the tolerance
 leaves room.

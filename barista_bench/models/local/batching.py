@@ -16,7 +16,7 @@ BatchSize = int | Literal["auto"]
 
 _START = 8  # prompts a batch where nothing can be measured
 _MAX_PROMPTS = 32  # of a batch that `auto` plans: more gains little, and their images fill the memory
-_SPARE = 0.8  # share of the free memory that `auto` plans with; fragments take the rest
+_SPARE = 0.8  # fraction of the free memory that `auto` plans with; fragments take the rest
 _WINDOW = 8  # batches at hand
 _MAX_WINDOW = 128  # requests at hand at the most, since each holds its images
 

@@ -146,7 +146,7 @@ class Engine:
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
         for job, slot, completion in self._generated(jobs, config):
             by_slot[job.index][slot] = completion
-        share = (time.perf_counter() - begun) / max(1, sum(len(job.slots) for job in jobs))
+        fraction = (time.perf_counter() - begun) / max(1, sum(len(job.slots) for job in jobs))
         for entry, prepared in batch:
             seeds = range(len(entry.request.seeds))
             if isinstance(prepared, Failure):
@@ -154,7 +154,7 @@ class Engine:
             else:
                 # Greedy decoding has a single answer for all seeds.
                 completions = [by_slot[entry.index][slot if config.temperature > 0 else 0] for slot in seeds]
-                yield entry.index, Answered(entry.request, completions, share * len(prepared.slots))
+                yield entry.index, Answered(entry.request, completions, fraction * len(prepared.slots))
 
     def _generated(
         self, jobs: list[_GenerationJob], config: GenerationConfig

@@ -237,17 +237,17 @@ def _with_tokens(
     choices: Sequence[Completion | TransientError], inputs: int | None, outputs: int | None
 ) -> list[Completion | TransientError]:
     completions = [choice for choice in choices if isinstance(choice, Completion)]
-    shares = iter(_shares(outputs, [len(choice.text) + len(choice.reasoning or "") for choice in completions]))
+    fractions = iter(_fractions(outputs, [len(choice.text) + len(choice.reasoning or "") for choice in completions]))
     filled: list[Completion | TransientError] = []
     for choice in choices:
         if isinstance(choice, Completion):
-            choice = replace(choice, input_tokens=inputs, output_tokens=next(shares))
+            choice = replace(choice, input_tokens=inputs, output_tokens=next(fractions))
             inputs = None if inputs is None else 0
         filled.append(choice)
     return filled
 
 
-def _shares(total: int | None, lengths: Sequence[int]) -> list[int | None]:
+def _fractions(total: int | None, lengths: Sequence[int]) -> list[int | None]:
     """Whole numbers in proportion to the lengths that add up to the total."""
     if total is None:
         return [None] * len(lengths)

@@ -106,9 +106,9 @@ def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig
     while batch := list(islice(source, model.batch_size)):
         begun = time.perf_counter()
         answers = model.generate(batch, config)
-        share = (time.perf_counter() - begun) / len(batch)
+        fraction = (time.perf_counter() - begun) / len(batch)
         for index, request in enumerate(batch):
-            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
+            yield Answered(request, list(answers[index]) if index < len(answers) else [], fraction)
 
 
 def _checked(returned: object, example_id: str) -> Completion | Failure:

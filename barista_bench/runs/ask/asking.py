@@ -129,7 +129,7 @@ _Settled = tuple[_Pending, SampleRecord | TaskError]
 
 
 class Asker:
-    """Everything that one start needs to ask, in this process's share of the videos.
+    """Everything that one start needs to ask, in this process's part of the videos.
 
     Args:
         decodes: whether requests hold images; not for a model that looks at the frames elsewhere.
@@ -367,9 +367,9 @@ class Asker:
         asked = {id(run): run.session.asked + run.session.failed for run in task_runs}
         total = sum(asked.values())
         for run in task_runs:
-            share = asked[id(run)] / total if total else 1 / len(task_runs)
+            fraction = asked[id(run)] / total if total else 1 / len(task_runs)
             for stage, seconds in self.clock.seconds.items():
-                run.session.seconds[stage] = seconds * share
+                run.session.seconds[stage] = seconds * fraction
 
 
 def _each_example_once(pending: Sequence[_Pending]) -> tuple[list[_Pending], list[_Pending]]:

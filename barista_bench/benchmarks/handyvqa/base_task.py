@@ -23,6 +23,7 @@ from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, Target
 from barista_bench.core.options import Option
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.reading import confined
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
 from barista_bench.media.video.readers import VideoFacts, video_facts
 
@@ -62,6 +63,18 @@ class ClipFrames:
     indices: tuple[int, ...]
     annotated: tuple[int, ...]
     facts: VideoFacts
+
+
+def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
+    """The clip of a record that names none: the folder `<id>_frames`, else `<id>.mp4`, below `videos` or a folder of
+    it called after the category. Where neither exists, the first name: it is then reported as missing.
+    """
+    for name, is_folder in ((f"{item_id}_frames", True), (f"{item_id}.mp4", False)):
+        for parts in ((name,), (category, name)):
+            path = confined(videos, *parts)
+            if path.is_dir() if is_folder else path.is_file():
+                return QuestionClip("/".join(parts), is_folder)
+    return QuestionClip.unnamed(item_id)
 
 
 def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[Moment] = ()) -> ClipFrames:
@@ -113,7 +126,9 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         questions = [each for each in release.questions[self.name] if splits is None or each.split in splits]
         for question in questions:
             try:
-                clips.append((release.clip(question), question))
+                clips.append(
+                    (question.clip or find_clip(release.videos, question.category, question.item_id), question)
+                )
             except DataError as error:
                 made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), str(error), question.item_id)
         for clip, question in sorted(clips, key=lambda pair: pair[0].video):

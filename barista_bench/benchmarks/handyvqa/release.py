@@ -158,18 +158,6 @@ class Moment:
     second: float | None
 
 
-def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
-    """The clip of a record that names none: the folder `<id>_frames`, else `<id>.mp4`, below `videos` or a folder of
-    it called after the category. Where neither exists, the first name: it is then reported as missing.
-    """
-    for name, is_folder in ((f"{item_id}_frames", True), (f"{item_id}.mp4", False)):
-        for parts in ((name,), (category, name)):
-            path = confined(videos, *parts)
-            if path.is_dir() if is_folder else path.is_file():
-                return QuestionClip("/".join(parts), is_folder)
-    return QuestionClip.unnamed(item_id)
-
-
 MULTIPLE = frozenset({"objects", "rvos_objects"})
 """Categories whose questions may have several right options."""
 
@@ -201,17 +189,9 @@ class HandyvqaQuestion:
 
 @dataclass(slots=True)
 class HandyvqaRelease(AnnotationRelease):
-    """Annotation files, read and checked; media are looked for when they are asked for.
-
-    Args:
-        questions: by category.
-    """
+    """Annotation files, read and checked. `questions` are by category."""
 
     questions: Mapping[str, tuple[HandyvqaQuestion, ...]]
-
-    def clip(self, question: HandyvqaQuestion) -> QuestionClip:
-        """The clip of a question, looked for by its id where the record names none."""
-        return question.clip or find_clip(self.videos, question.category, question.item_id)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -28,6 +28,8 @@ MAX_JSON = 2**29
 MAX_JSONL = 2**30
 MAX_FILES = 10_000
 _MAX_SHOWN = 300
+_NO_JSON = "NaN, an infinity, or text that is not UTF-8"
+"""Where these stand, values hold bytes, which no field takes."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -120,8 +122,7 @@ def read_values(path: Path, log: ProblemLog) -> Iterator[Placed]:
 def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Placed]:
     text = data.decode(errors="surrogateescape")
     try:
-        # NaN and infinities are no JSON: a list is what no field of a number takes.
-        value = json.loads(text, parse_constant=lambda name: [name])
+        value = json.loads(text, parse_constant=str.encode)
         yield Placed(key, _without_surrogates(value) if _SURROGATE.search(text) else value, row)
     except (ValueError, RecursionError) as error:
         cause = str(error)[:_MAX_SHOWN] if isinstance(error, ValueError) else "nested too deeply"
@@ -129,7 +130,7 @@ def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Place
 
 
 def _without_surrogates(value: object) -> object:
-    """With bytes, which no field takes, for texts that have no UTF-8 form."""
+    """With bytes for texts that have no UTF-8 form."""
     if isinstance(value, str):
         return value if is_text(value) else value.encode(errors="surrogatepass")
     if isinstance(value, dict):
@@ -150,7 +151,7 @@ def typed(value: object, record_type: type[StructT], remedy: str = "correct it",
     try:
         return msgspec.convert(value, record_type, strict=strict)
     except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at ")
+        what, _, path = str(error).replace("`bytes`", _NO_JSON).partition(" - at ")
         raise RecordError(path.rpartition("`$")[2].strip("`.")[:_MAX_SHOWN], what[:_MAX_SHOWN], remedy) from error
 
 
@@ -193,4 +194,6 @@ def joined(key: str, name: str) -> str:
 
 def kind(value: object) -> str:
     """What a value is, in few characters: a small file can spell a huge one."""
+    if isinstance(value, bytes):
+        return _NO_JSON
     return ascii(value)[:60] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"

@@ -114,3 +114,10 @@ def test_media_lie_beside_the_annotations_unless_named(tmp_path: Path) -> None:
     file.write_text("[]")
     assert media_folder(file, None) == media_folder(tmp_path, None) == tmp_path
     assert media_folder(file, tmp_path / "videos") == tmp_path / "videos"
+
+
+@pytest.mark.parametrize("name", [rb'"\ud800"', b'"\xff"', b"NaN"])
+def test_what_is_no_json_is_called_that(tmp_path: Path, name: bytes) -> None:
+    ((whole,), _) = values_of(tmp_path, "cups.json", b'{"name": ' + name + b"}")
+    with pytest.raises(RecordError, match="name: Expected `str`, got NaN, an infinity, or text that is not UTF-8"):
+        typed(whole.value, Cup)

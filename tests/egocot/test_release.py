@@ -97,7 +97,7 @@ def test_the_split_is_the_records_then_the_files_then_whether_an_answer_is_given
         ({"media_id": "a/b"}, "media_id", "cannot be the name of a file"),
         ({"qid": "a b"}, "qid", "matching regex"),
         ({"question": " "}, "question", "of length >= 1"),
-        ({"question": "\ud800"}, "question", "got `bytes`"),
+        ({"question": "\ud800"}, "question", "text that is not UTF-8"),
         ({"evidence": []}, "evidence", "got `array`"),
         ({"reasoning": {"step1": 3}}, "reasoning[0]", "got `int`"),
     ],

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import msgspec
 
-from barista_bench.benchmarks.handyvqa.record_files import (
+from barista_bench.benchmarks.handyvqa.release import (
     CATEGORIES,
+    HALF_WINDOW_S,
     MCQ_CATEGORIES,
     RVOS_CATEGORIES,
     AnnotatedRecord,
@@ -22,7 +23,6 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     RunLengths,
     TargetRecord,
 )
-from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole

@@ -14,15 +14,15 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from barista_bench.benchmarks.tog_bench.annotations import (
+from barista_bench.benchmarks.tog_bench.release import (
     AnnotationFile,
     BoxAt,
     Kind,
     ObjectRecord,
     TaskRecord,
     VideoRecord,
+    video_file,
 )
-from barista_bench.benchmarks.tog_bench.release import video_file
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.family import Family, section

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from barista_bench.benchmarks.tog_bench.annotations import AnnotationFile
+from barista_bench.benchmarks.tog_bench.release import AnnotationFile
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import SPARE, generate, offers_of

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from barista_bench.benchmarks.handyvqa import BENCHMARK, open_release
-from barista_bench.benchmarks.handyvqa.record_files import ItemRecord
+from barista_bench.benchmarks.handyvqa.release import ItemRecord
 from barista_bench.core.task import Task
 
 DOCS = Path(__file__).parents[2] / "docs"

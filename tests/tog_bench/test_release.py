@@ -14,8 +14,7 @@ import msgspec
 import pytest
 
 from barista_bench.benchmarks.tog_bench import open_release
-from barista_bench.benchmarks.tog_bench.annotations import AnnotationFile
-from barista_bench.benchmarks.tog_bench.release import TogRelease
+from barista_bench.benchmarks.tog_bench.release import AnnotationFile, TogRelease
 from barista_bench.errors import DataError
 from tests.tog_bench.conftest import Content, box, content
 
@@ -78,19 +77,31 @@ def test_files_of_a_folder_are_read_together_and_one_file_alone(write: Write, tm
 WRONG: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("tasks", 0, "instruction"), ..., "tasks[0]: Object missing required field `instruction`"),
     (("tasks", 0, "instruction"), "  ", "tasks[0].instruction"),
-    (("tasks", 0, "kind"), "both", "tasks[0]: Invalid enum value"),
+    (("tasks", 0, "kind"), "both", "tasks[0].kind: Invalid enum value"),
     (("tasks", 0, "video"), "room_c", "tasks[0].video"),
     (("tasks", 0, "note"), "x", "tasks[0]: Object contains unknown field `note`"),
-    (("tasks", 0, "objects"), [], "tasks[0]: Expected `array` of length >= 1"),
+    (("tasks", 0, "objects"), [], "tasks[0].objects: Expected `array` of length >= 1"),
     (("tasks", 0, "objects", 0, "category"), " ", "tasks[0].objects[0].category"),
     (("tasks", 0, "objects", 0, "intervals"), [[5, 1]], "tasks[0].objects[0].intervals[0]"),
-    (("tasks", 0, "objects", 0, "intervals"), [[0, 1, 2]], "tasks[0]: Expected `array` of length 2"),
-    (("tasks", 0, "objects", 0, "intervals"), [["0", "1"]], "tasks[0]: Expected `float`, got `str`"),
-    (("tasks", 0, "objects", 0, "boxes"), [], "tasks[0]: Expected `array` of length >= 1"),
+    (
+        ("tasks", 0, "objects", 0, "intervals"),
+        [[0, 1, 2]],
+        "tasks[0].objects[0].intervals[0]: Expected `array` of length 2",
+    ),
+    (
+        ("tasks", 0, "objects", 0, "intervals"),
+        [["0", "1"]],
+        "intervals[0][0]: Expected `float`, got `str`",
+    ),
+    (("tasks", 0, "objects", 0, "boxes"), [], "tasks[0].objects[0].boxes: Expected `array` of length >= 1"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(3, 9, 9, 9, 20), "tasks[0].objects[0].boxes[3]"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(3, 97, 0, 99, 9), "tasks[0].objects[0].boxes[3]"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(2, 0, 0, 9, 9), "tasks[0].objects[0].boxes[3]"),
-    (("tasks", 0, "objects", 0, "boxes", 3), box(-1, 0, 0, 9, 9), "tasks[0]: Expected `float` >= 0"),
+    (
+        ("tasks", 0, "objects", 0, "boxes", 3),
+        box(-1, 0, 0, 9, 9),
+        "boxes[3].time: Expected `float` >= 0",
+    ),
     (("tasks", 0, "objects", 0, "boxes", 3), box(60, 0, 0, 9, 9), "tasks[0].objects[0]"),
 ]
 

@@ -1,8 +1,9 @@
 """The benchmark's annotation files, read and checked (schema of the project page; its container format is not public).
 
 A release is one `.json` or `.jsonl` file, or a folder of them. A JSON file holds one record, a list of records, or an
-object with one list of records. Files whose name says `manifest` or `submission` are none. The split is what a record
-or the file's name says (`dev`, `test`), else `dev` where answers are given and `test` where they are not.
+object with one list of records. Two kinds of records are known: samples as the project page shows them, and the page's
+quiz items. Files whose name says `manifest` or `submission` hold none. The split is what a record or the file's name
+says (`dev`, `test`), else `dev` where answers are given and `test` where they are not.
 
 Third-party media are neither fetched nor cut here: the recipe is data. The format of the benchmark's own manifest is
 not public. Ours is a `.json` list or `.jsonl` file whose name says `manifest`, one `ManifestEntry` a medium;
@@ -13,37 +14,47 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+import msgspec
+from msgspec import Meta
 
-from barista_bench.benchmarks.clock_times import read_seconds
-from barista_bench.benchmarks.egocot.items import CotItem, Split
-from barista_bench.benchmarks.egocot.records import RecordReader, media_file, read_records
-from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, first_complaint, valid_video_id
+from barista_bench.benchmarks.egocot.items import CotItem
+from barista_bench.benchmarks.egocot.records import (
+    RecordReader,
+    checked_media_id,
+    checked_seconds,
+    media_file,
+    stripped,
+)
+from barista_bench.benchmarks.release_records import (
+    AnnotationRelease,
+    Placed,
+    annotation_files,
+    each,
+    elements,
+    keep_first,
+    media_folder,
+    nothing_usable,
+    read_values,
+    typed,
+)
+from barista_bench.errors import RecordError
+from barista_bench.files.reading import confined
 from barista_bench.files.text_out import printable
-from barista_bench.scene_graph import Problem, ProblemLog
+from barista_bench.scene_graph import ProblemLog
+
+_PASSED_OVER = re.compile(r"^\.|^media.*/|submission|schema", re.IGNORECASE)
+_SPLIT = re.compile(r"(?:^|[\W_])(dev|test)(?:[\W_]|$)", re.IGNORECASE)
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2000)]
+Pixels: TypeAlias = Annotated[int, Meta(ge=1, le=16384)]
 
 
-def _seconds(value: object) -> float:
-    seconds = read_seconds(value)
-    if seconds is None:
-        raise ValueError("is no number and no MM:SS.ss")
-    return seconds
-
-
-Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
-Address: TypeAlias = Annotated[
-    str, StringConstraints(strip_whitespace=True, pattern=r"^https://[^\s\x00-\x20<>\"'\\]{1,2000}$")
-]
-Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
-Pixels: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=16384)]
-
-
-class ManifestEntry(BaseModel):
+class ManifestEntry(msgspec.Struct, frozen=True):
     """One medium. Times in seconds, sizes in pixels; None where the manifest does not say.
 
     Args:
@@ -54,27 +65,15 @@ class ManifestEntry(BaseModel):
         fps, width, height: of the cut video.
     """
 
-    model_config = ConfigDict(frozen=True)
-
-    media_id: Text
-    dataset: Text
-    uid: Text | None = None
-    url: Address | None = None
-    start: Seconds | None = None
-    end: Seconds | None = None
-    fps: Annotated[Seconds, Field(gt=0, le=1000)] | None = None
+    media_id: Name
+    dataset: Name
+    uid: Name | None = None
+    url: Annotated[str, Meta(pattern=r"\Ahttps://[^\s\x00-\x20<>\"'\\]{1,2000}\Z")] | None = None
+    start: float | None = None
+    end: float | None = None
+    fps: Annotated[float, Meta(gt=0, le=1000)] | None = None
     width: Pixels | None = None
     height: Pixels | None = None
-
-    @model_validator(mode="after")
-    def _holds_together(self) -> Self:
-        if not valid_video_id(f"{self.media_id}.mp4"):
-            raise ValueError("media_id is no name of a file")
-        if self.uid is None and self.url is None:
-            raise ValueError("both uid and url are missing")
-        if self.start is not None and self.end is not None and self.end <= self.start:
-            raise ValueError("end is not after start")
-        return self
 
     @property
     def fetch(self) -> str:
@@ -92,7 +91,7 @@ class ManifestEntry(BaseModel):
         if self.width is not None and self.height is not None:
             filters.append(f"scale={self.width}:{self.height}")
         shown = ["-vf", ",".join(filters)] if filters else []
-        return ("ffmpeg", *from_start, *until, "-i", "SOURCE.mp4", *shown, "-an", f"media/{self.media_id}.mp4")
+        return ("ffmpeg", *from_start, *until, "-i", "SOURCE.mp4", *shown, "-an", media_file(self.media_id))
 
     @property
     def shown_recipe(self) -> str:
@@ -100,77 +99,34 @@ class ManifestEntry(BaseModel):
         return shlex.join(self.recipe)
 
 
-def read_manifest(path: Path, log: ProblemLog) -> dict[str, ManifestEntry]:
-    """The entries of a manifest by media id; bad ones are logged and left out."""
-    entries: dict[str, ManifestEntry] = {}
-    for key, record in read_records(path, log):
-        try:
-            entry = ManifestEntry.model_validate(record)
-        except ValidationError as error:
-            what = printable(f"{first_complaint(error)}; the entry is left out")
-            log.error(key, what, "docs/egocot.md shows the format")
-            continue
-        if entry.media_id in entries:
-            log.error(key, f"media_id {entry.media_id!r} stands twice; the first counts", "keep one")
-        else:
-            entries[entry.media_id] = entry
-    return entries
+def _manifest_entry(placed: Placed) -> ManifestEntry:
+    """The entry of one record. Raises RecordError."""
+    given = stripped(placed.value)
+    if isinstance(given, dict):
+        times = {name: given[name] for name in ("start", "end", "fps") if given.get(name) is not None}
+        given = {**given, **{name: checked_seconds(time, name) for name, time in times.items()}}
+    entry = typed(given, ManifestEntry, "docs/egocot.md shows the format")
+    checked_media_id(entry.media_id, "media_id")
+    if entry.uid is None and entry.url is None:
+        raise RecordError("", "both uid and url are missing", "give one of them")
+    if entry.start is not None and entry.end is not None and entry.end <= entry.start:
+        raise RecordError("end", "end is not after start", "correct them")
+    return entry
 
 
-MAX_FILES = 1000
-_SUFFIXES = (".json", ".jsonl")
-_OTHER = re.compile(r"manifest|submission|schema", re.IGNORECASE)
-_SPLIT = re.compile(r"(?:^|[\W_])(dev|test)(?:[\W_]|$)", re.IGNORECASE)
-
-
-class EgocotRelease:
+@dataclass(slots=True)
+class EgocotRelease(AnnotationRelease):
     """The items of a release.
 
     Args:
-        root: the annotations, a file or a folder.
-        videos: folder that holds `media/<media_id>.mp4`; the annotations' own folder where it is None.
-
-    Attributes:
         items: by qid, in order of media and qid.
         manifest: where third-party media come from, by media id, if a manifest lies beside the annotations.
-        problems: all that is wrong; a bad record costs itself.
-
-    Raises:
-        DataError: there is no such folder, no annotation file in it, or no item in these.
     """
 
-    def __init__(self, root: Path, videos: Path | None = None) -> None:
-        self.root = root
-        self.videos = videos if videos is not None else (root.parent if root.is_file() else root)
-        items: dict[str, CotItem] = {}
-        problems: list[Problem] = []
-        for path in annotation_files(root):
-            log = ProblemLog(_name(path, root))
-            for where, item in _items(path, log):
-                if item.qid in items:
-                    log.error(where, f"qid {item.qid} stands twice; the first counts", "give every question its own")
-                else:
-                    items[item.qid] = item
-            problems += log.kept
-        if not items:
-            first = f" (first problem: {problems[0]})" if problems else ""
-            raise DataError(
-                printable(f"{root}: holds no EgoCoT-Bench question{first}. Remedy: give the annotation files")
-            )
-        self.items = dict(sorted(items.items(), key=lambda pair: (pair[1].media_id, pair[0])))
-        self.manifest: dict[str, ManifestEntry] = {}
-        for path in _files(root):
-            if "manifest" in path.name.casefold():
-                log = ProblemLog(_name(path, root))
-                self.manifest.update(read_manifest(path, log))
-                problems += log.kept
-        self.problems: Sequence[Problem] = tuple(problems)
-
-    def __repr__(self) -> str:
-        return f"EgocotRelease({str(self.root)!r}, {len(self.items)} questions)"
+    items: Mapping[str, CotItem]
+    manifest: Mapping[str, ManifestEntry]
 
     def video_path(self, video_id: str) -> Path:
-        """Where a video lies or would lie. Raises DataError for one that would lie outside of `videos`."""
         return confined(self.videos, media_file(video_id))
 
     def missing(self, video_id: str) -> str:
@@ -186,49 +142,44 @@ class EgocotRelease:
         return printable(f"{media_file(video_id)} is absent below {self.videos}; {whose}")
 
 
-open_release = EgocotRelease
-
-
-def annotation_files(root: Path) -> list[Path]:
-    """The annotation files of a release, by name.
+def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
+    """Read the annotations, a file or a folder of them; `media/<media_id>.mp4` lie below `videos`, or beside them.
 
     Raises:
-        DataError: there are none, or too many.
+        DataError: there is no such folder, no annotation file in it, or no item in these.
     """
-    files = [path for path in _files(root) if not _OTHER.search(path.name)]
-    if not files:
-        raise DataError(f"{root}: no .json or .jsonl file. Remedy: give EgoCoT-Bench's annotations, a file or a folder")
-    return files
-
-
-def _files(root: Path) -> list[Path]:
-    if root.is_file():
-        return [root]
-    if not root.is_dir():
-        raise DataError(f"{root}: no such file or folder. Remedy: give EgoCoT-Bench's annotations")
     # One level of folders, since the public layout is not known; media and hidden folders hold no annotations.
-    folders = [
-        root,
-        *(sub for sub in sorted(root.iterdir()) if sub.is_dir() and not sub.name.startswith((".", "media"))),
-    ]
-    files = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix.lower() in _SUFFIXES]
-    if len(files) > MAX_FILES:
-        raise DataError(f"{root}: more than {MAX_FILES} annotation files. Remedy: give EgoCoT-Bench's own folder")
-    return [path for path in files if path.is_file()]
+    files = annotation_files(root, "EgoCoT-Bench", lambda path: not _PASSED_OVER.search(path.as_posix()), ("*", "*/*"))
+    logs = {path: ProblemLog(path.name if root.is_file() else path.relative_to(root).as_posix()) for path in files}
+    items: dict[str, CotItem] = {}
+    manifest: dict[str, ManifestEntry] = {}
+    for path, log in logs.items():
+        if "manifest" in path.name.casefold():
+            for placed, entry in each(_records(path, log), _manifest_entry, log, "the entry is left out"):
+                keep_first(manifest, entry.media_id, entry, log, f"{placed.key}.media_id")
+            continue
+        named = _SPLIT.search(path.stem)
+        reader = RecordReader(log, None if named is None else "test" if named[1].casefold() == "test" else "dev")
+        for placed, item in each(_records(path, log), reader.read, log, "the question is left out"):
+            keep_first(items, item.qid, item, log, f"{placed.key}.qid")
+        reader.report_unknown()
+    problems = tuple(problem for log in logs.values() for problem in log)
+    if not items:
+        raise nothing_usable(root, "EgoCoT-Bench question", problems)
+    in_order = dict(sorted(items.items(), key=lambda pair: (pair[1].media_id, pair[0])))
+    return EgocotRelease(root, media_folder(root, videos), problems, in_order, manifest)
 
 
-def _name(path: Path, root: Path) -> str:
-    return path.name if root.is_file() else path.relative_to(root).as_posix()
-
-
-def _items(path: Path, log: ProblemLog) -> Iterator[tuple[str, CotItem]]:
-    named = _SPLIT.search(path.stem)
-    split: Split | None = None
-    if named:
-        split = "test" if named[1].casefold() == "test" else "dev"
-    reader = RecordReader(log, split)
-    for key, record in read_records(path, log):
-        item = reader.read(record, key)
-        if item is not None:
-            yield key, item
-    reader.report_unknown()
+def _records(path: Path, log: ProblemLog) -> Iterator[Placed]:
+    """The records of a file; of JSON that is no list, of the only list in it, or the one record that it is."""
+    for placed in read_values(path, log):
+        value = placed.value
+        lists = []
+        if not placed.key and isinstance(value, dict) and "question" not in value:
+            lists = [(name, inner) for name, inner in value.items() if isinstance(inner, list)]
+        if len(lists) == 1:
+            yield from elements(lists[0][1], log, printable(lists[0][0][:100]))
+        elif not placed.key and isinstance(value, list):
+            yield from elements(value, log)
+        else:
+            yield placed._replace(key=placed.key or "record")

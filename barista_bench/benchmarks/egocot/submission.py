@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.egocot.cot import Cot, example_of
 from barista_bench.benchmarks.egocot.items import CotAnswer, CotInputs
-from barista_bench.benchmarks.egocot.records import MAX_BYTES
-from barista_bench.benchmarks.egocot.release import EgocotRelease
+from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
+from barista_bench.benchmarks.release_records import MAX_JSON
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
 from barista_bench.files.reading import first_complaint, read_bounded_text
@@ -119,7 +119,7 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
     Raises:
         DataError: it is missing, too large, or breaks the format; names line and field.
     """
-    text = read_bounded_text(path, MAX_BYTES, what="no submission file", remedy="write one")
+    text = read_bounded_text(path, MAX_JSON, what="no submission file", remedy="write one")
     try:
         is_list = text.lstrip().startswith("[")
         records = json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line.strip()]
@@ -145,7 +145,7 @@ def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
     files = [path] if path.is_file() else sorted(folder.glob("*submission*.json*"))
     if not files:
         raise DataError(f"{path}: no submission file. Remedy: name one, or the folder of one and of the annotations")
-    release = EgocotRelease(folder)
+    release = open_release(folder)
     return [_recorded(file, release) for file in files]
 
 

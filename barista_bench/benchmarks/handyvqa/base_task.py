@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.release import (
-    ClipFrames,
+    HALF_WINDOW_S,
     HandyvqaQuestion,
     HandyvqaRelease,
+    Moment,
     QuestionClip,
-    choose_frames,
 )
 from barista_bench.benchmarks.kinds.masks import thinned_size
 from barista_bench.core.deriving import Release, ReleaseTask
@@ -22,6 +24,9 @@ from barista_bench.core.options import Option
 from barista_bench.core.sampling import EvenSampling
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.reading import confined
+from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
+from barista_bench.media.video.readers import VideoFacts, video_facts
 
 MAX_SIDE = Option(
     default=None,
@@ -52,6 +57,56 @@ class RecordEvidence(Evidence):
     row: Int64
 
 
+@dataclass(frozen=True, slots=True)
+class ClipFrames:
+    """The frames chosen of one clip: `indices` in order, `annotated` those that must be shown, as given."""
+
+    indices: tuple[int, ...]
+    annotated: tuple[int, ...]
+    facts: VideoFacts
+
+
+def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
+    """The clip of a record that names none: the folder `<id>_frames`, else `<id>.mp4`, below `videos` or a folder of
+    it called after the category. Where neither exists, the first name: it is then reported as missing.
+    """
+    for name, is_folder in ((f"{item_id}_frames", True), (f"{item_id}.mp4", False)):
+        for parts in ((name,), (category, name)):
+            path = confined(videos, *parts)
+            if path.is_dir() if is_folder else path.is_file():
+                return QuestionClip("/".join(parts), is_folder)
+    return QuestionClip.unnamed(item_id)
+
+
+def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[Moment] = ()) -> ClipFrames:
+    """`count` frames of a clip in equal steps, first and last included, with the annotated ones among them.
+
+    Raises:
+        DataError: the clip is missing or damaged, or it lacks an annotated frame; names it.
+    """
+    if not (path.is_dir() if clip.is_folder else path.is_file()):
+        kind = "folder of frames" if clip.is_folder else "video"
+        raise DataError(f"{path}: no such {kind}. Remedy: fetch it, or name the folder that holds it with --videos")
+    facts = video_facts(path, fps=clip.fps)
+    window = range(facts.frame_count) if clip.centre_s is None else in_window(facts, clip.centre_s, HALF_WINDOW_S)
+    frames = [_frame(facts, moment) for moment in annotated]
+    for frame in frames:
+        if frame not in window:
+            raise DataError(
+                f"{path}: the annotated frame {frame} is outside of the clip, {window.start} to {window.stop - 1}. "
+                "Remedy: check that annotations and video match"
+            )
+    offsets = evenly_spaced_with(len(window), count, [frame - window.start for frame in frames])
+    return ClipFrames(tuple(window[offset] for offset in offsets), tuple(frames), facts)
+
+
+def _frame(facts: VideoFacts, moment: Moment) -> int:
+    if moment.frame is not None:
+        return moment.frame
+    assert moment.second is not None  # the release has checked that there is one of the two
+    return nearest_frame(facts, moment.second)
+
+
 class HandyvqaTask(ReleaseTask[EvenSampling]):
     """One category of the benchmark; `name` is the category."""
 
@@ -72,7 +127,9 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         questions = [each for each in release.questions[self.name] if splits is None or each.split in splits]
         for question in questions:
             try:
-                clips.append((release.clip(question), question))
+                clips.append(
+                    (question.clip or find_clip(release.videos, question.category, question.item_id), question)
+                )
             except DataError as error:
                 made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), str(error), question.item_id)
         for clip, question in sorted(clips, key=lambda pair: pair[0].video):

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
+from barista_bench.benchmarks.handyvqa.base_task import ClipFrames, HandyvqaTask
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.benchmarks.kinds.choice import ChoiceTask
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat

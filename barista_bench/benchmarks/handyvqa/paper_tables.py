@@ -14,7 +14,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import options_of
-from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
+from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.resampling import RESAMPLES, ResampledRun, figures_of, interval_weights, resampled_interval
 from barista_bench.tables import Ranged, Table, Value, chart, words

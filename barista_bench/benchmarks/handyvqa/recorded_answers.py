@@ -29,17 +29,19 @@ from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, OptionsTask, Parts, Process, State, letters
 from barista_bench.benchmarks.handyvqa.objects import Objects
-from barista_bench.benchmarks.handyvqa.record_files import (
+from barista_bench.benchmarks.handyvqa.release import (
     MAX_ANNOTATED,
     MAX_OPTIONS,
     FrameNumber,
+    HandyvqaQuestion,
     ItemRecord,
+    QuestionClip,
     RecordInFile,
     RecordT,
     RunLengths,
+    checked_questions,
     read_records,
 )
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, QuestionClip, checked_questions
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
 from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
 from barista_bench.core.task import Example
@@ -56,7 +58,7 @@ _FRAME = re.compile(r"[0-9]{1,12}")
 CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
 MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
 
-Scores = Annotated[list[float], Meta(max_length=MAX_OPTIONS)]
+Scores = Annotated[list[Annotated[float, Meta(ge=-1e300, le=1e300)]], Meta(max_length=MAX_OPTIONS)]
 TaskT = TypeVar("TaskT", bound=HandyvqaTask)
 _Answered = tuple[Example, RecordedAnswer]
 
@@ -95,7 +97,7 @@ class SegmentedRecord(ItemRecord, frozen=True, kw_only=True):
 
 
 def read_outputs(path: Path) -> list[RecordedAnswers]:
-    """The answers of one model by category, in canonical order. `path`: see `record_files.read_records`.
+    """The answers of one model by category, in canonical order. `path`: see `release.read_records`.
 
     The model is called after the file or folder, which the public files do not name.
 

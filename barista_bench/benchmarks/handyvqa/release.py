@@ -1,30 +1,128 @@
-"""The HanDyVQA release: records checked into questions, where their clips lie, and which frames of them are shown.
+"""The HanDyVQA release: files of records, typed, checked into questions, and where their clips lie.
 
-A bad record costs that record, and is reported by name.
+The benchmark's public repository holds one JSON file an item, `<category>/<category>_0007.json`, with the keys
+`question`, `options`, `correct_idx` (from 0) and, where a model has answered, `inference`. Its annotation files are not
+public. So that everything has one form, the layout read here takes those files as they are, adds optional keys to them
+(docs/handyvqa.md), and also takes many records in one file. A bad record costs that record, and is reported by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Annotated, Generic, TypeVar
 
-from barista_bench.benchmarks.handyvqa.record_files import (
-    CATEGORIES,
-    RVOS_CATEGORIES,
-    AnnotatedRecord,
-    ClipRecord,
-    ItemRecord,
-    RecordInFile,
-    read_records,
-)
+import msgspec
+from msgspec import Meta
+
 from barista_bench.benchmarks.kinds.masks import damage, union
+from barista_bench.benchmarks.release_records import (
+    MAX_RECORD,
+    AnnotationRelease,
+    Placed,
+    each,
+    elements,
+    joined,
+    keep_first,
+    media_folder,
+    nothing_usable,
+    read_values,
+    typed,
+)
 from barista_bench.errors import DataError, RecordError
 from barista_bench.files.reading import confined, name_problem
-from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
-from barista_bench.media.video.readers import VideoFacts, video_facts
-from barista_bench.scene_graph import Problem, Rle, Severity
+from barista_bench.media.video.frame_folder import natural_key
+from barista_bench.scene_graph import Problem, ProblemLog, Rle
+
+MCQ_CATEGORIES = ("action", "process", "location", "state", "parts", "objects")
+RVOS_CATEGORIES = ("rvos_objects", "rvos_parts")
+CATEGORIES = MCQ_CATEGORIES + RVOS_CATEGORIES
+
+MAX_OPTIONS = 1000
+"""The benchmark has 5 to 11. Answers can name the first 26 alone, by their letters."""
+MAX_ITEMS = 200_000
+"""Records of one category; the benchmark has 2,000."""
+MAX_ANNOTATED = 1000
+"""Annotated frames of one clip; the benchmark has three or so."""
+
+Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Line = Annotated[str, Meta(max_length=10_000)]
+Index = Annotated[int, Meta(ge=0, lt=MAX_OPTIONS)]
+AnyIndex = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
+FrameNumber = Annotated[int, Meta(ge=0, lt=2**40)]
+Second = Annotated[float, Meta(ge=0, le=10**7)]
+
+
+class ClipRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A clip: of a video, what lies within 2.5 s of `centre_seconds`, or all of a video or a folder of frames.
+
+    `fps` is for a folder of which `centre_seconds` picks a part.
+    """
+
+    video: Text | None = None
+    frames: Text | None = None
+    centre_seconds: Second | None = None
+    fps: Annotated[float, Meta(gt=0, le=1000)] | None = None
+
+
+class RunLengths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Compressed COCO run lengths; `size` is [height, width] in pixels."""
+
+    size: tuple[Annotated[int, Meta(ge=1, le=8192)], Annotated[int, Meta(ge=1, le=8192)]]
+    counts: Annotated[str, Meta(min_length=1, max_length=MAX_RECORD)]
+
+
+class TargetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The mask of one right option on one frame."""
+
+    option: Index
+    segmentation: RunLengths
+
+
+class AnnotatedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One annotated frame, by its number in the video or folder, or by its second. No targets: nothing is visible."""
+
+    frame: FrameNumber | None = None
+    second: Second | None = None
+    targets: Annotated[list[TargetRecord], Meta(max_length=MAX_OPTIONS)] = []
+
+
+class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One question. Other keys than these are left alone: the public files hold a model's output too."""
+
+    # The released script scores records whatever their texts and right options; two public ones have a blank option.
+    question: Line | None = None
+    options: Annotated[list[Line], Meta(min_length=1, max_length=MAX_OPTIONS)]
+    correct_idx: Annotated[list[AnyIndex], Meta(max_length=MAX_OPTIONS)]
+    id: Text | None = None
+    category: str | None = None
+    clip: ClipRecord | None = None
+    split: Text = "test"
+    annotated: Annotated[list[AnnotatedRecord], Meta(max_length=MAX_ANNOTATED)] = []
+
+
+RecordT = TypeVar("RecordT", bound=ItemRecord)
+RecordT_co = TypeVar("RecordT_co", bound=ItemRecord, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordInFile(Generic[RecordT_co]):
+    """One record and where it stands: `file` relative to the folder read, `key` in it, `row` from 0."""
+
+    item_id: str
+    category: str
+    content: RecordT_co
+    file: str
+    key: str
+    row: int
+
+    def key_of(self, name: str) -> str:
+        """Where in the file one of the record's keys stands."""
+        return joined(self.key, name)
+
 
 HALF_WINDOW_S = 2.5
 """Seconds before and after the centre of a clip (paper, section 3: a narration's 5 s)."""
@@ -60,56 +158,6 @@ class Moment:
     second: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClipFrames:
-    """The frames chosen of one clip: `indices` in order, `annotated` those that must be shown, as given."""
-
-    indices: tuple[int, ...]
-    annotated: tuple[int, ...]
-    facts: VideoFacts
-
-
-def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
-    """The clip of a record that names none: the folder `<id>_frames`, else `<id>.mp4`, below `videos` or a folder of
-    it called after the category. Where neither exists, the first name: it is then reported as missing.
-    """
-    for name, is_folder in ((f"{item_id}_frames", True), (f"{item_id}.mp4", False)):
-        for parts in ((name,), (category, name)):
-            path = confined(videos, *parts)
-            if path.is_dir() if is_folder else path.is_file():
-                return QuestionClip("/".join(parts), is_folder)
-    return QuestionClip.unnamed(item_id)
-
-
-def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[Moment] = ()) -> ClipFrames:
-    """`count` frames of a clip in equal steps, first and last included, with the annotated ones among them.
-
-    Raises:
-        DataError: the clip is missing or damaged, or it lacks an annotated frame; names it.
-    """
-    if not (path.is_dir() if clip.is_folder else path.is_file()):
-        kind = "folder of frames" if clip.is_folder else "video"
-        raise DataError(f"{path}: no such {kind}. Remedy: fetch it, or name the folder that holds it with --videos")
-    facts = video_facts(path, fps=clip.fps)
-    window = range(facts.frame_count) if clip.centre_s is None else in_window(facts, clip.centre_s, HALF_WINDOW_S)
-    frames = [_frame(facts, moment) for moment in annotated]
-    for frame in frames:
-        if frame not in window:
-            raise DataError(
-                f"{path}: the annotated frame {frame} is outside of the clip, {window.start} to {window.stop - 1}. "
-                "Remedy: check that annotations and video match"
-            )
-    offsets = evenly_spaced_with(len(window), count, [frame - window.start for frame in frames])
-    return ClipFrames(tuple(window[offset] for offset in offsets), tuple(frames), facts)
-
-
-def _frame(facts: VideoFacts, moment: Moment) -> int:
-    if moment.frame is not None:
-        return moment.frame
-    assert moment.second is not None  # the release has checked that there is one of the two
-    return nearest_frame(facts, moment.second)
-
-
 MULTIPLE = frozenset({"objects", "rvos_objects"})
 """Categories whose questions may have several right options."""
 
@@ -139,72 +187,126 @@ class HandyvqaQuestion:
     row: int
 
 
-class HandyvqaRelease:
-    """Annotation files, read and checked at once; media are looked for when they are asked for.
+@dataclass(slots=True)
+class HandyvqaRelease(AnnotationRelease):
+    """Annotation files, read and checked. `questions` are by category."""
 
-    Args:
-        root: a folder of records, or one file of them (see `record_files`).
-        videos: below it lie the clips; by default `root`, or the folder that a file lies in.
+    questions: Mapping[str, tuple[HandyvqaQuestion, ...]]
 
-    Raises:
-        DataError: there are no records, or none that can be used.
-    """
-
-    def __init__(self, root: str | Path, videos: str | Path | None = None) -> None:
-        self.root = Path(root)
-        self.videos = Path(videos) if videos is not None else self.root if self.root.is_dir() else self.root.parent
-        records, problems = read_records(self.root, ItemRecord)
-        questions = checked_questions(records, problems)
-        self.problems: Sequence[Problem] = tuple(problems)
-        self.questions: Mapping[str, tuple[HandyvqaQuestion, ...]] = {
-            category: tuple(question for question in questions if question.category == category)
-            for category in CATEGORIES
-        }
-        if not questions:
-            first = f", first: {self.problems[0]}" if self.problems else ""
-            raise DataError(f"{self.root}: no usable record{first}. Remedy: correct the files")
-
-    def video_path(self, video_id: str) -> Path:
-        """Where a clip lies or would lie. Raises DataError for one outside `videos`."""
-        return confined(self.videos, video_id)
-
-    def clip(self, question: HandyvqaQuestion) -> QuestionClip:
-        """The clip of a question, looked for by its id where the record names none."""
-        return question.clip or find_clip(self.videos, question.category, question.item_id)
-
-    @cached_property
+    @property
     def counts(self) -> dict[str, int]:
         """Questions by category, of those that have any."""
         return {category: len(questions) for category, questions in self.questions.items() if questions}
 
 
-open_release = HandyvqaRelease
+def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
+    """Read a folder of records, or one file of them (see `read_records`).
+
+    Raises:
+        DataError: there are no records, or none that can be used.
+    """
+    records, problems = read_records(root, ItemRecord)
+    questions = checked_questions(records, problems)
+    if not questions:
+        raise nothing_usable(root, "HanDyVQA record", problems)
+    by_category = {name: tuple(each for each in questions if each.category == name) for name in CATEGORIES}
+    return HandyvqaRelease(root, media_folder(root, videos), tuple(problems), by_category)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordFile:
+    """One file; `category` is None where each record says its own."""
+
+    path: Path
+    name: str
+    category: str | None
+    is_single: bool = False
+
+
+def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInFile[RecordT]], list[Problem]]:
+    """All records below a folder, or of one file, by category and id; what cannot be read costs one record.
+
+    Below a folder count `<category>/*.json` (a record each), `<category>.json` (a list), `<category>.jsonl`, and other
+    `*.jsonl` whose records name their `category`.
+
+    Raises:
+        DataError: there is nothing of that kind, or too much of it.
+    """
+    kept: dict[tuple[str, str], RecordInFile[RecordT]] = {}
+    problems: list[Problem] = []
+    for file in _record_files(root):
+        log = ProblemLog(file.name)
+        for _, record in each(_values(file, log), partial(_record, file, record_type), log, "it is left out"):
+            keep_first(kept, (record.category, record.item_id), record, log, record.key_of("id"))
+        problems += log
+        if len(kept) > MAX_ITEMS * len(CATEGORIES):
+            raise DataError(f"{root}: more than {MAX_ITEMS} records a category. Remedy: name the right folder")
+    order = {category: index for index, category in enumerate(CATEGORIES)}
+    return sorted(kept.values(), key=lambda record: (order[record.category], natural_key(record.item_id))), problems
+
+
+def _record_files(root: Path) -> list[_RecordFile]:
+    if root.is_file():
+        category = root.stem if root.stem in CATEGORIES else None
+        return [_RecordFile(root, root.name, category, root.suffix == ".json" and category is None)]
+    if not root.is_dir():
+        raise DataError(f"{root}: no such file or folder. Remedy: name the folder of the annotation files")
+    files: list[_RecordFile] = []
+    for category in CATEGORIES:
+        names = sorted((path.name for path in (root / category).glob("*.json")), key=natural_key)
+        files += [_RecordFile(confined(root, category, name), f"{category}/{name}", category, True) for name in names]
+        for name in (f"{category}.json", f"{category}.jsonl"):
+            if (root / name).is_file():
+                files.append(_RecordFile(confined(root, name), name, category))
+    named = {file.name for file in files}
+    others = sorted(path.name for path in root.glob("*.jsonl") if path.name not in named)
+    files += [_RecordFile(confined(root, name), name, None) for name in others]
+    if not files:
+        raise DataError(
+            f"{root}: no HanDyVQA records. Remedy: give a folder with <category>/*.json, <category>.json or *.jsonl; "
+            f"the categories are {', '.join(CATEGORIES)}"
+        )
+    return files
+
+
+def _values(file: _RecordFile, log: ProblemLog) -> Iterator[Placed]:
+    for placed in read_values(file.path, log):
+        yield from [placed] if placed.key or file.is_single else elements(placed.value, log)
+
+
+def _record(file: _RecordFile, record_type: type[RecordT], placed: Placed) -> RecordInFile[RecordT]:
+    """The record of a value. Raises RecordError."""
+    content = typed(placed.value, record_type)
+    category = file.category if content.category is None else content.category
+    if category not in CATEGORIES or file.category not in (category, None):
+        among = f", among {file.category!r}" if file.category else ""
+        remedy = f"name one of {', '.join(CATEGORIES)}, or move the record"
+        raise RecordError("category", f"is {content.category!r:.60}{among}", remedy)
+    item_id = content.id or (Path(file.name).stem if file.is_single else f"{category}_{placed.row:04d}")
+    if wrong := name_problem(item_id):
+        raise RecordError("id", f"{item_id[:60]!r} is no name ({wrong})", "use letters, digits and _")
+    return RecordInFile(item_id, category, content, file.name, placed.key, placed.row)
 
 
 def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: list[Problem]) -> list[HandyvqaQuestion]:
     """The questions of those records that can be used; what is wrong with the others is added to `problems`."""
     questions = []
     for record in records:
-        findings: list[_Finding] = []
+        log = ProblemLog(record.file)
         try:
-            questions.append(_question(record, findings))
-        except RecordError as error:
-            findings.append(("error", error.key, error.what, error.remedy))
-        for severity, key, what, remedy in findings:
-            fate = f": {record.item_id} is left out" if severity == "error" else f"; {record.item_id} is kept"
-            problems.append(Problem(severity, record.file, record.key_of(key), what + fate, remedy))
+            questions.append(_question(record, log))
+        except RecordError as broken:
+            what = f"{broken.what}: {record.item_id} is left out"
+            log.error(record.key_of(broken.key), what, broken.remedy)
+        problems += log
     return questions
 
 
-_Finding = tuple[Severity, str, str, str]
-"""How bad, at which key of a record, what is wrong, and the remedy."""
-
-
-def _question(record: RecordInFile[ItemRecord], findings: list[_Finding]) -> HandyvqaQuestion:
+def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQuestion:
     """A record with what typed decoding cannot see checked. Raises RecordError."""
     content, has_masks = record.content, record.category in RVOS_CATEGORIES
-    _check_texts(content, has_masks, findings)
-    _check_correct(content, record.category, has_masks, findings)
+    for key, what, remedy in chain(_odd_texts(content, has_masks), _odd_indices(content, record.category, has_masks)):
+        log.warning(record.key_of(key), f"{what}; {record.item_id} is kept", remedy)
     # As released, where one right option is asked for the first that is named counts.
     named = content.correct_idx if record.category in MULTIPLE else content.correct_idx[:1]
     return HandyvqaQuestion(
@@ -221,25 +323,24 @@ def _question(record: RecordInFile[ItemRecord], findings: list[_Finding]) -> Han
     )
 
 
-def _check_texts(content: ItemRecord, has_masks: bool, findings: list[_Finding]) -> None:
+def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str, str]]:
+    """Key, what is odd, and the remedy. Raises RecordError."""
     texts = [option.strip().casefold() for option in content.options]
     blank = [f"options[{index}]" for index, text in enumerate(texts) if not text]
     if not (content.question or "").strip():
         blank.insert(0, "question")
     if blank and has_masks:
         raise RecordError(blank[0], "is blank", "write the text")
-    findings += [("warning", key, "is blank", "write the text") for key in blank]
+    yield from ((key, "is blank", "write the text") for key in blank)
     if wrong := name_problem(content.split):
         raise RecordError("split", f"{content.split[:60]!r} is no name ({wrong})", "say test, val or train")
     for index, text in enumerate(texts):
         if text and (first := texts.index(text)) < index:
-            findings.append(
-                ("warning", f"options[{index}]", f"says what options[{first}] says", "make the options differ")
-            )
+            yield f"options[{index}]", f"says what options[{first}] says", "make the options differ"
 
 
-def _check_correct(content: ItemRecord, category: str, has_masks: bool, findings: list[_Finding]) -> None:
-    """Whether the right options can be scored: those of masks must be right, others are as released."""
+def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
+    """Likewise of the right options: those of masks must be right, others are as released."""
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
     beyond = [index for index in indices if not 0 <= index < count]
@@ -258,7 +359,7 @@ def _check_correct(content: ItemRecord, category: str, has_masks: bool, findings
         faults.append(("names an option twice: it counts once", "name each once"))
     if distinct == count and not beyond:
         faults.append(("every option is right", "add wrong options"))
-    findings += [("warning", "correct_idx", *fault) for fault in faults]
+    yield from (("correct_idx", *fault) for fault in faults)
 
 
 def _clip(clip: ClipRecord) -> QuestionClip:

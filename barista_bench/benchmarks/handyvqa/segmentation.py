@@ -19,8 +19,8 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, HandyvqaTask
-from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
+from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, ClipFrames, HandyvqaTask
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.benchmarks.kinds.masks import (
     FOUND_ABOVE,
     FrameMask,

@@ -12,7 +12,7 @@ import numpy as np
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsInputs, RightOptions
-from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
+from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask

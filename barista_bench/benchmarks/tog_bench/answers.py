@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_objects, unfenced
-from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
 from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, read_time
+from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, Xyxy, four_numbers, read_box
 from barista_bench.core.task import Prediction

@@ -1,35 +1,170 @@
-"""Reads annotations, in our format or V-STaR's, and checks them: a bad task costs that task, by name."""
+"""ToG-Bench's annotations, in our format or V-STaR's, read and checked: a bad task costs that task, by name.
+
+The official annotations are not published; `docs/tog_bench.md` describes our format and `schema.json` is its JSON
+Schema (2020-12), exported from the records below. That page also shows how another layout is converted.
+
+Times are seconds from the first frame. Boxes are [x0, y0, x1, y1] in pixels of a frame of the width and height that
+the video's record states, with x0 < x1 and y0 < y1 (continuous corners: the width is x1 - x0).
+
+V-STaR (github.com/V-STaR-Bench/V-STaR) has one object a question, named by `answer`, one interval, boxes in pixels at
+whole seconds. Questions name no object by its task, so all count as explicit. Facts: docs/upstream/tog_bench.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from barista_bench.benchmarks.parsing import is_text
-from barista_bench.benchmarks.tog_bench.annotations import (
-    FORMAT,
-    MAX_TASKS,
-    AnnotationFile,
-    BoxAt,
-    ObjectRecord,
-    TaskRecord,
-    VideoRecord,
-    is_v_star,
-    read_v_star,
+from barista_bench.benchmarks.release_records import (
+    AnnotationRelease,
+    Placed,
+    annotation_files,
+    each,
+    elements,
+    keep_first,
+    media_folder,
+    read_values,
+    typed,
 )
-from barista_bench.errors import DataError, RecordError
-from barista_bench.files.reading import bounded_bytes, confined, valid_video_id
+from barista_bench.errors import RecordError
+from barista_bench.files.reading import confined, valid_video_id
 from barista_bench.scene_graph import Problem, ProblemLog
 
 BEYOND = 1.0
 """Seconds that times may reach past the end of the video: annotators round up."""
+_REMEDY = "see schema.json and docs/tog_bench.md"
+
+MEDIA = frozenset({".mp4", ".mkv", ".mov", ".webm", ".avi", ".frames"})
+"""Suffixes of videos, and of folders of frames (`.frames`)."""
+
+FORMAT = "tog_bench"
+MAX_SECONDS = 360_000.0
+"""The longest video, in seconds (100 hours): more is a mistake or an attack."""
+MAX_SIZE = 16_384
+MAX_VIDEOS = 100_000
+MAX_TASKS = 1_000_000
+MAX_OBJECTS = 100
+MAX_INTERVALS = 1_000
+MAX_BOXES = 100_000
+MAX_SYNONYMS = 100
+NAME_LENGTH = 200
+"""Characters of a category, a synonym or an id."""
+
+Kind: TypeAlias = Literal["explicit", "implicit"]
+Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_LENGTH)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=MAX_SECONDS)]
+Pixels: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE)]
+# Half a frame outside on either side: trackers overshoot, and reading cuts boxes at the frame.
+Coordinate: TypeAlias = Annotated[float, msgspec.Meta(ge=-MAX_SIZE, le=2 * MAX_SIZE)]
+Corners: TypeAlias = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
 
 
-def checked_videos(videos: list[VideoRecord], log: ProblemLog) -> dict[str, VideoRecord]:
+class Record(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, frozen=True):
+    """Base of all records: a key that the format does not know is an error, not ignored."""
+
+
+class BoxAt(Record, frozen=True):
+    """One box: where the object is at `time` seconds."""
+
+    time: Seconds
+    box: Corners
+
+
+class ObjectRecord(Record, frozen=True):
+    """An object that the task takes.
+
+    Args:
+        category: its name.
+        intervals: [[start, end], ...] in seconds, start <= end: when the object matters to the task.
+        boxes: where it is, once a second, each time once.
+        kind: whether the instruction names the object; the task's kind if left out.
+        synonyms: other names that are right too.
+        id: of the physical object, where several tasks share it.
+    """
+
+    category: Name
+    intervals: Annotated[list[tuple[Seconds, Seconds]], msgspec.Meta(min_length=1, max_length=MAX_INTERVALS)]
+    boxes: Annotated[list[BoxAt], msgspec.Meta(min_length=1, max_length=MAX_BOXES)]
+    kind: Kind | None = None
+    synonyms: Annotated[list[Name], msgspec.Meta(max_length=MAX_SYNONYMS)] = []
+    id: Name | None = None
+
+
+class TaskRecord(Record, frozen=True):
+    """An instruction. `explicit` ones name what they take, `implicit` ones only say what is to be achieved."""
+
+    id: Name
+    video: Name
+    instruction: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+    kind: Kind
+    objects: Annotated[list[ObjectRecord], msgspec.Meta(min_length=1, max_length=MAX_OBJECTS)]
+
+
+class VideoRecord(Record, frozen=True):
+    """The video that boxes and times refer to.
+
+    Args:
+        id: the file's name below the media folder; `.mp4` is added to one without a suffix, and a folder of frames is
+            called `<name>.frames`.
+        width: of the frames that boxes are drawn on, in pixels.
+        height: likewise.
+        fps: frames a second; needed where the media are folders of frames.
+        frame_count: frames.
+        scene: kind of place, e.g. `Office`.
+    """
+
+    id: Name
+    width: Pixels
+    height: Pixels
+    fps: Annotated[float, msgspec.Meta(gt=0, le=1000)] | None = None
+    frame_count: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | None = None
+    scene: Name | None = None
+
+
+class AnnotationFile(Record, frozen=True):
+    """One whole file."""
+
+    format: Literal["tog_bench"]
+    version: Literal[1]
+    videos: Annotated[list[VideoRecord], msgspec.Meta(max_length=MAX_VIDEOS)]
+    tasks: Annotated[list[TaskRecord], msgspec.Meta(max_length=MAX_TASKS)]
+
+
+RECOGNISED_BY = frozenset({"vid", "question", "answer", "timestamps", "bboxes"})
+"""Keys that every record has."""
+
+
+class VStarBox(msgspec.Struct, frozen=True):
+    """One box: seconds, and corners in pixels."""
+
+    timestamp: float
+    xmin: float
+    ymin: float
+    xmax: float
+    ymax: float
+
+
+class VStarRecord(msgspec.Struct, frozen=True):
+    """One question; keys that are not named are not read."""
+
+    vid: str | int
+    width: int
+    height: int
+    fps: float
+    frame_count: int
+    question: str
+    answer: str
+    timestamps: tuple[float, float]
+    bboxes: list[VStarBox]
+
+
+def checked_videos(videos: Iterable[VideoRecord], log: ProblemLog) -> dict[str, VideoRecord]:
     """Videos by id, without those that cannot be used."""
     by_id: dict[str, VideoRecord] = {}
     for index, video in enumerate(videos):
@@ -51,8 +186,6 @@ def checked_task(task: TaskRecord, key: str, videos: Mapping[str, VideoRecord], 
             raise RecordError(f"{key}.instruction", "is empty", "write the instruction")
         if not task.id.isprintable():
             raise RecordError(f"{key}.id", "holds control characters", "give a name that can be printed")
-        if not all(map(is_text, _texts(task))):
-            raise RecordError(key, "holds text that has no UTF-8 form", "write it again")
         video = videos[task.video]
         objects = [_checked_object(item, f"{key}.objects[{i}]", video, log) for i, item in enumerate(task.objects)]
     except RecordError as broken:
@@ -61,11 +194,6 @@ def checked_task(task: TaskRecord, key: str, videos: Mapping[str, VideoRecord], 
     if task.kind == "explicit" and all(item.kind == "implicit" for item in objects):
         log.warning(f"{key}.kind", "is explicit, but every object is implicit", "check the kinds")
     return msgspec.structs.replace(task, objects=objects)
-
-
-def _texts(task: TaskRecord) -> list[str]:
-    names = [name for item in task.objects for name in (item.category, *item.synonyms)]
-    return [task.id, task.video, task.instruction, *names]
 
 
 def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: ProblemLog) -> ObjectRecord:
@@ -103,15 +231,6 @@ def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: Proble
     return [by_time[time] for time in sorted(by_time)]
 
 
-MAX_BYTES = 2**29
-"""Largest annotation file that is read; the published numbers make about 20 MB."""
-MAX_FILES = 10_000
-MEDIA = frozenset({".mp4", ".mkv", ".mov", ".webm", ".avi", ".frames"})
-"""Suffixes of videos, and of folders of frames (`.frames`)."""
-
-RecordT = TypeVar("RecordT", VideoRecord, TaskRecord)
-
-
 @dataclass(frozen=True, slots=True)
 class FiledTask:
     """A task, and where it stands: `row` counts from 0 in its file."""
@@ -122,25 +241,18 @@ class FiledTask:
 
 
 @dataclass(slots=True)
-class TogRelease:
+class TogRelease(AnnotationRelease):
     """Annotations that were read and checked.
 
     Args:
-        root: the file or folder of annotations.
-        videos: folder of the media.
-        problems: what is wrong with the files.
         tasks: in canonical order: by video, then in the order of the files.
         facts: by video id.
     """
 
-    root: Path
-    videos: Path
-    problems: Sequence[Problem]
     tasks: tuple[FiledTask, ...]
     facts: Mapping[str, VideoRecord]
 
     def video_path(self, video_id: str) -> Path:
-        """Where a video lies or would lie. Raises DataError for one outside of the media folder."""
         return confined(self.videos, video_file(video_id))
 
 
@@ -163,11 +275,10 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
     Raises:
         DataError: there are no annotation files.
     """
-    folder = root if root.is_dir() else root.parent
     problems: list[Problem] = []
     tasks: dict[str, FiledTask] = {}
     facts: dict[str, VideoRecord] = {}
-    for path in _files(root):
+    for path in annotation_files(root, "ToG-Bench", lambda path: not path.name.startswith((".", "_")), ("*",)):
         log = ProblemLog(path.name)
         videos_of_file, tasks_of_file = _read(path, log)
         for name, video in videos_of_file.items():
@@ -175,42 +286,27 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
                 what = f"{name!r:.80} is described otherwise in another file; its tasks here are left out"
                 log.error("videos", what, "keep one record a video")
         for filed in tasks_of_file:
-            if facts[filed.task.video] != videos_of_file[filed.task.video]:
-                continue
-            if filed.task.id in tasks:
-                what = f"the id {filed.task.id!r:.80} stands twice; the second task is left out"
-                log.error(f"tasks[{filed.row}].id", what, "give every task an id of its own")
-            else:
-                tasks[filed.task.id] = filed
+            if facts[filed.task.video] == videos_of_file[filed.task.video]:
+                keep_first(tasks, filed.task.id, filed, log, f"tasks[{filed.row}].id")
         problems += log
     ordered = tuple(sorted(tasks.values(), key=lambda filed: filed.task.video))
-    return TogRelease(root, videos or folder, tuple(problems), ordered, facts)
-
-
-def _files(root: Path) -> list[Path]:
-    if root.is_file():
-        return [root]
-    if not root.is_dir():
-        raise DataError(f"{root}: no such file or folder. Remedy: name the annotations of ToG-Bench")
-    files = sorted(p for p in root.iterdir() if p.suffix in (".json", ".jsonl") and not p.name.startswith((".", "_")))
-    if not files:
-        raise DataError(f"{root}: holds no *.json or *.jsonl. Remedy: name the folder of the annotation files")
-    if len(files) > MAX_FILES:
-        raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Remedy: join them")
-    return files
+    return TogRelease(root, media_folder(root, videos), tuple(problems), ordered, facts)
 
 
 def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[FiledTask]]:
     """Videos and tasks of one file; a file that cannot be used has none, and a problem."""
+    values = list(read_values(path, log))
+    is_lines = path.suffix.lower() == ".jsonl"
+    if not values and not is_lines:
+        return {}, []
+    content = [placed.value for placed in values] if is_lines else values[0].value
     try:
-        content = _content(path)
         if isinstance(content, dict) and content.get("format") == FORMAT:
             videos, rows = _own(content, log)
-        elif isinstance(content, dict | list) and is_v_star(content):
-            videos, tasks = read_v_star(content, log)
-            rows = list(enumerate(tasks))
+        elif isinstance(content, dict):
+            videos, rows = _v_star([Placed(f"{key:.60}", value) for key, value in content.items()], log)
         else:
-            raise RecordError("", "neither in our format nor in V-STaR's", "convert it as docs/tog_bench.md shows")
+            videos, rows = _v_star(list(elements(content, log)) if isinstance(content, list) else [], log)
     except RecordError as broken:
         log.error(broken.key, f"{broken.what}; the file is left out", broken.remedy)
         return {}, []
@@ -219,45 +315,51 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
     return facts, [FiledTask(task, path.name, row) for row, task in checked if task is not None]
 
 
-def _content(path: Path) -> object:
-    """A decoded JSON file; of a JSONL file, the list of its lines. Raises RecordError."""
-    try:
-        data = bounded_bytes(path, MAX_BYTES)
-        if path.suffix == ".jsonl":
-            return msgspec.json.decode(b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]")
-        return msgspec.json.decode(data)
-    except OSError as error:
-        raise RecordError("", f"cannot be read ({error.strerror})", "check or split the file") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError("", f"not valid JSON ({error})", "correct the file") from error
-
-
-def _own(content: dict[str, object], log: ProblemLog) -> tuple[list[VideoRecord], list[tuple[int, TaskRecord]]]:
+def _own(content: dict[str, object], log: ProblemLog) -> tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]:
     """A file in our format: record by record, so that a bad one costs no other."""
-    tasks, videos = content.get("tasks"), content.get("videos")
-    if not isinstance(tasks, list) or not isinstance(videos, list):
-        raise RecordError("", "tasks or videos is no list", "see schema.json and docs/tog_bench.md")
-    if len(tasks) > MAX_TASKS:
-        raise RecordError("", f"has more than {MAX_TASKS} tasks", "split the file")
-    _check_outer(content)
-    return [video for _, video in _records(videos, "videos", VideoRecord, log)], list(
-        _records(tasks, "tasks", TaskRecord, log)
-    )
+    sections = {name: rows for name in ("videos", "tasks") if isinstance(rows := content.get(name), list)}
+    short = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
+    typed({**content, **short}, AnnotationFile, _REMEDY)
+    videos = each(elements(sections["videos"], log, "videos"), _video, log, "it is left out")
+    tasks = each(elements(sections["tasks"], log, "tasks"), _task, log, "it is left out")
+    return [video for _, video in videos], [(placed.row, task) for placed, task in tasks]
 
 
-def _check_outer(content: dict[str, object]) -> None:
-    """Raise RecordError for what is wrong with the file beside its records."""
-    try:
-        msgspec.convert({**content, "videos": [], "tasks": []}, AnnotationFile)
-    except msgspec.ValidationError as error:
-        raise RecordError("", str(error)[:300], "see schema.json and docs/tog_bench.md") from error
+def _video(placed: Placed) -> VideoRecord:
+    return typed(placed.value, VideoRecord, _REMEDY)
 
 
-def _records(
-    rows: Sequence[object], section: str, kind: type[RecordT], log: ProblemLog
-) -> Iterator[tuple[int, RecordT]]:
-    for index, row in enumerate(rows):
-        try:
-            yield index, msgspec.convert(row, kind)
-        except msgspec.ValidationError as error:
-            log.error(f"{section}[{index}]", f"{error!s:.300}; it is left out", "see schema.json and docs/tog_bench.md")
+def _task(placed: Placed) -> TaskRecord:
+    return typed(placed.value, TaskRecord, _REMEDY)
+
+
+def _v_star(
+    values: Sequence[Placed], log: ProblemLog
+) -> tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]:
+    """A file of V-STaR, known by its first record. Raises RecordError for another one."""
+    first = values[0].value if values else None
+    if not (isinstance(first, dict) and first.keys() >= RECOGNISED_BY):
+        raise RecordError("", "neither in our format nor in V-STaR's", "convert it as docs/tog_bench.md shows")
+    if len(values) > MAX_TASKS:
+        raise RecordError("", f"more than {MAX_TASKS} records", "split the file")
+    videos: dict[str, VideoRecord] = {}
+    numbers: Counter[str] = Counter()
+    read = partial(_converted, videos, numbers)
+    tasks = [task for _, task in each(values, read, log, "the record is left out")]
+    return videos.values(), enumerate(tasks)
+
+
+def _converted(videos: dict[str, VideoRecord], numbers: Counter[str], placed: Placed) -> TaskRecord:
+    """A question of V-STaR, the next of its video, which is kept beside it. Raises RecordError."""
+    theirs = typed(placed.value, VStarRecord, strict=False)
+    name = str(theirs.vid)
+    boxes = [BoxAt(box.timestamp, (box.xmin, box.ymin, box.xmax, box.ymax)) for box in theirs.bboxes]
+    item = ObjectRecord(theirs.answer, intervals=[theirs.timestamps], boxes=boxes)
+    task = TaskRecord(f"{name}/{numbers[name] + 1:04d}", name, theirs.question, "explicit", [item])
+    video = VideoRecord(name, theirs.width, theirs.height, theirs.fps, theirs.frame_count)
+    # A struct is checked when it is read, not when it is made.
+    video, task = typed(msgspec.to_builtins(video), VideoRecord), typed(msgspec.to_builtins(task), TaskRecord)
+    if videos.setdefault(name, video) != video:
+        raise RecordError("vid", f"the video {name!r:.80} is described otherwise by an earlier record", "correct it")
+    numbers[name] += 1
+    return task

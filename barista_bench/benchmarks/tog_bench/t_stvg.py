@@ -22,7 +22,6 @@ from typing import ClassVar, cast
 
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.name_matching import Matcher, matching_options, plain_name
-from barista_bench.benchmarks.tog_bench.annotations import ObjectRecord, VideoRecord
 from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
 from barista_bench.benchmarks.tog_bench.baselines import BaselineAnswers
 from barista_bench.benchmarks.tog_bench.columns import (
@@ -35,7 +34,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
     snapped,
 )
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser
-from barista_bench.benchmarks.tog_bench.release import BEYOND, FiledTask, TogRelease
+from barista_bench.benchmarks.tog_bench.release import BEYOND, FiledTask, ObjectRecord, TogRelease, VideoRecord
 from barista_bench.benchmarks.tog_bench.scores import (
     T_IOU,
     V_IOU,

@@ -13,12 +13,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from barista_bench.benchmarks.release_records import (
+    AnnotationRelease,
+    Placed,
+    each,
+    elements,
+    joined,
+    media_folder,
+    nothing_usable,
+    read_values,
+    typed,
+)
 from barista_bench.benchmarks.vista.release_files import (
     ENVIRONMENTS,
     FIRST_LEVEL,
@@ -29,10 +39,9 @@ from barista_bench.benchmarks.vista.release_files import (
     SetMetadata,
     VideoEntry,
     read_description,
-    read_entries,
     read_rows,
 )
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, RecordError
 from barista_bench.files.reading import confined, name_problem
 from barista_bench.scene_graph import Problem, ProblemLog
 
@@ -54,28 +63,18 @@ _REFETCH = "compare with the release, or fetch it again"
 
 
 @dataclass(slots=True)
-class VistaRelease:
-    """A release, read and checked.
+class VistaRelease(AnnotationRelease):
+    """A release, read and checked. `root` is the folder with `tasks`, and `<environment>/<path>` lies below `videos`.
 
     Args:
-        root: the folder with `tasks`.
-        videos: the folder below which `<environment>/<path>` lies; videos need not be there.
         sets: by their ids, in their order.
         rows: of `metadata.csv`, by the set's id; empty where there is no such table.
-        problems: what is wrong, by name.
         passed_over: files below `tasks` that belong to no set, e.g. drafts (`_template.yaml`).
     """
 
-    root: Path
-    videos: Path
     sets: Mapping[str, ProblemSet]
-    rows: Mapping[str, Sequence[MetadataRow]] = field(default_factory=dict)
-    problems: Sequence[Problem] = ()
-    passed_over: Sequence[str] = ()
-
-    def video_path(self, video_id: str) -> Path:
-        """Where a video lies or would lie. Raises DataError for one outside of `videos`."""
-        return confined(self.videos, video_id)
+    rows: Mapping[str, Sequence[MetadataRow]]
+    passed_over: Sequence[str]
 
 
 def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
@@ -88,22 +87,26 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     if folder is None:
         raise DataError(f"{root}: no folder {TASKS_FOLDER}/ in it. Remedy: name the release's folder `data`")
     names, passed_over = _files(folder / TASKS_FOLDER)
-    sets, problems = {}, []
+    sets: dict[str, ProblemSet] = {}
+    problems: list[Problem] = []
     for name in names:
-        log = ProblemLog(f"{TASKS_FOLDER}/{name}")
-        problem_set = _read_set(folder, name, log)
-        problems += log.kept
-        if problem_set is not None:
-            sets[problem_set.set_id] = problem_set
+        set_id = name.removesuffix(".yaml")
+        log, entries_log = (ProblemLog(f"{TASKS_FOLDER}/{file}") for file in (name, set_id + ENTRIES_END))
+        try:
+            sets[set_id] = _read_set(folder, set_id, log, entries_log)
+        except RecordError as broken:
+            log.error(broken.key, f"{broken.what}; the set is left out", broken.remedy)
+        except DataError as error:
+            log.error("", f"{_plain(error, folder)}; the set is left out", _REFETCH)
+        problems += (*log, *entries_log)
     if not sets:
-        first = f" (the first: {problems[0]})" if problems else ""
-        raise DataError(f"{folder}: none of {len(names)} problem sets can be used{first}. Remedy: {_REFETCH}")
+        raise nothing_usable(folder, f"problem set (of {len(names)})", problems)
     rows, table_problems = _read_table(folder)
     if rows:
         for problem_set in sets.values():
             table_problems += _differences(problem_set, rows.get(problem_set.set_id, ()))
         table_problems += _unknown_sets(rows, names)
-    return VistaRelease(folder, videos or folder, sets, rows, (*problems, *table_problems), passed_over)
+    return VistaRelease(folder, media_folder(folder, videos), (*problems, *table_problems), sets, rows, passed_over)
 
 
 def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
@@ -121,25 +124,17 @@ def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
     return names, tuple(others)
 
 
-def _read_set(root: Path, name: str, log: ProblemLog) -> ProblemSet | None:
-    """One set; None, and a problem, where it cannot be used."""
-    parts = name.split("/")
+def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog) -> ProblemSet:
+    """One set. Raises RecordError where it cannot be used; what it can do without is logged."""
+    parts = set_id.split("/")
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
-        log.error("", "lies in no environment and level that are known; the set is left out", "move or rename it")
-        return None
-    try:
-        described = read_description(confined(root / TASKS_FOLDER, name))
-        entries = read_entries(confined(root / TASKS_FOLDER, name.removesuffix(".yaml") + ENTRIES_END))
-    except DataError as error:
-        log.error("", f"{_plain(error, root)}; the set is left out", _REFETCH)
-        return None
-    descriptions = _descriptions(described.label_prompts, log)
-    set_id, release_type = name.removesuffix(".yaml"), parts[-2]
-    videos = tuple(_videos(entries, descriptions, parts[0], set_id in MULTILABEL, log))
+        raise RecordError("", "lies in no environment and level that are known", "move or rename it")
+    described = read_description(confined(root, log.file))
+    descriptions, release_type = _descriptions(described.label_prompts, log), parts[-2]
+    videos = _videos(confined(root, entries_log.file), descriptions, set_id, entries_log)
     if not descriptions or not videos:
-        log.error("", "is left with no description or no video; the set is left out", _REFETCH)
-        return None
+        raise RecordError("", "is left with no description or no video", _REFETCH)
     if release_type not in TYPES:
         log.warning("", f"is of the unknown type {release_type[:100]!r}, counted as `other`", "rename its folder")
     if described.example_gpt is None:
@@ -156,7 +151,7 @@ def _read_set(root: Path, name: str, log: ProblemLog) -> ProblemSet | None:
         descriptions=descriptions,
         prompt=described.prompt_gpt,
         example=described.example_gpt,
-        videos=videos,
+        videos=tuple(videos.values()),
         concepts={kind: tuple(names) for kind, names in metadata.concepts.items()},
         shared_prefix={label: shared[text] for label, text in descriptions.items() if text in shared},
         slicing_consistent=metadata.is_consistent_wrt_slicing,
@@ -184,33 +179,35 @@ def _descriptions(prompts: Mapping[str, str], log: ProblemLog) -> dict[str, str]
     return descriptions
 
 
-def _videos(
-    entries: Sequence[VideoEntry], descriptions: Mapping[str, str], folder: str, multilabel: bool, log: ProblemLog
-) -> Iterator[LabelledVideo]:
-    """The entries that can be used, each video once."""
+def _videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: ProblemLog) -> dict[str, LabelledVideo]:
+    """The entries of a set that can be used, by video."""
+    videos: dict[str, LabelledVideo] = {}
+    entries = [entry for placed in read_values(path, log) for entry in elements(placed.value, log)]
     if len(entries) > MAX_VIDEOS:
         log.error("", f"has {len(entries)} videos; those after {MAX_VIDEOS} are left out", _REFETCH)
-    seen: dict[str, tuple[str, ...]] = {}
-    for at, entry in enumerate(entries[:MAX_VIDEOS]):
-        key = f"{ENTRIES_END.strip('_')}[{at}]"
-        unfit = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
-        if unfit:
-            log.error(f"{key}.path", f"is no path below the videos ({unfit}); the video is left out", "correct it")
-            continue
-        labels = tuple(dict.fromkeys(entry.label.split(","))) if multilabel else (entry.label,)
-        unknown = [label for label in labels if label not in descriptions]
-        if unknown:
-            log.error(f"{key}.label", f"{unknown[0][:100]!r} has no description; the video is left out", "correct it")
-            continue
-        video_id = f"{folder}/{entry.path}"
-        if video_id in seen:
-            is_same = set(seen[video_id]) == set(labels)
-            how = "with the same label" if is_same else "with different labels"
-            what = f"stands in this set twice, {how}; the first entry counts"
-            log.add("warning" if is_same else "error", f"{key}.path", what, "remove one")
-            continue
-        seen[video_id] = labels
-        yield LabelledVideo(video_id, labels, at)
+    read = partial(_video, descriptions, set_id)
+    for placed, video in each(entries[:MAX_VIDEOS], read, log, "the video is left out"):
+        first = videos.setdefault(video.video_id, video)
+        if first is not video:
+            is_same = set(first.labels) == set(video.labels)
+            what = f"stands in this set twice, with {'the same label' if is_same else 'different labels'}"
+            log.add(
+                "warning" if is_same else "error", f"{placed.key}.path", f"{what}; the first entry counts", "remove one"
+            )
+    return videos
+
+
+def _video(descriptions: Mapping[str, str], set_id: str, placed: Placed) -> LabelledVideo:
+    """The video of an entry. Raises RecordError."""
+    entry = typed(placed.value, VideoEntry)
+    unfit = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
+    if unfit:
+        raise RecordError("path", f"is no path below the videos ({unfit})", "correct it")
+    labels = tuple(dict.fromkeys(entry.label.split(","))) if set_id in MULTILABEL else (entry.label,)
+    unknown = next((label for label in labels if label not in descriptions), None)
+    if unknown is not None:
+        raise RecordError("label", f"{unknown[:100]!r} has no description", "correct it")
+    return LabelledVideo(f"{set_id.partition('/')[0]}/{entry.path}", labels, placed.row)
 
 
 def _metadata(content: object, log: ProblemLog) -> SetMetadata:
@@ -218,9 +215,9 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
         log.warning("metadata", "is absent: analysis knows no concepts of this set", "none is needed")
         return SetMetadata()
     try:
-        return msgspec.convert(content, SetMetadata, strict=False)
-    except msgspec.ValidationError as error:
-        log.warning("metadata", f"{error}; it is passed over", "correct it")
+        return typed(content, SetMetadata, strict=False)
+    except RecordError as broken:
+        log.warning(joined("metadata", broken.key), f"{broken.what}; it is passed over", broken.remedy)
         return SetMetadata()
 
 

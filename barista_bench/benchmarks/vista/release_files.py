@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from barista_bench.benchmarks.release_records import typed
 from barista_bench.errors import DataError
 from barista_bench.files.reading import load_yaml, read_bounded, read_bounded_text
 
@@ -106,7 +107,6 @@ class ProblemSet:
 
 MAX_YAML = 2**20
 """Bytes of a problem set's description: the release's largest has 12 KB."""
-MAX_JSON = 2**25
 MAX_CSV = 2**27
 _REFETCH = "correct it, or fetch it again"
 
@@ -159,19 +159,7 @@ def read_description(path: Path) -> SetDescription:
     content = load_yaml(data, str(path), error=DataError, remedy=_REFETCH, text_only=True)
     if isinstance(content, dict):  # keys without a value are as good as absent
         content = {key: value for key, value in content.items() if value != ""}
-    try:
-        return msgspec.convert(content, SetDescription, strict=False)
-    except msgspec.ValidationError as error:
-        raise DataError(f"{path}: {error}. Remedy: {_REFETCH}") from error
-
-
-def read_entries(path: Path) -> list[VideoEntry]:
-    """One problem set's videos. Raises DataError naming file and field."""
-    data = read_bounded(path, MAX_JSON, remedy=_REFETCH)
-    try:
-        return msgspec.json.decode(data, type=list[VideoEntry])
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: {error}. Remedy: {_REFETCH}") from error
+    return typed(content, SetDescription, _REFETCH, strict=False)
 
 
 def read_rows(path: Path) -> Iterator[MetadataRow]:

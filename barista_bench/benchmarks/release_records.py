@@ -1,0 +1,199 @@
+"""Reading a release of annotations: files to JSON values, values to typed records, and what is wrong with them.
+
+What cannot be used costs itself and is named by file, place, field and remedy: a line of a JSONL file its line, a
+record of a list its record. A file that is no JSON costs that file. How much is held of a file is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from barista_bench.benchmarks.parsing import is_text
+from barista_bench.errors import DataError, RecordError
+from barista_bench.files.reading import bounded_bytes, bounded_lines, confined
+from barista_bench.files.text_out import printable
+from barista_bench.scene_graph import Problem, ProblemLog, Severity
+
+MAX_RECORD = 16 * 2**20
+"""Bytes of a line: three masks of 1080p take some 20 KB."""
+MAX_JSON = 2**29
+"""Bytes of a JSON file; ToG-Bench's published numbers make about 20 MB."""
+MAX_JSONL = 2**30
+MAX_FILES = 10_000
+_MAX_SHOWN = 300
+_NO_JSON = "NaN, an infinity, or text that is not UTF-8"
+"""Where these stand, values hold bytes, which no field takes."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+RecordT = TypeVar("RecordT")
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+
+@dataclass(slots=True)
+class AnnotationRelease:
+    """Annotations, read and checked, as `core.deriving.Release` asks.
+
+    Args:
+        root: the file or folder of annotations.
+        videos: folder of the media, which need not be there.
+        problems: what is wrong with the files: an error cost a record, a warning nothing.
+    """
+
+    root: Path
+    videos: Path
+    problems: Sequence[Problem]
+
+    def video_path(self, video_id: str) -> Path:
+        """Where a video lies or would lie. Raises DataError for one outside of `videos`."""
+        return confined(self.videos, video_id)
+
+
+class Placed(NamedTuple):
+    """A value and where it stands: `row` counts the lines that are not blank, or the elements of a list, from 0."""
+
+    key: str
+    value: object
+    row: int = 0
+
+
+def media_folder(root: Path, videos: Path | None) -> Path:
+    """Where media are looked for: beside the annotations, unless a folder is named."""
+    return videos if videos is not None else root.parent if root.is_file() else root
+
+
+def annotation_files(root: Path, of: str, is_meant: Callable[[Path], bool], patterns: Sequence[str]) -> list[Path]:
+    """`root` if it is a file; else the JSON and JSONL files below it that fit a pattern and are meant, sorted.
+
+    Args:
+        of: what errors call the release.
+        is_meant: of a path relative to `root`.
+
+    Raises:
+        DataError: there is none, or there are more than `MAX_FILES`.
+    """
+    if root.is_file():
+        return [root]
+    if not root.is_dir():
+        raise DataError(f"{root}: no such file or folder. Remedy: name the annotations of {of}")
+    found = {path for pattern in patterns for path in root.glob(pattern)}
+    files = [path for path in found if path.suffix.lower() in (".json", ".jsonl") and is_meant(path.relative_to(root))]
+    if not files:
+        raise DataError(f"{root}: holds no .json or .jsonl file of {of}. Remedy: name the folder of the annotations")
+    if len(files) > MAX_FILES:
+        raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Remedy: name the folder of {of} alone")
+    return sorted((path for path in files if path.is_file()), key=lambda path: (len(path.parts), path))
+
+
+def nothing_usable(root: Path, what: str, problems: Sequence[Problem]) -> DataError:
+    """The error of a release of which nothing is left."""
+    first = f" (the first problem: {problems[0]})" if problems else ""
+    return DataError(
+        printable(f"{root}: holds no {what} that can be used{first}. Remedy: correct the files, or fetch them again")
+    )
+
+
+def read_values(path: Path, log: ProblemLog) -> Iterator[Placed]:
+    """Each line of a JSONL file (`line 3`), or a JSON file as a whole (``).
+
+    What cannot be read is logged. Text that is not UTF-8, or half a surrogate pair, costs the field that it stands in.
+    """
+    try:
+        if path.suffix.lower() != ".jsonl":
+            yield from _decoded(bounded_bytes(path, MAX_JSON), "", 0, log)
+            return
+        lines = bounded_lines(path, MAX_RECORD, overlong="cut", max_file=MAX_JSONL)
+        for row, (number, line) in enumerate(lines):
+            if len(line) > MAX_RECORD:
+                log.error(f"line {number}", f"is longer than {MAX_RECORD} bytes; it is left out", "split the record")
+            else:
+                yield from _decoded(line, f"line {number}", row, log)
+    except OSError as error:
+        log.error("", f"cannot be read ({error.strerror}); it is left out", "fetch it again, check or split it")
+
+
+def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Placed]:
+    text = data.decode(errors="surrogateescape")
+    try:
+        value = json.loads(text, parse_constant=str.encode)
+        yield Placed(key, _without_surrogates(value) if _SURROGATE.search(text) else value, row)
+    except (ValueError, RecursionError) as error:
+        cause = str(error)[:_MAX_SHOWN] if isinstance(error, ValueError) else "nested too deeply"
+        log.error(key, f"is no JSON ({cause}); it is left out", "correct it, or write it again")
+
+
+def _without_surrogates(value: object) -> object:
+    """With bytes for texts that have no UTF-8 form."""
+    if isinstance(value, str):
+        return value if is_text(value) else value.encode(errors="surrogatepass")
+    if isinstance(value, dict):
+        return {name if is_text(name) else ascii(name): _without_surrogates(inner) for name, inner in value.items()}
+    return list(map(_without_surrogates, value)) if isinstance(value, list) else value
+
+
+def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[Placed]:
+    """Each element of a list called `name`. What is no list is logged."""
+    if isinstance(value, list):
+        yield from (Placed(f"{name}[{row}]", element, row) for row, element in enumerate(value))
+    else:
+        log.error(name, f"is {kind(value)}, no list of records; it is left out", "correct it, or write it again")
+
+
+def typed(value: object, record_type: type[StructT], remedy: str = "correct it", *, strict: bool = True) -> StructT:
+    """A value as a record. Raises RecordError, whose key is where in the value the mistake is."""
+    try:
+        return msgspec.convert(value, record_type, strict=strict)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).replace("`bytes`", _NO_JSON).partition(" - at ")
+        raise RecordError(path.rpartition("`$")[2].strip("`.")[:_MAX_SHOWN], what[:_MAX_SHOWN], remedy) from error
+
+
+def each(
+    values: Iterable[Placed],
+    read: Callable[[Placed], RecordT],
+    log: ProblemLog,
+    costs: str,
+    severity: Severity = "error",
+) -> Iterator[tuple[Placed, RecordT]]:
+    """Each value of which `read` makes a record, and that record.
+
+    Args:
+        read: raises RecordError, whose key is where in the value.
+        costs: what is lost then, such as `the question is left out`.
+        severity: of that loss.
+    """
+    for placed in values:
+        try:
+            yield placed, read(placed)
+        except RecordError as broken:
+            log.add(severity, joined(placed.key, broken.key), f"{broken.what}; {costs}", broken.remedy)
+
+
+def keep_first(kept: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: ProblemLog, place: str) -> None:
+    """Add a record, unless there is one of that name already, which is logged at `place`."""
+    if name in kept:
+        log.error(place, f"{name!r:.80} stands twice; the first counts", "give each record a name of its own")
+    else:
+        kept[name] = record
+
+
+def joined(key: str, name: str) -> str:
+    """
+    >>> joined("line 3", "clip.fps"), joined("[3]", ""), joined("", "clip"), joined("tasks", "[2]")
+    ('line 3.clip.fps', '[3]', 'clip', 'tasks[2]')
+    """
+    return f"{key}.{name}" if key and name and not name.startswith("[") else key + name
+
+
+def kind(value: object) -> str:
+    """The kind of a value, in few characters: a small file can spell a huge one."""
+    if isinstance(value, bytes):
+        return _NO_JSON
+    return ascii(value)[:60] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"

@@ -106,7 +106,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
 
 
 @pytest.mark.parametrize(
-    ("subtask", "question", "right", "wrong"),
+    ("subtask", "question", "right", "distractors"),
     [
         (
             *("AOG", "At 00:01.20, which object is the left hand touching?", "The coffee cup."),

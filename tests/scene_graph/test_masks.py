@@ -46,7 +46,7 @@ def test_numbers_written_longer_than_they_need_be_are_decoded() -> None:
     assert np.array_equal(pixels, coco_mask.decode({"size": [256, 256], "counts": padded.encode()}))
 
 
-@pytest.mark.parametrize("share", [0, 0.001, 0.01, 0.5, 1])
+@pytest.mark.parametrize("fraction", [0, 0.001, 0.01, 0.5, 1])
 def test_masks_of_any_number_of_runs_are_decoded_as_pycocotools_does(fraction: float) -> None:
     mask = np.random.default_rng(0).random((240, 320)) < fraction
     rle = encode_mask(mask)

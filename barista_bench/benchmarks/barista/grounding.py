@@ -204,7 +204,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         fields = {
             "box_format": describe_format(box_format),
             "box_order": box_names(box_format),
-            "phrase": str(example.inputs["phrase"]),
+            "phrase": GroundingInputs.of(example).phrase,
         }
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
@@ -228,14 +228,14 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         Without other videos, the box in the middle.
         """
         by_category = usual_boxes_by_category(others)
-        usual = by_category.get(str(example.inputs["category"]), by_category.get("", [list(CENTRE)]))
+        usual = by_category.get(GroundingInputs.of(example).category, by_category.get("", [list(CENTRE)]))
         return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format) for box in usual]})
 
     def subject(self, example: Example) -> str:
-        return str(example.inputs["phrase"])
+        return GroundingInputs.of(example).phrase
 
     def category(self, example: Example) -> str:
-        return str(example.inputs["category"])
+        return GroundingInputs.of(example).category
 
     def true_boxes(self, example: Example) -> Boxes:
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
@@ -252,7 +252,7 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     for example in examples:
         target = GroundingTarget.of(example)
         boxes = [on_usual_grid(box, target.bbox_scale) for box in target.ground_truth_boxes]
-        for name in (str(example.inputs["category"]), ""):
+        for name in (GroundingInputs.of(example).category, ""):
             by_category[name].append(boxes)
     return {name: usual_boxes(answers) for name, answers in by_category.items()}
 

@@ -121,9 +121,9 @@ class ReferringTarget(Target):
 
 
 class ReferringMetadata(FrameMetadata):
-    """`box_fraction` is the part of the frame's area that the box has."""
+    """`box_share` is the part of the frame's area that the box has."""
 
-    box_fraction: float
+    box_share: float
 
 
 class ReferringEvidence(Evidence):

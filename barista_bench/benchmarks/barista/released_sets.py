@@ -6,10 +6,18 @@ referring and activity (`question`) is wording: it is that of the file where an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from barista_bench.benchmarks.barista import TASKS
+from barista_bench.benchmarks.barista.activity import ActivityMetadata
+from barista_bench.benchmarks.barista.activity_choices import ActivityInputs, ActivityTarget
+from barista_bench.benchmarks.barista.grounding import GroundingInputs, GroundingTarget
+from barista_bench.benchmarks.barista.interactions import InteractionTarget
+from barista_bench.benchmarks.barista.referring import ReferringEvidence, ReferringTarget
+from barista_bench.benchmarks.barista.relation_answers import RelationInputs, RelationSet
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalMetadata, TemporalTarget
+from barista_bench.benchmarks.kinds.box_answers import FrameSize
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Fields, Json
 from barista_bench.errors import ConfigError
@@ -63,107 +71,106 @@ def _at(example: Example) -> str:
     return f"{example.video_id}_{example.frames[0].frame_index}"
 
 
-def _boxes(example: Example) -> Fields:
+def _boxes(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
     """The fields that examples with true boxes have in common."""
     return {
-        "frame_width": example.inputs["frame_width"],
-        "frame_height": example.inputs["frame_height"],
-        "bbox_format": example.target["bbox_format"],
-        "bbox_scale": example.target["bbox_scale"],
+        "frame_width": inputs.frame_width,
+        "frame_height": inputs.frame_height,
+        "bbox_format": target.bbox_format,
+        "bbox_scale": target.bbox_scale,
     }
 
 
 def _grounding(example: Example) -> _Parts:
-    phrase, category = example.inputs["phrase"], example.inputs["category"]
-    boxes = cast("Sequence[Json]", example.target["ground_truth_boxes"])
+    inputs, target = GroundingInputs.of(example), GroundingTarget.of(example)
     metadata: Fields = {
         "frame_index": example.frames[0].frame_index,
-        "phrase": phrase,
-        "category": category,
-        "num_gt_boxes": len(boxes),
+        "phrase": inputs.phrase,
+        "category": inputs.category,
+        "num_gt_boxes": len(target.ground_truth_boxes),
     }
-    data: Fields = {"phrase": phrase, "category": category, "ground_truth_boxes": boxes, **_boxes(example)}
-    return f"{_at(example)}_{category}", metadata, data
+    phrase: Fields = {"phrase": inputs.phrase, "category": inputs.category}
+    boxes: Fields = {"ground_truth_boxes": target.ground_truth_boxes, **_boxes(inputs, target)}
+    return f"{_at(example)}_{inputs.category}", metadata, {**phrase, **boxes}
 
 
 def _hand_object(example: Example) -> _Parts:
-    interactions = cast("Sequence[Fields]", example.target["interactions"])
+    target = InteractionTarget.of(example)
+    interactions = [item.write() for item in target.interactions]
     names = ("object_id", "hand_boxes", "object_box", "hand_type")
     metadata: Fields = {
         "frame_index": example.frames[0].frame_index,
         "num_interactions": len(interactions),
         "hand_types": [item["hand_type"] for item in interactions],
     }
-    data: Fields = {
-        "ground_truth": [{name: item[name] for name in names} for item in interactions],
-        **_boxes(example),
-    }
-    return _at(example), metadata, data
+    data: Fields = {"ground_truth": [{name: item[name] for name in names} for item in interactions]}
+    return _at(example), metadata, {**data, **_boxes(FrameSize.of(example), target)}
 
 
 def _referring(example: Example) -> _Parts:
-    target, box = example.target, example.inputs["bbox_xywh"]
-    object_id = cast("Sequence[Json]", example.evidence["object_ids"])[0]
+    target = ReferringTarget.of(example)
+    box = example.inputs["bbox_xywh"]  # as it stands: whole numbers stay whole
+    object_id = ReferringEvidence.of(example).object_ids[0]
     metadata: Fields = {
         "frame_index": example.frames[0].frame_index,
         "object_id": object_id,
-        "category_name": target["category"],
+        "category_name": target.category,
         "bbox_xywh": box,
     }
     described: Fields = {
-        "category": target["category"],
+        "category": target.category,
         "bbox_xywh": box,
         "object_id": object_id,
-        "attributes": target["attributes"],
-        "relations": target["relations"],
+        "attributes": [stated.write() for stated in target.attributes],
+        "relations": [stated.write() for stated in target.relations],
     }
-    return str(target["category"]), metadata, {"metadata": described, "structured": target["reference"]}
+    return target.category, metadata, {"metadata": described, "structured": target.reference}
 
 
 def _activity(example: Example) -> _Parts:
+    segment, target = ActivityMetadata.of(example), ActivityTarget.of(example)
     metadata: Fields = {
-        "segment_frame_start": example.metadata["segment_start"],
-        "segment_frame_end": example.metadata["segment_end"],
-        "activity_index": example.metadata["activity_index"],
-        "segment_num_frames": example.metadata["segment_frames"],
+        "segment_frame_start": segment.segment_start,
+        "segment_frame_end": segment.segment_end,
+        "activity_index": segment.activity_index,
+        "segment_num_frames": segment.segment_frames,
         "selected_frame_indices": [frame.frame_index for frame in example.frames],
-        "activity_class_id": example.target["class_id"],
+        "activity_class_id": target.class_id,
     }
-    choices = cast("Sequence[Mapping[str, Json]]", example.inputs["choices"])
+    choices = ActivityInputs.of(example).choices
     data: Fields = {
-        "choices": [{"choice_id": choice["choice_id"], "text": choice["text"]} for choice in choices],
-        "correct_choice_id": example.target["choice_id"],
+        "choices": [{"choice_id": choice.choice_id, "text": choice.text} for choice in choices],
+        "correct_choice_id": target.choice_id,
     }
     return example.label, metadata, data
 
 
 def _relations(example: Example) -> _Parts:
-    rows = cast("Sequence[Fields]", example.target["relations"])
-    objects = cast("Sequence[Fields]", example.inputs["objects"])
-    metadata: Fields = {"frame_index": example.frames[0].frame_index, "num_gt_relations": len(rows)}
+    relations = [relation.write() for relation in RelationSet.of(example).relations]
+    metadata: Fields = {"frame_index": example.frames[0].frame_index, "num_gt_relations": len(relations)}
     data: Fields = {
-        "object_id_category_lines": [f"  {item['mark']}: {item['category']}" for item in objects],
-        "ground_truth_relations": rows,
+        "object_id_category_lines": [f"  {item.mark}: {item.category}" for item in RelationInputs.of(example).objects],
+        "ground_truth_relations": relations,
     }
     return _at(example), metadata, data
 
 
 def _temporal_vqa(example: Example) -> _Parts:
-    category = example.target["category"]
+    target, clip = TemporalTarget.of(example), TemporalMetadata.of(example)
     metadata: Fields = {
-        "clip_index": example.metadata["clip_index"],
-        "qa_index": example.metadata["qa_index"],
-        "original_frame_indices": example.metadata["original_frame_indices"],
+        "clip_index": clip.clip_index,
+        "qa_index": clip.qa_index,
+        "original_frame_indices": clip.original_frame_indices,
         "selected_frame_indices": [frame.frame_index for frame in example.frames],
-        "category": category,
+        "category": target.category,
     }
     data: Fields = {
-        "question": example.inputs["question"],
-        "reference_answer": example.target["answer"],
+        "question": TemporalInputs.of(example).question,
+        "reference_answer": target.answer,
         "num_frames": len(example.frames),
-        "category": category,
+        "category": target.category,
     }
-    return str(example.target["answer"]), metadata, data
+    return target.answer, metadata, data
 
 
 _WRITERS: dict[str, tuple[str, Callable[[Example], _Parts]]] = {

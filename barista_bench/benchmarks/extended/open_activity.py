@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.barista.activity import Activity, ActivityEvidence, ActivityMetadata
-from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
+from barista_bench.benchmarks.barista.activity_choices import ActivitySampling, ActivityTarget
 from barista_bench.benchmarks.extended.activity_names import (
     MAX_NAME,
     Guesses,
@@ -91,7 +91,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
                 benchmark=self.benchmark,
                 task=self.name,
                 inputs=OpenActivityInputs(len(example.frames)).write(),
-                target=self.reference(str(example.target["class_id"]), vocabulary).write(),
+                target=self.reference(ActivityTarget.of(example).class_id, vocabulary).write(),
             )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:

@@ -178,7 +178,7 @@ class Matching(ReleaseTask[EvenSampling]):
 
     def resampling_unit(self, example: Example) -> str:
         """The problem set: its videos are scored together."""
-        return str(example.inputs["problem_set"])
+        return MatchingInputs.of(example).problem_set
 
     def choices(self, example: Example) -> Mapping[str, str]:
         return MatchingInputs.of(example).choices
@@ -240,7 +240,7 @@ class Matching(ReleaseTask[EvenSampling]):
             return ()
         if best & reference:
             return (AnswerFailure("duplicate"),)
-        return (AnswerFailure(_KINDS.get(str(example.metadata["type"]), "wrong_option")),)
+        return (AnswerFailure(_KINDS.get(MatchingMetadata.of(example).type, "wrong_option")),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By the sample's own scores, which the other videos of its set may turn.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # A busy machine is no failure: nothing here is timed.
-settings.register_profile("any machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any machine", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -119,6 +119,19 @@ def generated(small_kitchen: Path, made_once: MadeOnce) -> Callable[[str], Path]
         return made_once(f"siblings/{name}", lambda out: generate(small_kitchen, out, [name], per_subtask=4)) / name
 
     return release
+
+
+@pytest.fixture(scope="session")
+def source_of(small_kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Callable[[str], Path]:
+    """What the sets of a benchmark are built from, small, with examples of every task."""
+    from tests.vista.made import write_small_release
+
+    def source(name: str) -> Path:
+        if name == "vista":  # what is generated for it has one environment, and each is a task
+            return made_once("made/vista", write_small_release)
+        return small_kitchen if name in ("barista", "extended") else generated(name)
+
+    return source
 
 
 @pytest.fixture

@@ -79,6 +79,7 @@ def test_a_benchmark_folder_takes_runs_beside_its_datasets_and_none_inside(data:
     assert content(data) == before
 
 
+@pytest.mark.full
 def test_mini_keeps_a_link_and_fills_its_folder(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "disk")

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -85,22 +86,30 @@ def test_greyscale_and_transparent_images_come_as_rgb(tmp_path: Path) -> None:
     assert frames[1, 0, 0].tolist() == [10, 20, 30]
 
 
-def test_deep_pixels_are_refused_instead_of_being_cut(folder: Path) -> None:
-    Image.fromarray(np.full((HEIGHT, WIDTH), 40_000, dtype=np.uint16)).save(folder / "frame_4.png")
-    with pytest.raises(VideoError, match=r"frame_4\.png: has pixels of I;16"):
-        read_frames(folder, [0])
+REFUSED = {
+    "deep pixels": (lambda path: deep().save(path), "has pixels of I;16"),
+    "another size": (
+        lambda path: Image.new("RGB", (20, 10)).save(path),
+        r"is 20x10 px, but frame_0\.png is 192x96 px.*Remedy",
+    ),
+    "a damaged header": (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\nnothing"), "the image is damaged"),
+    "another kind of file": (lambda path: path.write_bytes(b"#!/bin/sh\necho hello\n" * 50), "the image is damaged"),
+    "a huge image": (lambda path: Image.new("1", (9000, 4)).save(path), "frames of 9000x4 px exceed"),
+}
 
 
-def test_frames_of_several_sizes_are_refused_by_name(folder: Path) -> None:
-    Image.new("RGB", (20, 10)).save(folder / "frame_5.png")
-    with pytest.raises(VideoError, match=r"frame_5\.png: is 20x10 px, but frame_0\.png is 192x96 px.*Remedy"):
-        video_facts(folder)
+def deep() -> Image.Image:
+    return Image.fromarray(np.full((HEIGHT, WIDTH), 40_000, dtype=np.uint16))
 
 
-def test_a_damaged_header_is_named(folder: Path) -> None:
-    (folder / "frame_4.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
-    with pytest.raises(VideoError, match=r"frame_4\.png: the image is damaged"):
-        open_reader(folder)
+@pytest.mark.parametrize(("spoil", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_frame_of_the_folder_is_named_before_it_is_decoded(
+    folder: Path, spoil: Callable[[Path], object], said: str
+) -> None:
+    spoil(folder / "frame_4.png")
+    for read in (open_reader, video_facts, lambda path: read_frames(path, [0])):
+        with pytest.raises(VideoError, match=rf"frame_4\.png: {said}"):
+            read(folder)
 
 
 def test_a_truncated_image_is_named_when_it_is_read(folder: Path) -> None:
@@ -110,18 +119,6 @@ def test_a_truncated_image_is_named_when_it_is_read(folder: Path) -> None:
         assert painted_index(reader.read([3])[0]) == 3
         with pytest.raises(VideoError, match=r"frame_4\.png: the image is damaged"):
             reader.read([4])
-
-
-def test_another_kind_of_file_under_an_images_name_is_refused(folder: Path) -> None:
-    (folder / "frame_4.png").write_bytes(b"#!/bin/sh\necho hello\n" * 50)
-    with pytest.raises(VideoError, match=r"frame_4\.png: the image is damaged"):
-        read_frames(folder, [4])
-
-
-def test_a_huge_image_is_refused_before_it_is_decoded(folder: Path) -> None:
-    Image.new("1", (9000, 4)).save(folder / "frame_0.png")
-    with pytest.raises(VideoError, match=r"frame_0\.png: frames of 9000x4 px exceed"):
-        read_frames(folder, [0])
 
 
 def test_a_folder_without_images_is_no_video(tmp_path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.task import Prediction
 
 TASK = Activity()
 BOXES = BoxFormat()
@@ -69,15 +67,6 @@ def test_answers_are_read_as_released(answer: str, choice: str | None) -> None:
 @pytest.mark.parametrize("answer", ["**ANSWER:** B", "ANSWER: (B)", "ANSWER: **B**", 'ANSWER: "B"', "ANSWER: <<B>>"])
 def test_the_papers_protocol_passes_over_punctuation(answer: str) -> None:
     assert Activity(protocol="paper").parse(answer, FOUR, BOXES) == Prediction({"choice_id": "B"})
-
-
-@pytest.mark.parametrize(
-    "bit", ["answer:", "<CHOICE_ID_", "answer ", "_", "CHOICE_ID", "final ", "answer: <CHOICE_ID> "]
-)
-def test_a_hostile_answer_takes_no_time(bit: str) -> None:
-    started = time.process_time()
-    assert isinstance(TASK.parse(bit * (1_000_000 // len(bit)), FOUR, BOXES), ParseError)
-    assert time.process_time() - started < 5
 
 
 @given(st.text(max_size=100), st.sampled_from("ABCD"))

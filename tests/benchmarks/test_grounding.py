@@ -51,14 +51,6 @@ def example(root: Path) -> Example:
     return on_frame(derive(root), 12)["coffee cup"]
 
 
-def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == GroundingSampling(
-        limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100
-    )
-    names = (TASK.name, TASK.upstream_name, TASK.primary, TASK.sample_score)
-    assert names == ("grounding", "grounding", "map", "mean_best_iou")
-
-
 def test_one_phrase_a_category_where_there_is_something_to_say(root: Path) -> None:
     # On frame 25: no left hand; the right hand holds the cup on [5, 15) and [30, 40) only. The machine has no colour,
     # and what is part of it or under it is told from the other side only.

@@ -9,6 +9,12 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import get_task, task_names
+from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
+from barista_bench.benchmarks.barista.grounding import GroundingSampling
+from barista_bench.benchmarks.barista.hand_object import HandObjectSampling
+from barista_bench.benchmarks.barista.referring import ReferringSampling
+from barista_bench.benchmarks.barista.relations import RelationsSampling
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.sampling import Sampling
@@ -16,7 +22,6 @@ from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.data.rows import row_features
 from barista_bench.errors import ConfigError
-from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import CUP, FRAMES, MACHINE, document, relation, segmentation, span, write_release
@@ -41,11 +46,36 @@ def release(root: Path, content: dict[str, Any]) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("protocols") / "kitchen"
-    write_kitchen(root, videos=1, width=128, height=64, num_proc=1)
-    return root
+PUBLISHED: dict[str, tuple[Sampling, str, str, str]] = {
+    "activity": (
+        ActivitySampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4),
+        *("activity_mcq", "accuracy", "accuracy"),
+    ),
+    "grounding": (
+        GroundingSampling(limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100),
+        *("grounding", "map", "mean_best_iou"),
+    ),
+    "hand_object": (HandObjectSampling(limit=1000, seed=42, fraction=1.0), "hand_object", "f1", "f1"),
+    "referring": (
+        ReferringSampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50),
+        *("referring", "lexical_f1", "lexical_f1"),
+    ),
+    "relations": (
+        RelationsSampling(limit=1000, seed=42, frame_step=300),
+        *("relation_extraction", "micro_f1", "f1"),
+    ),
+    "temporal_vqa": (
+        TemporalSampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6),
+        *("visual_qa", "lexical_f1", "lexical_f1"),
+    ),
+}
+"""Sampling, released name, the figure of a run and that of a sample."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_published_is_the_default(name: str) -> None:
+    task = get_task("barista", name)
+    assert (task.sampling, task.upstream_name, task.primary, task.sample_score) == PUBLISHED[name]
 
 
 def test_the_release_is_the_default_and_others_are_refused() -> None:
@@ -57,11 +87,11 @@ def test_the_release_is_the_default_and_others_are_refused() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_protocol_is_part_of_an_examples_identity_only_where_it_makes_another(
-    name: str, kitchen: Path, tmp_path: Path
+    name: str, small_kitchen: Path, tmp_path: Path
 ) -> None:
     ours, papers = tasks(name)
     sampling = {key: getattr(ours.sampling, key) for key in ours.sampling.names() if key not in COMMON}
-    first, other = examples(ours, kitchen, **sampling)[:5], examples(papers, kitchen, **sampling)[:5]
+    first, other = (examples(task, small_kitchen, **sampling)[:5] for task in (ours, papers))
     assert all("protocol" not in example.metadata for example in first)
     write_frozen(other, tmp_path / "f.jsonl")
     read = list(read_frozen(tmp_path / "f.jsonl"))

@@ -39,13 +39,6 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     return of_object(derive(root), CUP)
 
 
-def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == ReferringSampling(
-        limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50
-    )
-    assert TASK.upstream_name == "referring"
-
-
 def test_candidates_have_an_attribute_and_a_relation(tmp_path: Path) -> None:
     items = derive_from(tmp_path, document(), ReferringSampling(frame_step=12))
     # Button and hands have relations but no attribute.

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES
-from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.barista.qa_templates import (
     read_pairs,
 )
@@ -48,11 +47,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def examples(root: Path) -> list[Example]:
     return derive(root)
-
-
-def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == TemporalSampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
-    assert TASK.upstream_name == "visual_qa"
 
 
 def test_each_category_with_changes_gives_one_pair_a_clip_in_order_of_names(examples: list[Example]) -> None:
@@ -279,22 +273,6 @@ def test_an_answer_is_never_a_parse_failure(text: str) -> None:
 def test_an_answer_of_several_lines_is_the_oracles_too(tmp_path: Path, root: Path) -> None:
     items = derive(root, from_file(cache(tmp_path, clip(pair(LONG.replace(", ", ",\n"))))))
     assert answer_all(TASK, items, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("answer", "ceiling"),
-    [
-        (lambda e: "", 0.0),
-        (lambda e: "I cannot see any change between the frames.", 0.02),
-        (lambda e: "The lid was opened and the right hand touches the milk carton.", 0.35),
-        (lambda e: str(e.inputs["question"]), 0.0),
-        (lambda e: " ".join(domain_vocabulary()), 0.2),
-        (lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES), 0.25),
-    ],
-    ids=["empty", "prose", "constant", "question", "all categories", "chance"],
-)
-def test_blind_answers_stay_low(examples: list[Example], answer: Any, ceiling: float) -> None:
-    assert answer_all(TASK, examples, answer)["lexical_f1"] <= ceiling
 
 
 def test_an_empty_answer_scores_nothing_and_is_counted(examples: list[Example]) -> None:

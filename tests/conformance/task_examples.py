@@ -11,9 +11,7 @@ from barista_bench.core.deriving import GraphTask, ReleaseTask
 from barista_bench.core.options import PROTOCOLS
 from barista_bench.core.task import Example, Task
 from barista_bench.scene_graph import SceneGraph
-from tests.conftest import MadeOnce
 from tests.graph_examples import graph_examples
-from tests.vista.made import write_small_release
 
 TASKS: tuple[type[Task], ...] = tuple(task for name in BENCHMARKS for task in BENCHMARKS[name].tasks)
 MOST = 6
@@ -37,16 +35,12 @@ def options_of(task: type[Task]) -> dict[str, object]:
 class Releases:
     """What the examples of each benchmark are derived from."""
 
-    def __init__(self, kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> None:
-        self._kitchen, self._generated, self._made_once = kitchen, generated, made_once
+    def __init__(self, source_of: Callable[[str], Path]) -> None:
+        self._source_of = source_of
         self._made: dict[type[Task], list[Example]] = {}
 
     def root(self, task: type[Task]) -> Path:
-        if issubclass(task, GraphTask):
-            return self._kitchen
-        if task.benchmark == "vista":  # what is generated for ViSTa has one environment, and each is a task
-            return self._made_once("made/vista", write_small_release)
-        return self._generated(task.benchmark)
+        return self._source_of(task.benchmark)
 
     def examples(self, kind: type[Task]) -> list[Example]:
         """Examples of a task, where its protocols freeze different ones those of both; made once."""

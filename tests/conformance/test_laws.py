@@ -18,7 +18,6 @@ from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.task import Example, Explanation, Fields, Overlay, ParseError, Prediction, Task
 from barista_bench.testing import LawError, check_task, check_version
 from tests.conformance.task_examples import Releases
-from tests.conftest import MadeOnce
 
 CALLS = count()
 
@@ -89,8 +88,8 @@ BROKEN: dict[type[Task], str] = {
 
 
 @pytest.fixture(scope="module")
-def releases(small_kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Releases:
-    return Releases(small_kitchen, generated, made_once)
+def releases(source_of: Callable[[str], Path]) -> Releases:
+    return Releases(source_of)
 
 
 @pytest.mark.parametrize("task", BROKEN, ids=lambda task: task.__name__)

@@ -17,7 +17,6 @@ from barista_bench.core.task import ParseError, Prediction, Task
 from barista_bench.testing import check_task, check_version
 from barista_bench.testing.laws import BOX_FORMATS
 from tests.conformance.task_examples import TASKS, Releases, options_of
-from tests.conftest import MadeOnce
 
 VERSIONS = Path(__file__).with_name("task_versions.json")
 KEYS = (
@@ -42,8 +41,8 @@ every_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.ben
 
 
 @pytest.fixture(scope="module")
-def releases(small_kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Releases:
-    return Releases(small_kitchen, generated, made_once)
+def releases(source_of: Callable[[str], Path]) -> Releases:
+    return Releases(source_of)
 
 
 @every_task

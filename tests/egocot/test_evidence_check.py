@@ -35,28 +35,61 @@ def verdicts(text: str, evidence: EvidenceBase = KETTLE) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "verdict"),
+    ("kind", "text", "verdict"),
     [
-        ("The left hand holds the kettle.", "supported"),
-        ("The left hand touches the kettle.", "supported"),  # whoever holds it touches it
-        ("At 2.0 s the right hand holds the kettle.", "contradicted"),
-        ("At this moment the right hand holds the kettle.", "contradicted"),
-        ("The right hand holds the kettle.", "unverifiable"),  # it may at another time
-        ("At 2.0 s both hands hold the kettle.", "unverifiable"),
-        ("At 2.0 s the left hand holds the tray.", "contradicted"),  # it holds something else then
-        ("Later the left hand holds the tray.", "unverifiable"),
-        ("Before that the left hand holds the tray.", "unverifiable"),
-        ("At 2.0 s the left hand holds the handle of the kettle.", "unverifiable"),
-        ("At 2.0 s the left hand holds the metal rim.", "unverifiable"),
-        ("The left hand releases the kettle.", "unverifiable"),
-        ("The left hand presses the kettle.", "unverifiable"),
-        ("The right hand holds the table.", "unverifiable"),  # it touches it: holding is more
-        ("At 2.0 s the left hand holds the zither.", "contradicted"),
-        ("The left hand touches the zither.", "unverifiable"),
+        ("hand", "The left hand holds the kettle.", "supported"),
+        ("hand", "The left hand touches the kettle.", "supported"),  # whoever holds it touches it
+        ("hand", "At 2.0 s the right hand holds the kettle.", "contradicted"),
+        ("hand", "At this moment the right hand holds the kettle.", "contradicted"),
+        ("hand", "The right hand holds the kettle.", "unverifiable"),  # it may at another time
+        ("hand", "At 2.0 s both hands hold the kettle.", "unverifiable"),
+        ("hand", "At 2.0 s the left hand holds the tray.", "contradicted"),  # it holds something else then
+        ("hand", "Later the left hand holds the tray.", "unverifiable"),
+        ("hand", "Before that the left hand holds the tray.", "unverifiable"),
+        ("hand", "At 2.0 s the left hand holds the handle of the kettle.", "unverifiable"),
+        ("hand", "At 2.0 s the left hand holds the metal rim.", "unverifiable"),
+        ("hand", "The left hand releases the kettle.", "unverifiable"),
+        ("hand", "The left hand presses the kettle.", "unverifiable"),
+        ("hand", "The right hand holds the table.", "unverifiable"),  # it touches it: holding is more
+        ("hand", "At 2.0 s the left hand holds the zither.", "contradicted"),
+        ("hand", "The left hand touches the zither.", "unverifiable"),
+        ("relation", "The kettle is on the tray.", "supported"),
+        ("relation", "The tray is under the kettle.", "supported"),
+        ("relation", "The kettle is near the tray.", "supported"),
+        ("relation", "The tray is near the kettle.", "supported"),
+        ("relation", "At 1.0 s the kettle is under the tray.", "contradicted"),
+        ("relation", "At 1.0 s the tray is on the kettle.", "contradicted"),
+        ("relation", "At 1.0 s the kettle is far from the tray.", "contradicted"),
+        ("relation", "The kettle is far from the tray.", "unverifiable"),
+        ("relation", "The kettle is inside the tray.", "unverifiable"),
+        ("relation", "The tray is on the table.", "unverifiable"),
+        ("time", "At 2.0 s the left hand holds the kettle.", "supported"),
+        ("time", "At 3.4 s the left hand holds the kettle.", "supported"),  # within the tolerance
+        (
+            "time",
+            "At 3.6 s the left hand holds the kettle.",
+            "unverifiable",
+        ),  # evidence of an item may not date all of it
+        ("time", "At 4.0 s the right hand touches the table, the left hand holds the kettle.", "supported"),
+        ("time", "From 0.0 s to 2.0 s the kettle is on the tray.", "supported"),
+        ("time", "At 5.0 s something happens.", "unverifiable"),
+        ("time", "At 2.0 s something happens.", "supported"),
+        ("time", "At 3.0 s something happens.", "supported"),  # annotated, though not in focus
+        ("time", "At 12.0 s something happens.", "contradicted"),  # the video has 10 s
+        ("time", "At 8.0 s the kettle is in the lower left of the frame.", "unverifiable"),
+        ("time", "At 2.0 s the kettle is in the lower left of the frame.", "supported"),
+        ("region", "The kettle is in the lower left of the frame.", "supported"),
+        ("region", "The kettle is on the left side of the frame.", "supported"),
+        ("region", "At 2.0 s the kettle is in the upper left of the frame.", "contradicted"),
+        ("region", "At 2.0 s the kettle is in the lower right of the frame.", "contradicted"),
+        ("region", "At 2.3 s the kettle is in the lower right of the frame.", "unverifiable"),
+        ("region", "Later the kettle is in the lower right of the frame.", "unverifiable"),
+        ("region", "The target is in the bottom half of the view.", "supported"),
+        ("region", "The tray is in the lower left of the frame.", "unverifiable"),
     ],
 )
-def test_claims_about_hands(text: str, verdict: str) -> None:
-    assert verdicts(text)["hand"] == verdict
+def test_a_claim_is_supported_contradicted_or_left_open(kind: str, text: str, verdict: str) -> None:
+    assert verdicts(text)[kind] == verdict
 
 
 LONG = EvidenceBase(
@@ -97,62 +130,6 @@ def test_what_is_so_throughout_contradicts_what_is_said_of_any_time() -> None:
         assert verdicts(text, LONG)["hand"] == "unverifiable"
         expected = "unverifiable" if "drops" in text else "contradicted"
         assert verdicts(text, throughout)["hand"] == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("The kettle is on the tray.", "supported"),
-        ("The tray is under the kettle.", "supported"),
-        ("The kettle is near the tray.", "supported"),
-        ("The tray is near the kettle.", "supported"),
-        ("At 1.0 s the kettle is under the tray.", "contradicted"),
-        ("At 1.0 s the tray is on the kettle.", "contradicted"),
-        ("At 1.0 s the kettle is far from the tray.", "contradicted"),
-        ("The kettle is far from the tray.", "unverifiable"),
-        ("The kettle is inside the tray.", "unverifiable"),
-        ("The tray is on the table.", "unverifiable"),
-    ],
-)
-def test_claims_about_relations(text: str, verdict: str) -> None:
-    assert verdicts(text)["relation"] == verdict
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("At 2.0 s the left hand holds the kettle.", "supported"),
-        ("At 3.4 s the left hand holds the kettle.", "supported"),  # within the tolerance
-        ("At 3.6 s the left hand holds the kettle.", "unverifiable"),  # evidence of an item may not date all of it
-        ("At 4.0 s the right hand touches the table, the left hand holds the kettle.", "supported"),
-        ("From 0.0 s to 2.0 s the kettle is on the tray.", "supported"),
-        ("At 5.0 s something happens.", "unverifiable"),
-        ("At 2.0 s something happens.", "supported"),
-        ("At 3.0 s something happens.", "supported"),  # annotated, though not in focus
-        ("At 12.0 s something happens.", "contradicted"),  # the video has 10 s
-        ("At 8.0 s the kettle is in the lower left of the frame.", "unverifiable"),
-        ("At 2.0 s the kettle is in the lower left of the frame.", "supported"),
-    ],
-)
-def test_claims_about_times(text: str, verdict: str) -> None:
-    assert verdicts(text)["time"] == verdict
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("The kettle is in the lower left of the frame.", "supported"),
-        ("The kettle is on the left side of the frame.", "supported"),
-        ("At 2.0 s the kettle is in the upper left of the frame.", "contradicted"),
-        ("At 2.0 s the kettle is in the lower right of the frame.", "contradicted"),
-        ("At 2.3 s the kettle is in the lower right of the frame.", "unverifiable"),
-        ("Later the kettle is in the lower right of the frame.", "unverifiable"),
-        ("The target is in the bottom half of the view.", "supported"),
-        ("The tray is in the lower left of the frame.", "unverifiable"),
-    ],
-)
-def test_claims_about_parts_of_the_frame(text: str, verdict: str) -> None:
-    assert verdicts(text)["region"] == verdict
 
 
 @pytest.mark.parametrize(("x", "left"), [(0.3, "supported"), (0.55, "unverifiable"), (0.7, "contradicted")])

@@ -25,7 +25,6 @@ from barista_bench.scene_graph import Rle, SceneGraph, decode_mask, encode_mask
 from tests.graph_examples import graph_examples
 from tests.metrics.test_region_boundary import davis_f, davis_j
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, write_release
-from tests.stats.made import drawn_out
 
 TASK, BOXES = MaskTracking(), BoxFormat()
 EVERY_TEN = replace(TASK.sampling, frames=4, spacing=10)
@@ -266,16 +265,6 @@ def test_figures_equal_those_made_from_pixels_on_500_random_cases() -> None:
         j, f = np.mean(means, axis=0)
         assert [result["J"], result["F"], result["J_and_F"]] == pytest.approx([j, f, (j + f) / 2], abs=1e-12)
         assert result["HOTA"] == pytest.approx(plain_hota([(true, said, n) for _, true, said, n in cases]), abs=1e-9)
-
-
-def test_draws_weigh_samples_as_often_as_they_take_them() -> None:
-    rng = np.random.default_rng(3)
-    cases = [random_case(rng) for _ in range(3)]
-    samples = [Scored(e, read(json.dumps(entries(answer)), e)) for e, _, answer, _ in cases]
-    weights = [[1, 1, 1], [0, 2, 1], [3, 0, 1]]
-    figures = TASK.statistics(samples).figures(np.array(weights, dtype=float))
-    for name, values in drawn_out(TASK, samples, weights).items():
-        assert figures[name].tolist() == pytest.approx(values)
 
 
 # ---------------------------------------------------------------- baselines

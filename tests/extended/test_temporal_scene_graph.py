@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from barista_bench.benchmarks.extended.temporal_scene_graph import BASELINE_ENTRIES, TemporalSceneGraph
@@ -18,7 +17,6 @@ from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, S
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import CUP, LEFT, RIGHT, document, relation, write_release
-from tests.stats.made import drawn_out
 
 TASK, BOXES = TemporalSceneGraph(), BoxFormat()
 EVERY_TEN = replace(TASK.sampling, frames=4, spacing=10)
@@ -106,15 +104,6 @@ def test_an_unreadable_answer_scores_0(small_kitchen: Path) -> None:
     examples = list(graph_examples(TASK, SceneGraph(small_kitchen), TASK.sampling))
     unread = [Scored(example, None) for example in examples if isinstance(example, Example)]
     assert [TASK.aggregate(unread)[name] for name in ("recall_at_50", "segment_iou", "coverage")] == [0, 0, 0]
-
-
-def test_draws_weigh_samples_as_often_as_they_take_them(example: Example) -> None:
-    answers = reference(example), reference(example)[:2], HANDS_HOLD
-    samples = [Scored(example, read(json.dumps(answer), example)) for answer in answers]
-    weights = [[1, 1, 1], [0, 2, 1], [3, 0, 1]]
-    figures = TASK.statistics(samples).figures(np.array(weights, dtype=float))
-    for name, values in drawn_out(TASK, samples, weights).items():
-        assert figures[name].tolist() == pytest.approx(values)
 
 
 @pytest.mark.full

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,6 @@ from barista_bench.generate.tog_bench import ToGBenchFamily
 from barista_bench.generate.tog_statements import stretches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from tests.conftest import MadeOnce
 from tests.generate.made_scene import table
 
 
@@ -139,13 +139,8 @@ def test_a_domain_without_instructions_is_an_error_that_says_so() -> None:
         ToGBenchFamily(msgspec.structs.replace(load_domain(), families={}))
 
 
-@pytest.fixture(scope="module")
-def generated(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    return made_once("generated/tog_bench", lambda out: generate(small_kitchen, out, ["tog_bench"], per_subtask=15))
-
-
-def test_boxes_and_intervals_are_those_of_the_graph(generated: Path, small_kitchen: Path) -> None:
-    file = msgspec.json.decode((generated / "tog_bench/annotations.json").read_bytes(), type=AnnotationFile)
+def test_boxes_and_intervals_are_those_of_the_graph(generated: Callable[[str], Path], small_kitchen: Path) -> None:
+    file = msgspec.json.decode((generated("tog_bench") / "annotations.json").read_bytes(), type=AnnotationFile)
     graph = SceneGraph(small_kitchen)
     assert {task.kind for task in file.tasks} == {"explicit", "implicit"}
     for task in file.tasks:

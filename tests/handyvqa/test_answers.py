@@ -86,9 +86,3 @@ def test_any_text_is_read_or_refused_and_strict_letters_are_released_ones(text: 
     reading = LetterReading.of(parsed)
     assert reading.released == sorted(letter.upper() for letter in by_scan)
     assert set(reading.strict or ()) <= set(reading.released) & set("ABCDE")
-
-
-def test_a_huge_answer_of_brackets_is_read_in_time() -> None:
-    parsed = parse_letters("(" * 400_000 + " " * 400_000 + "(A)", CUPS)
-    assert not isinstance(parsed, ParseError)
-    assert LetterReading.of(parsed).released == ["A"]

@@ -134,17 +134,6 @@ def test_without_a_single_answer_the_figures_are_zero_and_say_so() -> None:
     assert (multiple["average_precision"], multiple["coverage"]) == (0.0, 0.0)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("task", CHOICE_TASKS, ids=lambda task: task.name)
-def test_chance_is_chance(task: type[Task]) -> None:
-    action, rng = task(), random.Random(1)
-    references = [sorted(rng.sample(range(5), 1 if task is not Objects else 1 + k % 3)) for k in range(4000)]
-    examples = [question(task, CUPS, reference, f"q{k}") for k, reference in enumerate(references)]
-    chance = [answered(action, e, action.random_answer(e, random.Random(k), BOXES)) for k, e in enumerate(examples)]
-    expected = 1 / 5 if task is not Objects else sum(map(len, references)) / (5 * len(references))
-    assert action.aggregate(chance)[action.primary] == pytest.approx(expected, abs=0.02)
-
-
 def test_the_prior_answers_the_place_that_is_right_most_often_elsewhere() -> None:
     others = [question(Action, CUPS, [index], f"o{k}") for k, index in enumerate((3, 3, 1, 4, 4))]
     mine = question(Action, CUPS[:4], [0])

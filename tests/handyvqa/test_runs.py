@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,14 @@ import pytest
 from barista_bench.api import evaluate
 from barista_bench.benchmarks.handyvqa import HandyvqaRelease, open_release
 from barista_bench.data.folder import build
-from barista_bench.generate.generator import generate
 from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 
 
 @pytest.fixture(scope="module")
-def root(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    made = made_once("generate/handyvqa", lambda out: generate(small_kitchen, out, ["handyvqa"], per_subtask=6))
-    return made / "handyvqa"
+def root(generated: Callable[[str], Path]) -> Path:
+    return generated("handyvqa")
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +30,6 @@ def release(root: Path) -> HandyvqaRelease:
 def dataset(root: Path, made_once: MadeOnce) -> Path:
     settings = {"benchmark": "handyvqa", "sampling": {"frames": 4}, "cache": False}
     return made_once("built/handyvqa", lambda out: build(root, out, **settings))
-
-
-@pytest.mark.full
-def test_other_baselines_run(dataset: Path, tmp_path: Path) -> None:
-    for model in ("chance", "prior"):
-        settings = {"benchmark": "handyvqa", "task": "objects,rvos_parts"}
-        evaluation = evaluate(dataset, model, out=tmp_path / model, runs=1, **settings)
-        assert len(evaluation.runs) == 2
-        for run in evaluation.runs:
-            assert 0 <= run.results.figures[run.task.primary].mean <= 1
 
 
 @pytest.mark.parametrize("model", ["tiny", "dual:tiny"])

@@ -162,7 +162,7 @@ def n_answered_empty(samples: list[Scored]) -> int:
     return sum(not mask.any() for mask in answered)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_scores_of_samples_are_the_metric_over_all_frames_together(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -57,11 +57,6 @@ def test_our_old_entry_is_replaced_and_everything_else_stays_by_the_byte() -> No
     assert merged.endswith(tail)
 
 
-def test_merging_again_changes_nothing() -> None:
-    once = merge_model_index(CARD, "x", [result(), result("grounding", 3.5)])
-    assert merge_model_index(once, "x", [result(), result("grounding", 3.5)]) == once
-
-
 @pytest.mark.parametrize(
     "card",
     [

@@ -158,22 +158,15 @@ def test_a_run_cut_by_limit_is_refused_and_marked_when_allowed() -> None:
     assert cut.missing
 
 
-@pytest.mark.parametrize("name", sorted(BASELINES))
-def test_baselines_are_no_models(name: str) -> None:
-    with pytest.raises(DataError, match=r"model.name: .* is a baseline.*Remedy"):
+NO_MODELS = dict.fromkeys(sorted(BASELINES), "model.name: .* is a baseline")
+NO_MODELS |= {f"{name}:{MODEL}": "sees less than the task shows" for name in sorted(ABLATIONS)}
+NO_MODELS |= {"human:anna": "model.name: 'human:anna' is a person"}
+
+
+@pytest.mark.parametrize(("name", "said"), NO_MODELS.items(), ids=NO_MODELS)
+def test_baselines_ablations_and_people_are_no_models(name: str, said: str) -> None:
+    with pytest.raises(DataError, match=f"{said}.*Remedy"):
         made(results(model=name), model_name=name)
-
-
-@pytest.mark.parametrize("name", sorted(ABLATIONS))
-def test_ablations_are_no_models(name: str) -> None:
-    full = f"{name}:{MODEL}"
-    with pytest.raises(DataError, match=r"sees less than the task shows.*Remedy"):
-        made(results(model=full), model_name=full)
-
-
-def test_a_person_is_no_model() -> None:
-    with pytest.raises(DataError, match=r"model.name: 'human:anna' is a person.*Remedy"):
-        made(results(model="human:anna"), model_name="human:anna")
 
 
 def test_the_names_of_people_baselines_and_ablations_are_those_of_the_runner() -> None:

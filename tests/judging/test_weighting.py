@@ -25,40 +25,24 @@ def reply(*score: TokenLogprob, before: tuple[str, ...] = ('{"', "score", '":'))
     return [*map(plain, before), *score, *map(plain, (',"', "reason", '":', ' "', "fine", '"}'))]
 
 
-def test_the_weighted_score_is_the_expectation_over_the_score_tokens() -> None:
-    weighted = weighted_score(reply(choice(" 7", {" 7": 0.5, " 8": 0.3, " 6": 0.1})), 7)
-    # (0.5 * 7 + 0.3 * 8 + 0.1 * 6) / 0.9, by hand
+NO_SCORES = {"7": 0.4, "8": 0.2, "seven": 0.1, "11": 0.1, "07": 0.05, '"7': 0.05, "-1": 0.05}
+BY_HAND = {
+    "the expectation over the score tokens": ([{" 7": 0.5, " 8": 0.3, " 6": 0.1}], 7, 6.5 / 0.9),
+    "no scores do not count, and '\"7' spells a 7 as well": ([NO_SCORES], 7, (0.45 * 7 + 0.2 * 8) / 0.65),
+    "spellings of one score are added up": ([{"9": 0.3, " 9": 0.3, "9,": 0.2, "4": 0.2}], 9, 0.8 * 9 + 0.2 * 4),
+    "ten in one token": ([{"10": 0.6, "9": 0.3, "1": 0.1}], 10, 0.6 * 10 + 0.3 * 9 + 0.1 * 1),
+    # "1" has 0.8: three quarters of it go on to 10, one quarter stops at 1.
+    "ten in two tokens": ([{"1": 0.8, "9": 0.2}, {"0": 0.75, ",": 0.25}], 10, 0.6 * 10 + 0.2 * 1 + 0.2 * 9),
+    "what followed a one that ended itself says nothing of an open one": ([{"1,": 0.6, "1": 0.4}, {"0": 1.0}], 1, 1.0),
+}
+"""What was chosen and its alternatives, token by token; the score as written; the weighted score."""
+
+
+@pytest.mark.parametrize(("tokens", "written", "score"), BY_HAND.values(), ids=BY_HAND)
+def test_the_weighted_score_is_as_computed_by_hand(tokens: list[dict[str, float]], written: int, score: float) -> None:
+    weighted = weighted_score(reply(*(choice(next(iter(top)), top) for top in tokens)), written)
     assert weighted is not None
-    assert weighted.score == pytest.approx(6.5 / 0.9)
-
-
-def test_alternatives_that_are_no_scores_do_not_count() -> None:
-    top = {"7": 0.4, "8": 0.2, "seven": 0.1, "11": 0.1, "07": 0.05, '"7': 0.05, "-1": 0.05}
-    weighted = weighted_score(reply(choice("7", top)), 7)
-    # '"7' spells a 7 as well
-    assert weighted is not None
-    assert weighted.score == pytest.approx((0.45 * 7 + 0.2 * 8) / 0.65)
-
-
-def test_spellings_of_one_score_are_added_up() -> None:
-    weighted = weighted_score(reply(choice("9", {"9": 0.3, " 9": 0.3, "9,": 0.2, "4": 0.2})), 9)
-    assert weighted is not None
-    assert weighted.score == pytest.approx(0.8 * 9 + 0.2 * 4)
-
-
-def test_ten_may_be_one_token() -> None:
-    weighted = weighted_score(reply(choice("10", {"10": 0.6, "9": 0.3, "1": 0.1})), 10)
-    assert weighted is not None
-    assert weighted.score == pytest.approx(0.6 * 10 + 0.3 * 9 + 0.1 * 1)
-    assert not weighted.inferred
-
-
-def test_ten_may_be_two_tokens_whose_second_divides_the_first() -> None:
-    second = choice("0", {"0": 0.75, ",": 0.25})
-    weighted = weighted_score(reply(choice("1", {"1": 0.8, "9": 0.2}), second), 10)
-    # "1" has 0.8: three quarters of it go on to 10, one quarter stops at 1
-    assert weighted is not None
-    assert weighted.score == pytest.approx(0.6 * 10 + 0.2 * 1 + 0.2 * 9)
+    assert weighted.score == pytest.approx(score)
     assert not weighted.inferred
 
 
@@ -92,13 +76,6 @@ def test_a_one_that_was_not_chosen_is_a_one_where_nothing_shows_that_the_judge_s
     assert weighted is not None
     assert not weighted.inferred
     assert weighted.score == pytest.approx(7.1)
-
-
-def test_what_followed_a_one_that_ended_itself_says_nothing_of_an_open_one() -> None:
-    tokens = reply(choice("1,", {"1,": 0.6, "1": 0.4}), choice("0", {"0": 1.0}))
-    weighted = weighted_score(tokens, 1)
-    assert weighted is not None
-    assert weighted.score == pytest.approx(1.0)
 
 
 SPLIT = reply(choice("1", {"1": 0.8, "9": 0.2}), choice("0", {"0": 0.75, ",": 0.25}))

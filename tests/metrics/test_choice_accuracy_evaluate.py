@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from choice_accuracy import choice_accuracy  # noqa: E402
+from choice_accuracy import choice_accuracy
 
 METRIC = "choice_accuracy"
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import itertools
 import random
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from choice_accuracy import (  # noqa: E402
+from choice_accuracy import (
     average_precision,
     handyvqa_letters,
     multi_answer,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 OPTIONS = ["cup", "lid", "spoon", "milk"]
-patiently = settings(deadline=None, max_examples=60)
 
 # ---------------------------------------------------------------- average precision
 
@@ -92,7 +86,6 @@ def test_average_precision_is_as_computed_by_hand(labels, scores, expected):
     assert average_precision(labels, scores) == pytest.approx(expected)
 
 
-@patiently
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1), st.randoms(use_true_random=False))
 def test_average_precision_is_bounded_and_independent_of_the_order(items, rng):
     value = average_precision(*zip(*items, strict=True))
@@ -101,7 +94,6 @@ def test_average_precision_is_bounded_and_independent_of_the_order(items, rng):
     assert average_precision(*zip(*[(1, score) for _, score in items], strict=True)) == 1
 
 
-@patiently
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=1))
 def test_average_precision_depends_on_the_ranking_only_and_a_higher_right_item_never_lowers_it(items):
     labels, scores = zip(*items, strict=True)
@@ -193,7 +185,6 @@ def test_lists_arrays_and_tensors_give_the_same():
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        (([], [], []), ValueError, "nothing to score"),
         (([["cup"]], [["cup"]], None), TypeError, "choices: is of type NoneType; give a list"),
         (([["cup"]], [["cup"]], []), ValueError, "1 predictions and 0 lists of choices for 1 references"),
         (([["cup"]], [["cup"]], [None]), TypeError, r"choices\[0\]: is None; give the ids"),

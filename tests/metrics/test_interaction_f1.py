@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-REPO = Path(__file__).resolve().parents[2]
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
-sys.path.insert(0, str(REPO / "metrics"))
-from interaction_f1 import box_iou, hand_iou, interaction_f1, pool, score_frame, score_frames  # noqa: E402
-from interaction_f1.scoring import COUNTS, PAIR_MEANS, figures, frame_sums, tables  # noqa: E402
+from interaction_f1 import box_iou, hand_iou, interaction_f1, pool, score_frame, score_frames
+from interaction_f1.scoring import COUNTS, PAIR_MEANS, figures, frame_sums, tables
 
 MATCHINGS = ["greedy", "highest_first", "optimal"]
 CUP = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
@@ -199,10 +192,6 @@ def test_case_and_white_space_of_the_hand_type_do_not_matter():
 @pytest.mark.parametrize(
     ("predictions", "references", "error", "message"),
     [
-        ([], [], ValueError, "nothing to score"),
-        ([[CUP]], [[CUP], [CUP]], ValueError, "1 predictions for 2 references"),
-        (None, [[CUP]], TypeError, "predictions: is of type NoneType.*give a list"),
-        ("abc", [[CUP]], TypeError, "predictions: is of type str"),
         ([[CUP]], [None], TypeError, r"references\[0\]: is None .* \[\] for none"),
         ([CUP], [[CUP]], TypeError, r"predictions\[0\]: .*give a list of interactions"),
         ([[CUP], [[3, 4]]], [[CUP], []], TypeError, r"predictions\[1\]\[0\]: is \[3, 4\] .*give a dict"),

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from interaction_f1 import box_iou, interaction_f1  # noqa: E402
+from interaction_f1 import box_iou, interaction_f1
 
 FAR = {"hand_boxes": [[90, 90, 94, 94]], "object_box": [80, 80, 86, 86], "hand_type": "right"}
 
@@ -30,14 +24,12 @@ frames = st.lists(interactions, max_size=4)
 cases = st.lists(st.tuples(st.none() | frames, frames), min_size=1, max_size=4)
 matchings = st.sampled_from(["greedy", "highest_first", "optimal"])
 # The machine may be busy: a slow example is no failure.
-patiently = settings(deadline=None, max_examples=60)
 
 
 def scored(examples, matching="greedy"):
     return interaction_f1([e[0] for e in examples], [e[1] for e in examples], matching=matching)
 
 
-@patiently
 @given(cases, matchings)
 def test_figures_are_bounded_and_f1_lies_between_precision_and_recall(examples, matching):
     result = scored(examples, matching)
@@ -49,31 +41,6 @@ def test_figures_are_bounded_and_f1_lies_between_precision_and_recall(examples, 
     assert result["n_matched"] <= min(result["n_predicted"], result["n_reference"])
 
 
-@patiently
-@given(cases, matchings, st.randoms(use_true_random=False))
-def test_the_order_of_frames_does_not_matter(examples, matching, rng):
-    assert scored(rng.sample(examples, len(examples)), matching) == scored(examples, matching)
-
-
-@patiently
-@given(st.lists(frames.filter(bool), min_size=1, max_size=4), matchings)
-def test_a_perfect_answer_scores_one(references, matching):
-    # An object has one box, so no two references of a frame share theirs.
-    references = [list({tuple(item["object_box"]): item for item in frame}.values()) for frame in references]
-    result = interaction_f1(references, references, matching=matching)
-    names = ("precision", "recall", "f1", "object_iou", "hand_type_accuracy", "coverage")
-    assert [result[name] for name in names] == [1] * 6
-    assert result["no_detection_rate"] == 0
-
-
-@patiently
-@given(st.lists(frames.filter(bool), min_size=1, max_size=4), matchings)
-def test_an_answer_with_no_right_object_scores_zero(references, matching):
-    result = interaction_f1([[FAR]] * len(references), references, matching=matching)
-    assert (result["precision"], result["recall"], result["f1"], result["hand_iou"]) == (0, 0, 0, None)
-
-
-@patiently
 @given(cases)
 def test_optimal_matching_finds_at_least_as_many_pairs_and_at_most_twice_as_many(examples):
     greedy, optimal = scored(examples), scored(examples, "optimal")
@@ -81,14 +48,12 @@ def test_optimal_matching_finds_at_least_as_many_pairs_and_at_most_twice_as_many
     assert optimal["greedy_cost"] == optimal["n_matched"] - greedy["n_matched"]
 
 
-@patiently
 @given(frames, frames, interactions)
 def test_a_further_prediction_never_loses_a_pair_of_the_optimal_matching(predicted, reference, extra):
     fewer, more = scored([(predicted, reference)], "optimal"), scored([([*predicted, extra], reference)], "optimal")
     assert more["n_matched"] >= fewer["n_matched"]
 
 
-@patiently
 @given(cases)
 def test_a_prediction_far_from_everything_only_lowers_the_precision(examples):
     worse = [(None if answer is None else [*answer, FAR], reference) for answer, reference in examples]
@@ -98,7 +63,6 @@ def test_a_prediction_far_from_everything_only_lowers_the_precision(examples):
     assert [after[name] for name in unchanged] == [before[name] for name in unchanged]
 
 
-@patiently
 @given(boxes, boxes, st.floats(0, 1), st.floats(0, 1))
 def test_a_corner_moved_towards_the_truth_never_lowers_the_iou_of_a_box_around_it(box, margins, small, large):
     small, large = sorted((small, large))
@@ -111,7 +75,6 @@ def test_a_corner_moved_towards_the_truth_never_lowers_the_iou_of_a_box_around_i
     assert box_iou(around(small), tuple(box)) >= box_iou(around(large), tuple(box)) - 1e-12
 
 
-@patiently
 @given(cases, st.integers(1, 1000))
 def test_the_unit_of_the_boxes_does_not_matter(examples, factor):
     def scaled(box):

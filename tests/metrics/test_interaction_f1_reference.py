@@ -5,15 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from interaction_f1 import interaction_f1  # noqa: E402
+from interaction_f1 import interaction_f1
 
 MATCHINGS = ["greedy", "highest_first", "optimal"]
 

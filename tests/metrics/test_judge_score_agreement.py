@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
-import statistics
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from judge_score import (  # noqa: E402
+from judge_score import (
     calibration_shift,
     judge_agreement,
     judge_score,
-    kendall_tau_b,
     quadratic_weighted_kappa,
 )
 
@@ -141,7 +134,6 @@ def test_what_is_undefined_is_none(a, b):
 
 # ---------------------------------------------------------------- properties
 
-patiently = settings(deadline=None, max_examples=60)
 paired = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10), st.sampled_from("xyz")), min_size=1, max_size=8)
 
 
@@ -149,7 +141,6 @@ def agreed(rows):
     return judge_agreement({"a": [r[0] for r in rows], "b": [r[1] for r in rows]}, [r[2] for r in rows])
 
 
-@patiently
 @given(paired)
 def test_figures_are_bounded(rows):
     pair = agreed(rows)["pairs"][0]
@@ -158,16 +149,6 @@ def test_figures_are_bounded(rows):
         assert pair[name] is None or -1 - 1e-12 <= pair[name] <= 1 + 1e-12
 
 
-@patiently
-@given(paired, st.randoms(use_true_random=False))
-def test_the_order_of_answers_does_not_matter(rows, rng):
-    got, want = (agreed(part)["mean"] for part in (rng.sample(rows, len(rows)), rows))
-    assert got.keys() == want.keys()
-    for name, value in want.items():
-        assert got[name] == (None if value is None else pytest.approx(value, abs=1e-12))
-
-
-@patiently
 @given(paired)
 def test_a_judge_agrees_with_its_double(rows):
     pair = agreed([(a, a, m) for a, _, m in rows])["pairs"][0]
@@ -193,14 +174,6 @@ TABLE_7 = {
     "Qwen3.5-27B": (0.726, 0.680, 0.701),
     "Qwen3.5-9B": (0.674, 0.641, 0.655),
 }
-# Table 13: Gemini judge, GPT judge.
-TABLE_13 = {
-    "Gemini 3 Flash": (0.757, 0.643, -0.114),
-    "Gemma 4-31B": (0.669, 0.598, -0.071),
-    "Qwen3.5-27B": (0.623, 0.542, -0.081),
-    "Qwen3.5-9B": (0.569, 0.519, -0.050),
-    "GPT-5.4 mini": (0.302, 0.320, 0.018),
-}
 # Table 14: mean, accuracy and completeness, each under the Gemini judge, under the GPT judge, and printed delta.
 TABLE_14 = {
     "Qwen3.5-27B": (0.702, 0.622, -0.080, 0.727, 0.596, -0.131, 0.683, 0.648, -0.035),
@@ -209,18 +182,6 @@ TABLE_14 = {
     "Qwen3.5-9B": (0.666, 0.587, -0.079, 0.691, 0.569, -0.121, 0.645, 0.604, -0.041),
     "Gemma 4-31B": (0.647, 0.570, -0.076, 0.665, 0.552, -0.113, 0.630, 0.588, -0.041),
 }
-# Table 15: relation change, state change, activity progression, action transition; Gemini judge, then GPT judge.
-TABLE_15 = {
-    "Qwen3.5-27B": (0.823, 0.743, 0.584, 0.596, 0.786, 0.684, 0.510, 0.357),
-    "GPT-5.4 mini": (0.772, 0.804, 0.535, 0.522, 0.744, 0.735, 0.455, 0.327),
-    "Gemini 3 Flash": (0.805, 0.653, 0.623, 0.535, 0.781, 0.562, 0.547, 0.382),
-    "Qwen3.5-9B": (0.841, 0.714, 0.527, 0.470, 0.768, 0.629, 0.463, 0.349),
-    "Gemma 4-31B": (0.778, 0.638, 0.601, 0.468, 0.725, 0.544, 0.542, 0.336),
-}
-
-
-def columns(table, *indices):
-    return [[row[index] for row in table.values()] for index in indices]
 
 
 def mean_of_criteria(accuracy, completeness):
@@ -238,49 +199,6 @@ def test_under_the_gemini_judge_the_published_vqa_means_lie_below_that_of_the_cr
     excess += [mean_of_criteria(row[3], row[6]) - row[0] for row in TABLE_14.values()]
     assert min(excess) == pytest.approx(0.0005)
     assert max(excess) == pytest.approx(0.0035)
-
-
-@pytest.mark.parametrize(("first", "tau"), [(0, 1.0), (3, 0.8), (6, 1.0)])
-def test_the_tau_of_table_14_is_reproduced(first, tau):
-    assert kendall_tau_b(*columns(TABLE_14, first, first + 1)) == pytest.approx(tau)
-
-
-def test_the_tau_of_table_13_is_reproduced():
-    assert kendall_tau_b(*columns(TABLE_13, 0, 1)) == pytest.approx(1)
-
-
-def test_the_deltas_of_tables_13_and_14_are_reproduced():
-    for table, first in ((TABLE_13, 0), (TABLE_14, 0), (TABLE_14, 3), (TABLE_14, 6)):
-        shift = calibration_shift(*columns(table, first, first + 1))
-        printed = columns(table, first + 2)[0]
-        # The printed deltas are differences of unrounded scores.
-        assert shift["differences"] == pytest.approx(printed, abs=0.0011)
-
-
-def test_the_calibration_shift_of_table_14_is_the_published_one():
-    shift = calibration_shift(*columns(TABLE_14, 0, 1))
-    assert round(shift["shift"], 2) == -0.08
-    assert round(shift["sd"], 3) == 0.002
-
-
-def test_the_calibration_shift_of_table_13_is_the_published_one_only_without_gpt_5_4_mini():
-    everyone = calibration_shift(*columns(TABLE_13, 0, 1))
-    others = calibration_shift(*columns({k: v for k, v in TABLE_13.items() if k != "GPT-5.4 mini"}, 0, 1))
-    # Printed: about -.07, standard deviation .023.
-    assert (round(everyone["shift"], 3), round(everyone["sd"], 3)) == (-0.060, 0.044)
-    assert (round(others["shift"], 3), round(others["sd"], 3)) == (-0.079, 0.023)
-    assert statistics.stdev(others["differences"]) == pytest.approx(0.027, abs=0.0005)
-
-
-def test_category_means_pooled_by_samples_give_the_published_vqa_means():
-    # The categories' sizes are not printed; these shares (of 300 examples) fit the five means of either judge.
-    sizes = (85, 91, 88, 36)
-    for judge in (0, 1):
-        for model, row in TABLE_15.items():
-            figures = row[4 * judge : 4 * judge + 4]
-            printed = TABLE_14[model][judge]
-            assert np.average(figures, weights=sizes) == pytest.approx(printed, abs=0.0025)
-            assert statistics.fmean(figures) < printed - 0.015
 
 
 # ---------------------------------------------------------------- errors

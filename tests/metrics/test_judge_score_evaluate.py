@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from judge_score import egocot_reasoning, judge_agreement, judge_score
 
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from judge_score import egocot_reasoning, judge_agreement, judge_score  # noqa: E402
+from tests.conformance.loading import METRICS
 
 METRIC = "judge_score"
 
@@ -36,11 +34,6 @@ WANT = {
     ),
 }
 INPUT = {"verdicts": (VERDICTS, CATEGORIES), "agreement": (JUDGED, MODELS), "egocot": (SAMPLES, SUBTASKS)}
-
-
-def test_the_default_configuration_is_that_of_verdicts(metric_class):
-    metric = metric_class(keep_in_memory=True)
-    assert metric.compute(predictions=VERDICTS, references=CATEGORIES) == WANT["verdicts"]
 
 
 @pytest.mark.parametrize("config", WANT)
@@ -94,6 +87,6 @@ sys.path.insert(0, sys.argv[1])
 from judge_score import judge_score
 print(judge_score([None, {"accuracy": [7, 9]}])["mean"])
 """
-    command = [sys.executable, "-I", "-c", code, str(REPO / "metrics")]
+    command = [sys.executable, "-I", "-c", code, str(METRICS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.strip()) == (0, "0.8"), done.stderr

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from mean_ap import STATISTICS, evaluate_images, mean_ap, overlap
+from mean_ap.matching import THRESHOLDS, best_assignment
+from mean_ap.overlap import Pairs
+from mean_ap.values import runs_of
 
 from tests.metrics.test_mean_ap_pycocotools import random_images, twelve
-
-REPO = Path(__file__).resolve().parents[2]
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
-sys.path.insert(0, str(REPO / "metrics"))
-from mean_ap import STATISTICS, evaluate_images, mean_ap, overlap  # noqa: E402
-from mean_ap.matching import THRESHOLDS, best_assignment  # noqa: E402
-from mean_ap.overlap import Pairs  # noqa: E402
-from mean_ap.values import runs_of  # noqa: E402
 
 FREE_OF_ORDER = ("f1@50", "f1@[.5:.95]", "precision@50", "recall@50", "mean_best_iou")
 
@@ -156,23 +149,6 @@ def test_a_wrong_label_is_a_miss_and_a_made_up_label_has_no_ap():
     }  # fmt: skip
 
 
-# arXiv 2605.12074, table 8: mAP, mAP@50, mAP@75 as printed.
-TABLE_8 = [
-    (0.362, 0.393, 0.377),
-    (0.534, 0.697, 0.564),
-    (0.068, 0.163, 0.048),
-    (0.432, 0.634, 0.473),
-    (0.518, 0.680, 0.552),
-    (0.350, 0.559, 0.374),
-]
-
-
-@pytest.mark.parametrize(("map_all", "map_50", "map_75"), TABLE_8)
-def test_published_means_lie_where_the_definition_puts_them(map_all, map_50, map_75):
-    # AP falls as the threshold rises: .55 to .70 lie between AP@75 and AP@50, .80 to .95 between 0 and AP@75.
-    assert 0.1 * map_50 + 0.5 * map_75 - 0.001 <= map_all <= 0.5 * map_50 + 0.5 * map_75 + 0.001
-
-
 def test_masks_of_rectangles_score_as_their_boxes():
     mask = pytest.importorskip("pycocotools.mask")
     rng = np.random.default_rng(3)
@@ -206,14 +182,12 @@ upright = st.tuples(numbers, numbers, st.integers(1, 40), st.integers(1, 40)).ma
 )
 pairs = st.lists(st.tuples(st.none() | labelled, labelled), min_size=1, max_size=4)
 # The machine may be busy: a slow example is no failure.
-patiently = settings(deadline=None, max_examples=60)
 
 
 def scored(cases, **options):
     return mean_ap([c[0] for c in cases], [c[1] for c in cases], **options)
 
 
-@patiently
 @given(pairs)
 def test_figures_are_bounded(cases):
     result = scored(cases)
@@ -224,15 +198,6 @@ def test_figures_are_bounded(cases):
     assert result["f1@[.5:.95]"] <= result["f1@50"] + 1e-12
 
 
-@patiently
-@given(pairs, st.randoms(use_true_random=False))
-def test_f1_and_recall_depend_on_no_order_of_the_images(cases, rng):
-    got, want = scored(rng.sample(cases, len(cases))), scored(cases)
-    names = [*FREE_OF_ORDER, "mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large"]
-    assert [got[name] for name in names] == pytest.approx([want[name] for name in names])
-
-
-@patiently
 @given(pairs, st.randoms(use_true_random=False))
 def test_f1_depends_on_no_order_within_an_image(cases, rng):
     def shuffled(image):
@@ -246,7 +211,6 @@ def test_f1_depends_on_no_order_within_an_image(cases, rng):
     assert [got[name] for name in FREE_OF_ORDER] == pytest.approx([want[name] for name in FREE_OF_ORDER])
 
 
-@patiently
 @given(pairs, st.randoms(use_true_random=False))
 def test_with_distinct_scores_nothing_depends_on_the_order_of_the_images(cases, rng):
     total = iter(rng.sample(range(100), 100))
@@ -254,24 +218,6 @@ def test_with_distinct_scores_nothing_depends_on_the_order_of_the_images(cases, 
     assert twelve(scored(rng.sample(cases, len(cases)))) == pytest.approx(twelve(scored(cases)))
 
 
-@patiently
-@given(st.lists(st.lists(upright, max_size=4), min_size=1, max_size=4).filter(any))
-def test_a_perfect_prediction_scores_one(images):
-    result = mean_ap([{"boxes": image} for image in images], [{"boxes": image} for image in images])
-    assert result["map"] == pytest.approx(1)
-    assert result["mar_100"] == result["f1@50"] == result["f1@[.5:.95]"] == 1
-    assert result["mean_best_iou"] == pytest.approx(np.mean([bool(image) for image in images]))
-
-
-@patiently
-@given(st.lists(st.lists(upright, min_size=1, max_size=4), min_size=1, max_size=4))
-def test_an_all_wrong_prediction_scores_zero(images):
-    wrong = [{"boxes": [[value + 500 for value in box] for box in image]} for image in images]
-    result = mean_ap(wrong, [{"boxes": image} for image in images])
-    assert [result[name] for name in ("map", "mar_100", *FREE_OF_ORDER)] == [0] * 7
-
-
-@patiently
 @given(st.lists(st.tuples(upright, upright), min_size=1, max_size=6), st.integers(0, 5))
 def test_a_better_box_never_lowers_the_score(cases, index):
     # One box and one reference per image: with more, a box that moves may leave another reference without any.
@@ -282,17 +228,6 @@ def test_a_better_box_never_lowers_the_score(cases, index):
     )
     for name in ("map", "map_50", "map_75", "mar_100", *FREE_OF_ORDER):
         assert after[name] >= before[name] - 1e-12
-
-
-def test_lists_arrays_and_tensors_are_the_same():
-    torch = pytest.importorskip("torch")
-    predictions, references = random_images(np.random.default_rng(6))
-    lists = [
-        [{name: value.tolist() for name, value in image.items()} for image in s] for s in (predictions, references)
-    ]
-    tensors = [[{name: torch.tensor(v) for name, v in image.items()} for image in side] for side in lists]
-    want = mean_ap(predictions, references)
-    assert mean_ap(*lists) == mean_ap(tensors[0], lists[1]) == mean_ap(predictions, tensors[1]) == want
 
 
 @pytest.mark.parametrize("chunk", [1, 7])
@@ -331,9 +266,6 @@ GOOD = {"boxes": [BOX]}
 @pytest.mark.parametrize(
     ("predictions", "references", "error", "message"),
     [
-        ([], [], ValueError, "nothing to score"),
-        ([GOOD], [GOOD, GOOD], ValueError, "1 predictions for 2 references"),
-        (None, [GOOD], TypeError, "predictions: is of type NoneType"),
         (GOOD, [GOOD], TypeError, "predictions: is of type dict"),
         ([GOOD], [None], TypeError, r"references\[0\]: is None .*give a dict with boxes"),
         ([[BOX]], [GOOD], TypeError, r"predictions\[0\]: .*give a dict with boxes, or None"),

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import platform
-import sys
 from itertools import pairwise, permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tests.metrics.test_mean_ap_pycocotools import random_images, run_pycocotools, twelve
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from mean_ap import (  # noqa: E402
+from mean_ap import (
     STATISTICS,
     evaluate_images,
     figures,
     mean_ap,
     spread_of,
 )
-from mean_ap.accumulate import accumulate, select, statistics  # noqa: E402
-from mean_ap.matching import single_precision_thresholds  # noqa: E402
-from mean_ap.weighted import TOGETHER, weighted_statistics  # noqa: E402
+from mean_ap.accumulate import accumulate, select, statistics
+from mean_ap.matching import single_precision_thresholds
+from mean_ap.weighted import TOGETHER, weighted_statistics
+
+from tests.metrics.test_mean_ap_pycocotools import random_images, run_pycocotools, twelve
 
 PRECISIONS = STATISTICS[:6]
 GOOD, BAD = {"boxes": [[0, 0, 40, 40]]}, {"boxes": [[60, 60, 99, 99]]}

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pycocotools import mask as coco_mask
-from scipy import ndimage
-
-REPO = Path(__file__).resolve().parents[2]
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
-sys.path.insert(0, str(REPO / "metrics"))
-from region_boundary import (  # noqa: E402
+from region_boundary import (
     bound_pixels,
     boundary_f,
     region_boundary,
@@ -24,6 +17,7 @@ from region_boundary import (  # noqa: E402
     scoring,
     sequence_statistics,
 )
+from scipy import ndimage
 
 # ---------------------------------------------------------------- the definition of DAVIS 2017, on the full frame
 
@@ -295,7 +289,6 @@ def test_a_track_without_an_answer_scores_zero_even_where_nothing_was_to_be_foun
 
 # ---------------------------------------------------------------- properties
 
-patiently = settings(deadline=None, max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -311,7 +304,6 @@ def random_tracks(seed, failures=True):
     return predictions, references
 
 
-@patiently
 @given(seeds)
 def test_scores_are_bounded_and_do_not_depend_on_the_order_of_the_tracks(seed):
     predictions, references = random_tracks(seed)
@@ -328,7 +320,6 @@ def test_scores_are_bounded_and_do_not_depend_on_the_order_of_the_tracks(seed):
     assert shuffled == pytest.approx(result)
 
 
-@patiently
 @given(seeds)
 def test_swapping_prediction_and_reference_changes_nothing_and_neither_does_turning_the_image(seed):
     rng = np.random.default_rng(seed)
@@ -338,24 +329,6 @@ def test_swapping_prediction_and_reference_changes_nothing_and_neither_does_turn
         assert score(prediction, reference) == score(reference, prediction) == score(prediction.T, reference.T)
 
 
-@patiently
-@given(seeds)
-def test_a_perfect_prediction_scores_one(seed):
-    references = random_tracks(seed)[1]
-    result = region_boundary([[rle(mask) for mask in track] for track in references], references)
-    names = ("J_mean", "F_mean", "J_recall", "F_recall", "J&F_mean", "frame_J_mean", "frame_F_mean")
-    assert all(result[name] == pytest.approx(1) for name in names)
-    assert result["J_decay"] == pytest.approx(0)
-
-
-@patiently
-@given(st.integers(0, 6), st.integers(0, 6))
-def test_a_prediction_far_away_scores_zero(y, x):
-    result = region_boundary([[square(y, x)]], [[square(12, 22)]])
-    assert [result[name] for name in ("J_mean", "F_mean", "J_recall", "F_recall", "frame_J&F_mean")] == [0] * 5
-
-
-@patiently
 @given(seeds)
 def test_a_further_right_pixel_never_lowers_j_and_a_wider_tolerance_never_lowers_f(seed):
     rng = np.random.default_rng(seed)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from pycocotools import mask as coco_mask
-
-REPO = Path(__file__).resolve().parents[2]
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
-sys.path.insert(0, str(REPO / "metrics"))
-from region_boundary import boundary_f, parse_counts, region_boundary, region_j, sequence_statistics  # noqa: E402
-from region_boundary.masks import as_masks  # noqa: E402
+from region_boundary import boundary_f, parse_counts, region_boundary, region_j, sequence_statistics
+from region_boundary.masks import as_masks
 
 
 def rle(mask):
@@ -72,10 +66,6 @@ GOOD = rle(DOT)
 @pytest.mark.parametrize(
     ("predictions", "references", "error", "message"),
     [
-        ([], [], ValueError, "nothing to score"),
-        ([[DOT]], [[DOT], [DOT]], ValueError, "1 predictions for 2 references"),
-        (None, [[DOT]], TypeError, "predictions: is of type NoneType"),
-        ("abc", [[DOT]], TypeError, "predictions: is of type str"),
         ([[DOT]], [None], TypeError, r"references\[0\]: is of type NoneType"),
         ([[DOT]], [[]], ValueError, r"references\[0\]: has 0 masks in 0 frames"),
         ([[DOT, DOT]], [[DOT, None]], ValueError, r"references\[0\]: has 1 masks in 2 frames"),

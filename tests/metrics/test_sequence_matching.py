@@ -5,17 +5,11 @@ from __future__ import annotations
 import math
 import random
 import statistics
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-REPO = Path(__file__).resolve().parents[2]
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
-sys.path.insert(0, str(REPO / "metrics"))
-from sequence_matching import LabelledScores, macro_f1, mean_with_interval, rescale, score_set  # noqa: E402
-from sequence_matching import sequence_matching as score  # noqa: E402
+from sequence_matching import LabelledScores, macro_f1, mean_with_interval, rescale, score_set
+from sequence_matching import sequence_matching as score
 
 NAN = float("nan")
 
@@ -271,11 +265,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
 @pytest.mark.parametrize(
     ("predictions", "references", "options", "error", "message"),
     [
-        ([], [], {}, ValueError, "nothing to score"),
-        (None, [[0]], {}, TypeError, "predictions: is of type NoneType; give a list"),
-        ("abc", [[0]], {}, TypeError, "predictions: is of type str"),
         ([GOOD], {"labels": [0]}, {}, TypeError, "references: is of type dict"),
-        ([GOOD], [[0, 1], [0, 1]], {}, ValueError, "1 predictions for 2 references"),
         ([GOOD], [None], {}, TypeError, r"references\[0\]: is None .*label number"),
         ([GOOD], [[]], {}, ValueError, r"references\[0\]: is empty"),
         ([GOOD], [[0, 2]], {}, ValueError, r"references\[0\]\[1\]: is 2, but the scores are for 2 labels"),

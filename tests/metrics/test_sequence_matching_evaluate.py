@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from sequence_matching import sequence_matching as score  # noqa: E402
+from sequence_matching import sequence_matching as score
 
 METRIC = "sequence_matching"
 

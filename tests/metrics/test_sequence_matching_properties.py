@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import numpy as np
-import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "metrics"))
-from sequence_matching import macro_f1  # noqa: E402
-from sequence_matching import sequence_matching as score  # noqa: E402
-from sequence_matching.rescaling import STANDARDISE  # noqa: E402
+from sequence_matching import macro_f1
+from sequence_matching import sequence_matching as score
+from sequence_matching.rescaling import STANDARDISE
 
 # The machine may be busy: a slow example is no failure.
-patiently = settings(deadline=None, max_examples=40)
 cells = st.none() | st.integers(0, 5) | st.floats(-1, 1).map(lambda x: round(x, 3))
 
 
@@ -46,7 +37,6 @@ def scored(cases, **options):
     return score([c[0] for c in cases], [c[1] for c in cases], **options)
 
 
-@patiently
 @given(cases_of_sets, options)
 def test_shares_are_bounded_and_counts_add_up(cases, options):
     result = scored(cases, **options)
@@ -59,17 +49,6 @@ def test_shares_are_bounded_and_counts_add_up(cases, options):
     assert (result["macro_f1"] is None) == (result["n_unscored"] == result["n"])
 
 
-@patiently
-@given(cases_of_sets, options, st.randoms(use_true_random=False))
-def test_the_order_of_sets_does_not_matter(cases, options, rng):
-    order = rng.sample(range(len(cases)), len(cases))
-    got, want = scored([cases[i] for i in order], **options), scored(cases, **options)
-    assert got.pop("per_set") == [want["per_set"][i] for i in order]
-    want.pop("per_set")
-    assert got == want
-
-
-@patiently
 @given(problem_sets(), options, st.randoms(use_true_random=False))
 def test_the_order_of_videos_does_not_matter(case, options, rng):
     matrix, labels = case
@@ -81,7 +60,6 @@ def test_the_order_of_videos_does_not_matter(case, options, rng):
     assert got == want
 
 
-@patiently
 @given(problem_sets(), st.integers(-3, 3))
 def test_a_constant_added_to_all_scores_of_a_video_changes_nothing_after_the_softmax(case, constant):
     matrix, labels = case
@@ -95,20 +73,6 @@ def test_a_constant_added_to_all_scores_of_a_video_changes_nothing_after_the_sof
     assert scored([(moved, labels)]) == scored([case])
 
 
-@patiently
-@given(problem_sets(missing=False, min_videos=2), st.sampled_from(["label", "video+label", "raw"]))
-def test_perfect_scores_give_one_and_scores_for_another_label_give_zero(case, standardise):
-    _, labels = case
-    # If all videos had the same label, its standardised scores would be constant: nothing to tell apart.
-    assume(len(set(labels)) > 1)
-    n_labels = max(labels) + 1
-    perfect = np.eye(n_labels)[labels]
-    wrong = np.eye(n_labels)[[(label + 1) % n_labels for label in labels]]
-    assert scored([(perfect, labels)], standardise=standardise)["macro_f1"] == 1
-    assert scored([(wrong, labels)], standardise=standardise)["macro_f1"] == 0
-
-
-@patiently
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 3)), min_size=1, max_size=8), st.integers(0, 7))
 def test_one_more_right_prediction_never_lowers_macro_f1(pairs, index):
     index %= len(pairs)
@@ -116,7 +80,6 @@ def test_one_more_right_prediction_never_lowers_macro_f1(pairs, index):
     assert macro_f1(*zip(*better, strict=True)) >= macro_f1(*zip(*pairs, strict=True)) - 1e-12
 
 
-@patiently
 @given(st.lists(problem_sets(cells=st.integers(0, 5)), min_size=1, max_size=3))
 def test_the_tie_rule_matters_only_where_ties_are_reported(cases):
     lowest, highest, wrong = (scored(cases, ties=ties)["per_set"] for ties in ("lowest", "highest", "wrong"))
@@ -124,15 +87,3 @@ def test_the_tie_rule_matters_only_where_ties_are_reported(cases):
         differ = sum(a != b for a, b in zip(low["predictions"], high["predictions"], strict=True))
         assert low["n_ties"] == high["n_ties"] == none["n_ties"] == differ
         assert low["n_ties"] or low["macro_f1"] == none["macro_f1"]
-
-
-@patiently
-@given(problem_sets(missing=False))
-def test_arrays_tensors_and_lists_are_the_same(case):
-    torch = pytest.importorskip("torch")
-    matrix, labels = case
-    filled = [[float("nan") if s is None else s for s in row] for row in matrix]
-    want = scored([(matrix, labels)])
-    assert scored([(np.array(filled, dtype=float), np.array(labels))]) == want
-    assert scored([(torch.tensor(filled, dtype=torch.float64), torch.tensor(labels))]) == want
-    assert scored([([torch.tensor(row, dtype=torch.float64) for row in filled], labels)]) == want

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
 from temporal_relations import temporal_relations
 from temporal_relations.scoring import RANKS

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
 from temporal_segmentation import temporal_segmentation
 from temporal_segmentation.scoring import matched_segments, segments_of

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycocotools import mask as coco_mask
 
-# The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
 from tracking import ALPHAS, tracking
 

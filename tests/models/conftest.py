@@ -38,7 +38,7 @@ def loaded(folders: dict[str, Path]) -> dict[str, "TransformersModel"]:
     return {family: TransformersModel.load(str(folder)) for family, folder in folders.items()}
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=[FAMILIES[0], *(pytest.param(family, marks=pytest.mark.full) for family in FAMILIES[1:])])
 def any_model(request: pytest.FixtureRequest, loaded: dict[str, "TransformersModel"]) -> "TransformersModel":
     return fresh(loaded[request.param])
 

@@ -11,14 +11,37 @@ from tests.served_standin import Fault, ServedStandIn, change_message
 pytestmark = pytest.mark.usefixtures("short_waits")
 
 
-def test_a_refusal_keeps_its_words():
-    entry = answer(Fault("reply", change=change_message(content=None, refusal="I cannot help with it.")))
-    assert (entry.finish_reason, entry.text) == ("refusal", "I cannot help with it.")
+PARTS = [{"type": "text", "text": "le"}, {"type": "other"}, {"type": "text", "text": "ft"}]
+CUT = {"finish_reason": "length"}
+ANSWERS = {
+    "a refusal keeps its words": ({"content": None, "refusal": "No."}, {}, ("No.", None, "refusal")),
+    "a filtered answer keeps what was written": (
+        {"content": "The cu", "finish_reason": "content_filter"},
+        *({}, ("The cu", None, "refusal")),
+    ),
+    "cut off by the token limit": ({"content": "The cu", **CUT}, {}, ("The cu", None, "length")),
+    "cut off while thinking": ({"content": None, "reasoning_content": "Or", **CUT}, {}, ("", "Or", "length")),
+    "reasoning in a field": ({"content": "left", "reasoning_content": "It is."}, {}, ("left", "It is.", "stop")),
+    "reasoning in another field": ({"content": "left", "reasoning": "It is."}, {}, ("left", "It is.", "stop")),
+    "reasoning within the answer": (
+        {"content": "<t>Hm.</t>left"},
+        *({"think_tags": ("<t>", "</t>")}, ("left", "Hm.", "stop")),
+    ),
+    "thinking that never ends": ({"content": "<think>or", "finish_reason": "stop"}, {}, ("", "or", "length")),
+    "thinking that the template opened": (
+        {"content": "or", **CUT},
+        {"prompt_opens_thinking": True},
+        ("", "or", "length"),
+    ),
+    "an answer in parts": ({"content": PARTS}, {}, ("left", None, "stop")),
+}
+"""What changes in the reply; settings; text, reasoning and finish reason."""
 
 
-def test_a_filtered_answer_is_a_refusal_with_what_was_written():
-    entry = answer(Fault("reply", change=change_message(content="The cu", finish_reason="content_filter")))
-    assert (entry.finish_reason, entry.text) == ("refusal", "The cu")
+@pytest.mark.parametrize(("changes", "settings", "read"), ANSWERS.values(), ids=ANSWERS)
+def test_text_reasoning_and_end_of_an_answer(changes, settings, read):
+    entry = answer(Fault("reply", change=change_message(**changes)), **settings)
+    assert (entry.text, entry.reasoning, entry.finish_reason) == read
 
 
 @pytest.mark.parametrize(
@@ -36,46 +59,9 @@ def test_a_400_for_the_content_policy_refuses_every_sample_and_is_asked_once(bod
     assert len(server.calls) == 1
 
 
-def test_an_answer_cut_off_by_the_token_limit_says_so():
-    assert answer(Fault("reply", change=change_message(finish_reason="length"))).finish_reason == "length"
-
-
-def test_a_limit_reached_while_thinking_is_a_truncation_and_no_failure():
-    change = change_message(content=None, finish_reason="length", reasoning_content="The jug, or")
-    entry = answer(Fault("reply", change=change))
-    assert (entry.text, entry.finish_reason, entry.reasoning) == ("", "length", "The jug, or")
-
-
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_in_a_field_of_its_own_is_kept_apart(field):
-    entry = answer(Fault("reply", change=change_message(content="left", **{field: "The cup is left."})))
-    assert (entry.text, entry.reasoning) == ("left", "The cup is left.")
-
-
-def test_reasoning_within_the_answer_is_split_off():
-    entry = answer(Fault("reply", change=change_message(content="<t>Hm.</t>left")), think_tags=("<t>", "</t>"))
-    assert (entry.text, entry.reasoning) == ("left", "Hm.")
-
-
-def test_thinking_that_never_ends_is_cut_off_whatever_the_server_says():
-    entry = answer(Fault("reply", change=change_message(content="<think>the cup, or", finish_reason="stop")))
-    assert (entry.text, entry.reasoning, entry.finish_reason) == ("", "the cup, or", "length")
-
-
-def test_reasoning_that_the_template_opened_is_no_answer_when_it_is_cut_off():
-    fault = Fault("reply", change=change_message(content="The cup, or", finish_reason="length"))
-    entry = answer(fault, prompt_opens_thinking=True)
-    assert (entry.text, entry.reasoning) == ("", "The cup, or")
-
-
 def test_a_stop_string_that_a_server_leaves_in_is_cut_off():
     config = GenerationConfig(temperature=0.0, stop=("END", "\n\n"))
     assert answer(Fault("reply", change=change_message(content="left END right")), config).text == "left "
-
-
-def test_an_answer_in_parts_is_put_together():
-    parts = [{"type": "text", "text": "le"}, {"type": "other"}, {"type": "text", "text": "ft"}]
-    assert answer(Fault("reply", change=change_message(content=parts))).text == "left"
 
 
 def test_a_schema_that_the_server_refuses_is_a_failure_that_says_so():

@@ -22,11 +22,11 @@ without_torchvision = pytest.mark.skipif(find_spec("torchvision") is not None, r
     ("model_type", "image_processor"),
     [
         ("qwen2_5_vl", "Qwen2VLImageProcessorPil"),
-        ("qwen3_vl", "Qwen2VLImageProcessorPil"),
+        pytest.param("qwen3_vl", "Qwen2VLImageProcessorPil", marks=pytest.mark.full),
         ("internvl", "GotOcr2ImageProcessorPil"),
-        ("glm4v", "Glm4vImageProcessorPil"),
-        ("mistral3", "PixtralImageProcessorPil"),
-        ("llava_onevision", "LlavaOnevisionImageProcessorPil"),
+        pytest.param("glm4v", "Glm4vImageProcessorPil", marks=pytest.mark.full),
+        pytest.param("mistral3", "PixtralImageProcessorPil", marks=pytest.mark.full),
+        pytest.param("llava_onevision", "LlavaOnevisionImageProcessorPil", marks=pytest.mark.full),
     ],
 )
 def test_images_need_no_torchvision(zoo, model_type, image_processor):

@@ -340,8 +340,8 @@ def test_markdown_is_short_and_leads_into_the_page(runs: list[ScoredRun], tmp_pa
     examples = MadeExamples(3)
     many = [
         made_run(examples, name=f"model {n}", left_out=1, folder=f"{n}-{task}", task=named(f"task {task}"))
-        for n in range(50)
-        for task in range(30)
+        for n in range(30)
+        for task in range(15)
     ]
     text = write_report(many, tmp_path, samples=1, compare=False)[1].read_text()
     lines = text.splitlines()

@@ -22,7 +22,7 @@ TASKS = ("relations", "grounding", "hand_object", "referring")
 def both_folders(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same examples of several tasks, with frames stored and with frames linked."""
     out = tmp_path_factory.mktemp("both")
-    sampling = {"limit": 30}
+    sampling = {"limit": 10}
     return {
         mode: build(small_release, out / mode, configs=TASKS, sampling=sampling, frames=mode, cache=False).folder
         for mode in ("frozen", "linked")
@@ -50,8 +50,7 @@ def asked_of(folder: Path) -> list[Asked]:
     return sorted(asked, key=lambda request: (request.frames[0].video_id, request.frames[0].frame_index))
 
 
-@pytest.mark.parametrize("mode", ["frozen", "linked"])
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("mode", "workers"), [("frozen", 3), ("linked", 1), ("linked", 3)])
 def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
     both_folders: dict[str, Path], mode: str, workers: int
 ) -> None:

@@ -47,46 +47,49 @@ def stored_pictures(folder: Path) -> Counter[bytes]:
 
 
 @pytest.fixture(scope="module")
-def six_tasks(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    settings: dict[str, Any] = {"sampling": {"limit": 3}, "cache": False, "configs": SIX}
+def three_tasks(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    settings: dict[str, Any] = {"sampling": {"limit": 3}, "cache": False, "configs": THREE}
     return made_once("stored/barista", lambda out: build(small_kitchen, out, **settings))
 
 
-SIX = ["activity", "grounding", "hand_object", "referring", "relations", "temporal_vqa"]
+THREE = ["grounding", "relations", "temporal_vqa"]
+"""Of one frame, of a frame and an overlay, of several frames."""
 
 
 def ask(data: Path, out: Path, server: ServedStandIn, **settings: object) -> None:
-    config = {"data": str(data), "out": out, "model": "served:m", "base_url": server.url, "runs": 1, "task": SIX}
+    config = {"data": str(data), "out": out, "model": "served:m", "base_url": server.url, "runs": 1, "task": THREE}
     asked = checked(RunConfig, {**config, "api_key_env": None, **settings})
     run_config(asked, open_tasks(asked))
 
 
-def test_every_request_of_six_tasks_carries_the_bytes_that_the_dataset_stores(six_tasks: Path, tmp_path: Path) -> None:
+def test_every_request_of_three_tasks_carries_the_bytes_that_the_dataset_stores(
+    three_tasks: Path, tmp_path: Path
+) -> None:
     with ServedStandIn() as server:
-        ask(six_tasks, tmp_path, server)
-    assert sent_pictures(server) == stored_pictures(six_tasks)
+        ask(three_tasks, tmp_path, server)
+    assert sent_pictures(server) == stored_pictures(three_tasks)
 
 
-def test_another_format_quality_or_size_is_encoded_anew(six_tasks: Path, tmp_path: Path) -> None:
+def test_another_format_quality_or_size_is_encoded_anew(three_tasks: Path, tmp_path: Path) -> None:
     for number, changed in enumerate(({"image_format": "png"}, {"jpeg_quality": 30}, {"max_image_side": 32})):
         with ServedStandIn() as server:
-            ask(six_tasks, tmp_path / str(number), server, limit=1, **changed)
+            ask(three_tasks, tmp_path / str(number), server, limit=1, **changed)
         sent = sent_pictures(server)
         assert sent
-        assert not sent.keys() & stored_pictures(six_tasks).keys()
+        assert not sent.keys() & stored_pictures(three_tasks).keys()
         sides = {max(Image.open(io.BytesIO(data)).size) for data in sent}
         assert (max(sides) == 32) == ("max_image_side" in changed)
 
 
-def test_a_linked_set_sends_what_a_frozen_one_would(small_kitchen: Path, six_tasks: Path, tmp_path: Path) -> None:
-    build(small_kitchen, tmp_path / "linked", sampling={"limit": 3}, cache=False, frames="linked", configs=SIX)
+def test_a_linked_set_sends_what_a_frozen_one_would(small_kitchen: Path, three_tasks: Path, tmp_path: Path) -> None:
+    build(small_kitchen, tmp_path / "linked", sampling={"limit": 3}, cache=False, frames="linked", configs=THREE)
     with ServedStandIn() as server:
         ask(tmp_path / "linked", tmp_path / "run", server)
-    assert sent_pictures(server) == stored_pictures(six_tasks)
+    assert sent_pictures(server) == stored_pictures(three_tasks)
 
 
-def test_local_models_see_the_pixels_of_the_stored_bytes(six_tasks: Path) -> None:
-    for loaded in open_examples(six_tasks, "barista", "relations"):
+def test_local_models_see_the_pixels_of_the_stored_bytes(three_tasks: Path) -> None:
+    for loaded in open_examples(three_tasks, "barista", "relations"):
         task = checked_task()
         for image, data in zip(loaded.images(task), loaded.media, strict=True):
             assert image.tobytes() == Image.open(io.BytesIO(data)).convert("RGB").tobytes()

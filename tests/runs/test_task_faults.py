@@ -32,7 +32,6 @@ from tests.conftest import MadeOnce
 from tests.reporting.test_report import Page
 from tests.runs.made_logs import read_folder
 from tests.served_standin import ServedStandIn
-from tests.vista.made import write_small_release
 
 MARKER = "an answer that nobody foresaw"
 EXAMPLES = 4
@@ -115,18 +114,12 @@ def true_answers(examples: Sequence[Example], kind: type[Task]) -> dict[str, str
 
 
 @pytest.fixture(scope="module")
-def built(small_kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Callable[[str], Path]:
+def built(source_of: Callable[[str], Path], made_once: MadeOnce) -> Callable[[str], Path]:
     """A small dataset of each benchmark, with all of its tasks."""
 
     def dataset(name: str) -> Path:
-        def make(out: Path) -> None:
-            if name == "vista":
-                release = made_once("made/vista", write_small_release)
-            else:
-                release = small_kitchen if name in ("barista", "extended") else generated(name)
-            build(release, out, benchmark=name, frames="linked", cache=False)
-
-        return made_once(f"faults/{name}", make)
+        settings: dict[str, Any] = {"benchmark": name, "frames": "linked", "cache": False}
+        return made_once(f"faults/{name}", lambda out: build(source_of(name), out, **settings))
 
     return dataset
 
@@ -322,7 +315,14 @@ def test_statistics_that_raise_for_the_set_refuse_that_task_by_name_and_no_other
     assert [run.task.name for run in load_results(tmp_path / "runs").runs] == ["referring"]
 
 
-@pytest.mark.parametrize("method", ["explain", "overlays", "image_captions", "mistakes", "facets"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "explain",
+        "facets",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("overlays", "image_captions", "mistakes")),
+    ],
+)
 def test_what_a_task_cannot_show_is_missing_in_a_report_that_is_written(
     method: str, dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,7 +84,7 @@ def test_a_mask_of_another_size_is_found(mask: np.ndarray, more: int) -> None:
     assert "runs cover" in str(run_problems([encode_mask(mask).counts], mask.size + more)[0])
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6), st.integers(1, 10_000))
 def test_each_string_is_judged_alone_and_never_raises(texts: list[str], pixels: int) -> None:
     together = run_problems(texts, pixels)
@@ -141,7 +141,7 @@ def test_many_masks_at_once_pass_and_one_changed_character_is_found_where_it_is(
 code_texts = st.text(st.characters(min_codepoint=48, max_codepoint=111), min_size=1, max_size=30)
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(st.lists(code_texts, min_size=1, max_size=5), st.integers(1, 2**28))
 def test_arrays_pass_nothing_that_reading_run_by_run_does_not(texts: list[str], pixels: int) -> None:
     data, lengths = "".join(texts).encode(), np.array([len(text) for text in texts])
@@ -151,7 +151,7 @@ def test_arrays_pass_nothing_that_reading_run_by_run_does_not(texts: list[str], 
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(0, 2**20), min_size=1, max_size=12), min_size=1, max_size=8))
 def test_arrays_pass_all_that_is_right(runs: list[list[int]]) -> None:
     """Any runs of one sum, also those that pycocotools would not write: zeros anywhere."""

@@ -243,17 +243,6 @@ def test_figures_lie_between_0_and_1_and_stricter_ones_are_never_higher(
     assert figures["T-Acc"] <= figures["O-Acc"]
 
 
-@given(samples_of(), st.randoms(use_true_random=False))
-def test_the_order_of_answered_objects_does_not_matter(
-    case: tuple[list[TrueObject], list[SaidObject]], rng: random.Random
-) -> None:
-    reference, said = case
-    shuffled = rng.sample(said, len(said))
-    assert figures_of(EXACT, reference, shuffled)["T-m_vIoU"] == pytest.approx(
-        figures_of(EXACT, reference, said)["T-m_vIoU"]
-    )
-
-
 @given(samples_of())
 def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_figure(
     case: tuple[list[TrueObject], list[SaidObject]],
@@ -264,14 +253,6 @@ def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_figure(
     missed = [item for item in reference if item.category not in names]
     after = figures_of(EXACT, reference, [*said, *(said_as(item) for item in missed[:1])])
     assert all(after[name] >= before[name] - 1e-9 for name in before)
-
-
-@given(samples_of())
-def test_the_union_of_times_never_scores_higher(case: tuple[list[TrueObject], list[SaidObject]]) -> None:
-    reference, said = case
-    names = [item.category for item in reference]
-    if len(set(names)) == len(names):  # otherwise another pairing may be the best
-        assert figures_of(UNION, reference, said)["T-m_vIoU"] <= figures_of(EXACT, reference, said)["T-m_vIoU"] + 1e-9
 
 
 @pytest.mark.parametrize(

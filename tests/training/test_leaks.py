@@ -39,13 +39,7 @@ def ours(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 MIXED = [
     (["v0"], ""),
-    (["v1"], ""),
     (["v2", "v4"], ""),
-    (["v3", "v5"], ""),
-    (["v0", "v1", "v2"], ""),
-    (["v0"], "kitchen_"),
-    (["v1", "v4"], "kitchen_"),
-    (["v2"], "take_"),
     (["v3", "v4", "v5"], "take_"),
     (["v0", "v1", "v2", "v3"], "other_"),
 ]

@@ -39,19 +39,6 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
 
 
 @pytest.mark.full
-def test_the_oracle_is_perfect_in_every_environment(dataset: Path, tmp_path: Path) -> None:
-    for task in TASKS:
-        evaluation = evaluate(
-            dataset, "oracle", benchmark="vista", task=task.name, runs=1, out=tmp_path / task.name, progress=False
-        )
-        (run,) = evaluation.runs
-        assert run.results.figures["macro_f1"].mean == 1.0
-        assert set(run.results.breakdowns) >= {"environment", "level", "type"} - (
-            {"environment"} if task.name != "all" else set()
-        )
-
-
-@pytest.mark.full
 def test_an_encoder_answers_in_one_step(dataset: Path, tmp_path: Path) -> None:
     from barista_bench.models.tiny import make_tiny_clip
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,8 @@ settings.register_profile("any machine", max_examples=30, deadline=None, suppres
 settings.load_profile("any machine")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+# Metrics are tested where they stand, as the modules that somebody copies out of the repository.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.loading import METRICS, load_class, own_modules
-
-# The folders are tested where they stand, as the modules that somebody copies out of the repository.
-sys.path.insert(0, str(METRICS))
+from tests.conformance.loading import load_class, own_modules
 
 
 @pytest.fixture(scope="module")

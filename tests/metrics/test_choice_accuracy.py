@@ -211,7 +211,6 @@ rows = st.lists(
     min_size=1,
     max_size=8,
 )
-# The machine may be busy: a slow example is no failure.
 
 
 def scored(examples):

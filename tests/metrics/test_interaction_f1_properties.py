@@ -23,7 +23,6 @@ interactions = st.builds(
 frames = st.lists(interactions, max_size=4)
 cases = st.lists(st.tuples(st.none() | frames, frames), min_size=1, max_size=4)
 matchings = st.sampled_from(["greedy", "highest_first", "optimal"])
-# The machine may be busy: a slow example is no failure.
 
 
 def scored(examples, matching="greedy"):

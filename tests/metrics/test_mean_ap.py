@@ -181,7 +181,6 @@ upright = st.tuples(numbers, numbers, st.integers(1, 40), st.integers(1, 40)).ma
     lambda b: [b[0], b[1], b[0] + b[2], b[1] + b[3]]
 )
 pairs = st.lists(st.tuples(st.none() | labelled, labelled), min_size=1, max_size=4)
-# The machine may be busy: a slow example is no failure.
 
 
 def scored(cases, **options):

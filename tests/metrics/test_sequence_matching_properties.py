@@ -8,7 +8,6 @@ from sequence_matching import macro_f1
 from sequence_matching import sequence_matching as score
 from sequence_matching.rescaling import STANDARDISE
 
-# The machine may be busy: a slow example is no failure.
 cells = st.none() | st.integers(0, 5) | st.floats(-1, 1).map(lambda x: round(x, 3))
 
 

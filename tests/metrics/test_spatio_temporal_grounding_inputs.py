@@ -54,7 +54,6 @@ def cases(draw, failures=True):
 
 columns = st.lists(cases(), min_size=1, max_size=4)
 vious = st.sampled_from(["reference", "union"])
-# The machine may be busy: a slow example is no failure.
 
 
 def scored(pairs, viou="reference"):

@@ -179,7 +179,6 @@ relations = st.tuples(
 example_lists = st.lists(relations, max_size=6)
 pairs = st.lists(st.tuples(example_lists, example_lists), min_size=1, max_size=5)
 pairs_with_failures = st.lists(st.tuples(st.none() | example_lists, example_lists), min_size=1, max_size=5)
-# The machine may be busy: a slow example is no failure.
 FRACTIONS = ("micro_precision", "micro_recall", "micro_f1", "mean_example_f1", "coverage")
 
 

@@ -26,11 +26,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the comparisons are tests, which are not installed
 
-from barista_bench.benchmarks import (  # noqa: E402
-    get_benchmark,
-    get_task,
-    rules_of,
-)
+from barista_bench.benchmarks import get_benchmark, get_task, rules_of  # noqa: E402
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE  # noqa: E402
 from barista_bench.benchmarks.barista.relation_answers import mark_order  # noqa: E402
 from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402

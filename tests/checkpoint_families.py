@@ -248,7 +248,7 @@ FAMILIES: dict[str, Family] = {
                 "max_temporal_embeddings": 4,
                 "max_position_embeddings": 8,
             }
-        },
+        }
     ),
     "evolla": Family(reason="takes proteins, not images"),
     "exaone4_5": _qwen({}),

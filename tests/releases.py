@@ -14,13 +14,7 @@ from barista_bench.scene_graph import encode_mask
 WIDTH, HEIGHT, FRAMES = 96, 64, 40
 
 MACHINE, CUP, LEFT, RIGHT, BUTTON = "o-machine", "o-cup", "o-left", "o-right", "o-button"
-CATEGORIES = {
-    MACHINE: "coffee machine",
-    CUP: "coffee cup",
-    LEFT: "left hand",
-    RIGHT: "right hand",
-    BUTTON: "button",
-}
+CATEGORIES = {MACHINE: "coffee machine", CUP: "coffee cup", LEFT: "left hand", RIGHT: "right hand", BUTTON: "button"}
 BOXES = {
     MACHINE: (4, 4, 40, 50),
     CUP: (50, 30, 20, 20),
@@ -62,30 +56,15 @@ def document(preparation: str = "capsule") -> dict[str, Any]:
         "categories": [{"id": f"c-{name}", "name": name} for name in CATEGORIES.values()],
         "object_id_to_category_id": {name: f"c-{category}" for name, category in CATEGORIES.items()},
         "annotations": [
-            {
-                "image_id": frame,
-                "object_id": name,
-                "bbox": list(map(float, BOXES[name])),
-                "segmentation": masks[name],
-            }
+            {"image_id": frame, "object_id": name, "bbox": list(map(float, BOXES[name])), "segmentation": masks[name]}
             for frame in range(FRAMES)
             for name, (start, end) in SEEN.items()
             if start <= frame < end
         ],
         "attributes": [
-            {
-                "object_id": MACHINE,
-                "attribute_type": "type",
-                "value": preparation,
-                "image_ranges": [span(0, 40)],
-            },
+            {"object_id": MACHINE, "attribute_type": "type", "value": preparation, "image_ranges": [span(0, 40)]},
             {"object_id": CUP, "attribute_type": "color", "value": "white", "image_ranges": [span(0, 40)]},
-            {
-                "object_id": MACHINE,
-                "attribute_type": "state",
-                "value": "extracting",
-                "image_ranges": [span(20, 30)],
-            },
+            {"object_id": MACHINE, "attribute_type": "state", "value": "extracting", "image_ranges": [span(20, 30)]},
         ],
         "relations": [
             relation(BUTTON, MACHINE, "position", "part of", (0, 40)),
@@ -95,11 +74,7 @@ def document(preparation: str = "capsule") -> dict[str, Any]:
         ],
         "activities": [
             {"image_range": span(0, 20), "activity_class_id": "a-place-cup", "display_name": "Place cup"},
-            {
-                "image_range": span(20, 40),
-                "activity_class_id": "a-press-button",
-                "display_name": "Press button",
-            },
+            {"image_range": span(20, 40), "activity_class_id": "a-press-button", "display_name": "Press button"},
         ],
         "process_steps": [
             {"image_range": span(0, 40), "activity_class_id": "s-extract", "display_name": "Extract coffee"}

@@ -12,8 +12,7 @@ import threading
 import zipfile
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from barista_bench.data import archives
 from barista_bench.data.archives import archive_stem, is_archive, unpack_release
@@ -298,7 +297,4 @@ def test_damaged_bytes_never_raise_anything_else_nor_write_elsewhere(tmp_path_fa
     except SourceError:
         assert_nothing_written(tmp_path)
     else:
-        assert {p.name for p in (tmp_path / "out" / "all").glob("*/*")} <= {
-            "coco_annotation.json",
-            "video.mp4",
-        }
+        assert {p.name for p in (tmp_path / "out" / "all").glob("*/*")} <= {"coco_annotation.json", "video.mp4"}

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.core.boxes import (
     BOX_ORDERS,

@@ -54,8 +54,7 @@ def test_both_readers_are_told_the_revision_and_whether_to_run_code():
 
 
 @pytest.mark.parametrize(
-    "error",
-    [OSError, ImportError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError],
+    "error", [OSError, ImportError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError]
 )
 def test_what_transformers_raises_is_said_in_one_line(error):
     with pytest.raises(ModelError) as caught:

@@ -17,8 +17,7 @@ from tempfile import mkdtemp
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from barista_bench.api import compare, load_results

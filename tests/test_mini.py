@@ -68,11 +68,7 @@ def test_another_seed_is_another_kitchen():
 
 
 def test_files(kitchen, graphs):
-    assert sorted(f.name for f in kitchen) == [
-        "mini_capsule_01",
-        "mini_fully_automatic_01",
-        "mini_portafilter_01",
-    ]
+    assert sorted(f.name for f in kitchen) == ["mini_capsule_01", "mini_fully_automatic_01", "mini_portafilter_01"]
     for folder in kitchen:
         meta = graphs[folder.name]["video_metadata"][0]
         with av.open(str(folder / "video.mp4")) as container:

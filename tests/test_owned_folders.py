@@ -242,8 +242,7 @@ def test_a_link_to_a_folder_stays_one_and_a_link_to_nothing_is_named(report: Pat
 
 
 @pytest.mark.parametrize(
-    ("out", "message"),
-    [("file", "is no folder"), ("file/below", "Not a directory"), ("n" * 300, "File name too long")],
+    ("out", "message"), [("file", "is no folder"), ("file/below", "Not a directory"), ("n" * 300, "File name too long")]
 )
 def test_a_target_that_cannot_be_is_refused_before_the_work(tmp_path: Path, out: str, message: str) -> None:
     (tmp_path / "file").touch()
@@ -283,12 +282,7 @@ def make_kitchen(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [
-        (make_run, RUN.name),
-        (make_video, VIDEO.name),
-        (make_dataset, DATASET.name),
-        (make_kitchen, KITCHEN.name),
-    ],
+    [(make_run, RUN.name), (make_video, VIDEO.name), (make_dataset, DATASET.name), (make_kitchen, KITCHEN.name)],
 )
 @pytest.mark.parametrize("below", ["", "runs", "runs/barista/relations"])
 @pytest.mark.parametrize("linked", [False, True])

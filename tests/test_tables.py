@@ -11,8 +11,7 @@ import sys
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.tables import (
     Cell,

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import barista_bench
 from barista_bench.files import text_out
@@ -78,7 +77,7 @@ DOORS = ("files/text_out.py", "tables.py")
 METHODS = (".to_csv", ".to_latex", ".to_markdown", ".to_html", ".to_string", ".echo", ".secho")
 FUNCTIONS = {"print", "csv.writer", "csv.DictWriter", "tqdm.write", "warnings.warn"}
 ROUND_THE_DOOR = {
-    ("generate/vista_release.py", "csv.writer"): "the release's own metadata.csv, which holds texts as they are",
+    ("generate/vista_release.py", "csv.writer"): "the release's own metadata.csv, which holds texts as they are"
 }
 FILES_FOR_PEOPLE = (".md", ".csv", ".tex", ".html")
 WRITING = {"write_text", "write_bytes", "write_whole", "save", "open", "atomic_write", "savefig"}

@@ -8,8 +8,7 @@ import string
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import MAX_YAML, load_yaml

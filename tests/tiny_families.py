@@ -121,8 +121,7 @@ def _siglip() -> tuple[tiny.Saveable, ...]:
     tokenizer = tiny.encoder_tokenizer()
     tokenizer.init_kwargs["model_input_names"] = ["input_ids"]  # as published: it was trained on padding too
     config = SiglipConfig(
-        text_config={**tiny.text_tower(tokenizer), "projection_size": 64},
-        vision_config=tiny.ENCODER_VISION,
+        text_config={**tiny.text_tower(tokenizer), "projection_size": 64}, vision_config=tiny.ENCODER_VISION
     )
     return SiglipModel(config), SiglipProcessor(SiglipImageProcessorPil(size=tiny.ENCODER_IMAGE), tokenizer)  # type: ignore[no-untyped-call]
 

@@ -122,10 +122,7 @@ X265 = {
     "preset": "ultrafast",
     "x265-params": "log-level=none:keyint=24:min-keyint=24:open-gop=1:bframes=3:b-adapt=0:pools=1",
 }
-LAYERS = {
-    "preset": "ultrafast",
-    "x265-params": "log-level=none:keyint=24:bframes=3:b-adapt=0:temporal-layers=3",
-}
+LAYERS = {"preset": "ultrafast", "x265-params": "log-level=none:keyint=24:bframes=3:b-adapt=0:temporal-layers=3"}
 PYRAMID = {"preset": "fast", "g": "250", "x264-params": "bframes=4:b-adapt=0:b-pyramid=normal"}
 VARIABLE = [int(t) for t in np.cumsum(np.random.default_rng(0).integers(7, 60, 120))]
 

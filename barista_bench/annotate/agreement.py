@@ -12,13 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from barista_bench.annotate.project import VideoFiles
 from barista_bench.annotate.propagation import is_empty
-from barista_bench.annotate.records import (
-    LayerAttribute,
-    LayerRelation,
-    ProjectRecord,
-    Range,
-    SegmentsFile,
-)
+from barista_bench.annotate.records import LayerAttribute, LayerRelation, ProjectRecord, Range, SegmentsFile
 from barista_bench.errors import DataError
 from barista_bench.metrics.region_boundary.scoring import boundary_f
 from barista_bench.scene_graph.masks import Rle, mask_ious

@@ -31,13 +31,7 @@ import numpy as np
 from scipy import ndimage
 
 from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project import (
-    VOCABULARY_FILE,
-    Project,
-    VideoFiles,
-    check_masks,
-    writing,
-)
+from barista_bench.annotate.project import VOCABULARY_FILE, Project, VideoFiles, check_masks, writing
 from barista_bench.annotate.records import (
     MAX_BYTES,
     AcceptedFile,

@@ -16,13 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.annotate.records import (
-    AcceptedKeyframe,
-    Claim,
-    Layers,
-    Range,
-    TrackLine,
-)
+from barista_bench.annotate.records import AcceptedKeyframe, Claim, Layers, Range, TrackLine
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, mask_boxes
 

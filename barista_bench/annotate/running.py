@@ -10,14 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from barista_bench.annotate.project import (
-    PROJECT_FILE,
-    VOCABULARY_FILE,
-    Project,
-    VideoFiles,
-    open_project,
-    writing,
-)
+from barista_bench.annotate.project import PROJECT_FILE, VOCABULARY_FILE, Project, VideoFiles, open_project, writing
 from barista_bench.annotate.records import KeyframesFile, ProjectRecord
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage
 from barista_bench.core.cluster import RayCluster, cluster_of

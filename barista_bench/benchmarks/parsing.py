@@ -135,9 +135,4 @@ def integer(value: object) -> int | None:
 
 
 def object_schema(properties: Fields) -> Fields:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -105,8 +105,7 @@ def accept(
     by: By = None,
 ) -> None:
     """Take in what a person has decided: signals, masks, layers, edits of identities."""
-    from barista_bench.annotate.decisions import accept as take_in
-    from barista_bench.annotate.decisions import read_decisions
+    from barista_bench.annotate.decisions import accept as take_in, read_decisions
     from barista_bench.annotate.project import open_project
 
     with exit_on_error():
@@ -275,8 +274,7 @@ def export(
     num_proc: Processes = 1,
 ) -> None:
     """Write scene graphs in the release layout with statistics, or the masks for another tool."""
-    from barista_bench.annotate.exporting import as_mask_tracks
-    from barista_bench.annotate.exporting import export as write_release
+    from barista_bench.annotate.exporting import as_mask_tracks, export as write_release
     from barista_bench.annotate.project import open_project
     from barista_bench.interchange.mask_formats import write_mask_tracks
 

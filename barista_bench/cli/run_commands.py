@@ -204,8 +204,7 @@ def diff(
     show: Annotated[int, typer.Option(help="Samples of each kind to name at the most.")] = 5,
 ) -> None:
     """Name what differs between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if any."""
-    from barista_bench.runs.diff import as_text
-    from barista_bench.runs.diff import diff as compare_runs
+    from barista_bench.runs.diff import as_text, diff as compare_runs
 
     with exit_on_error():
         difference = compare_runs(first, second, shown=show)
@@ -351,8 +350,7 @@ def submit(
         Path | None, typer.Option(help="Copy of the model repository, whose card and results are merged with.")
     ] = None,
     dataset: Annotated[
-        str | None,
-        typer.Option(help="Dataset whose reference counts: a built folder, or a Hub dataset."),
+        str | None, typer.Option(help="Dataset whose reference counts: a built folder, or a Hub dataset.")
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the dataset of the runs lies now, if it has moved.")] = None,
     root: Root = None,

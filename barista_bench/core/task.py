@@ -13,24 +13,35 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Evidence, Inputs, Metadata, Target, TypedFields, features_of
-from barista_bench.core.example import Example as Example
-from barista_bench.core.example import Fields as Fields
-from barista_bench.core.example import FrameRef as FrameRef
-from barista_bench.core.example import Json as Json
-from barista_bench.core.example import ParseError as ParseError
-from barista_bench.core.example import Prediction as Prediction
-from barista_bench.core.example import Scored as Scored
-from barista_bench.core.example import SkippedExample as SkippedExample
-from barista_bench.core.example import Status as Status
-from barista_bench.core.example import content_seed as content_seed
-from barista_bench.core.example import evidence_objects as evidence_objects
-from barista_bench.core.failures import AnswerFailure as AnswerFailure
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.example import (
+    Evidence,
+    Example as Example,
+    Fields as Fields,
+    FrameRef as FrameRef,
+    Inputs,
+    Json as Json,
+    Metadata,
+    ParseError as ParseError,
+    Prediction as Prediction,
+    Scored as Scored,
+    SkippedExample as SkippedExample,
+    Status as Status,
+    Target,
+    TypedFields,
+    content_seed as content_seed,
+    evidence_objects as evidence_objects,
+    features_of,
+)
+from barista_bench.core.failures import AnswerFailure as AnswerFailure, FailureKind
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.options import PROTOCOLS, Option, OptionValue, shown
-from barista_bench.core.options import ProtocolName as ProtocolName
-from barista_bench.core.options import ProtocolRule as ProtocolRule
+from barista_bench.core.options import (
+    PROTOCOLS,
+    Option,
+    OptionValue,
+    ProtocolName as ProtocolName,
+    ProtocolRule as ProtocolRule,
+    shown,
+)
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError

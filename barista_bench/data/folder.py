@@ -35,10 +35,7 @@ from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.rows import (
-    FramesMode,
-    file_sha256,
-)
+from barista_bench.data.rows import FramesMode, file_sha256
 from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder

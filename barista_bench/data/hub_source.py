@@ -21,8 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 import huggingface_hub
-from huggingface_hub import constants as hub_constants
-from huggingface_hub import errors as hub_errors
+from huggingface_hub import constants as hub_constants, errors as hub_errors
 from tqdm.auto import tqdm
 
 from barista_bench.data.archives import archive_stem, is_archive, unpack_release

@@ -108,10 +108,7 @@ class SharedCache(Generic[KeyT, ValueT]):
             self._kept.clear()
 
     def _make(
-        self,
-        mine: list[KeyT],
-        further: list[KeyT],
-        make: Callable[[list[KeyT], list[KeyT]], Mapping[KeyT, ValueT]],
+        self, mine: list[KeyT], further: list[KeyT], make: Callable[[list[KeyT], list[KeyT]], Mapping[KeyT, ValueT]]
     ) -> dict[KeyT, ValueT]:
         made: Mapping[KeyT, ValueT] = {}
         try:

@@ -59,10 +59,7 @@ def revision_of(name: str, config: PreTrainedConfig) -> str | None:
 
 def loading_of(model: Pretrained) -> dict[str, Any]:
     """How a model was loaded, as far as it changes answers: number type, and kind of attention."""
-    return {
-        "dtype": str(model.dtype).removeprefix("torch."),
-        "attn_implementation": model.config._attn_implementation,
-    }
+    return {"dtype": str(model.dtype).removeprefix("torch."), "attn_implementation": model.config._attn_implementation}
 
 
 def require_libraries() -> None:

@@ -125,12 +125,7 @@ _MAX_NAME = 100
 
 
 def read_bounded(
-    path: str | Path,
-    most: int,
-    *,
-    what: str = "cannot be read",
-    remedy: str,
-    error: type[BaristaError] = DataError,
+    path: str | Path, most: int, *, what: str = "cannot be read", remedy: str, error: type[BaristaError] = DataError
 ) -> bytes:
     """A file's bytes, at most `most`.
 

@@ -318,8 +318,7 @@ def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
     """Comparable entries, best first; groups by leaderboard."""
     groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
     for entry in sorted(
-        board.entries,
-        key=lambda entry: (leaderboard(entry.record), entry.record.key, -entry.value, entry.model),
+        board.entries, key=lambda entry: (leaderboard(entry.record), entry.record.key, -entry.value, entry.model)
     ):
         groups[entry.record].append(entry)
     return groups

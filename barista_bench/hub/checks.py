@@ -35,8 +35,7 @@ from pydantic import (
 
 from barista_bench.core.leaderboards import SCALE, task_id
 from barista_bench.errors import DataError
-from barista_bench.files.reading import MAX_YAML, first_complaint
-from barista_bench.files.reading import load_yaml as read_plain
+from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml as read_plain
 from barista_bench.files.text_out import first_line
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.runs.score.results import Comparability, Figure, Results, differences
@@ -283,9 +282,7 @@ def check_model(results: Results, where: str) -> None:
         "submit the run of a model",
     )
     _require(
-        name not in BASELINES,
-        f"{where}: model.name: {name!r} is a baseline, no model",
-        "submit the run of a model",
+        name not in BASELINES, f"{where}: model.name: {name!r} is a baseline, no model", "submit the run of a model"
     )
     _require(
         not results.trained_on,

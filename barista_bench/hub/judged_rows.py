@@ -16,8 +16,7 @@ from barista_bench.hub.log_checks import AskedLine, Expected, check_log, refuse_
 from barista_bench.judging.answers import REASONING, RunAnswers
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge
-from barista_bench.judging.released_verdicts import METHOD as RELEASED
-from barista_bench.judging.released_verdicts import verdict_key
+from barista_bench.judging.released_verdicts import METHOD as RELEASED, verdict_key
 from barista_bench.judging.results import JudgedResults, read_judged
 from barista_bench.judging.rubric import Rubric, load_rubric
 from barista_bench.judging.scoring import read_judged_run

@@ -13,12 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from barista_bench.benchmarks.barista.released_results import (
-    ReleasedRecord,
-    common_metrics,
-    task_metrics,
-    task_result,
-)
+from barista_bench.benchmarks.barista.released_results import ReleasedRecord, common_metrics, task_metrics, task_result
 from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, Task

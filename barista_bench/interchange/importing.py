@@ -54,11 +54,7 @@ from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import Shard
 from barista_bench.runs.log.asked import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.run_folder import (
-    RunDescription,
-    data_location,
-    run_description,
-)
+from barista_bench.runs.run_folder import RunDescription, data_location, run_description
 from barista_bench.runs.score.samples import read_samples
 
 _CUT = ("max_tokens", "max_output_tokens", "length")

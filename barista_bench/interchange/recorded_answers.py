@@ -20,13 +20,7 @@ from barista_bench.runs.ask.answered import answer_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
 from barista_bench.runs.log.asked import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import (
-    OWN_EXAMPLES,
-    RunDescription,
-    data_location,
-    run_description,
-    write_run,
-)
+from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription, data_location, run_description, write_run
 
 log = logging.getLogger(__name__)
 

@@ -114,11 +114,7 @@ class RunnerMetrics(msgspec.Struct):
 
 
 RUNNER_METRICS = frozenset(RunnerMetrics.__struct_fields__)
-SCHEMAS: dict[str, type[msgspec.Struct]] = {
-    CONFIG: ReleasedConfig,
-    METRICS: RunnerMetrics,
-    PREDICTIONS: ReleasedAnswer,
-}
+SCHEMAS: dict[str, type[msgspec.Struct]] = {CONFIG: ReleasedConfig, METRICS: RunnerMetrics, PREDICTIONS: ReleasedAnswer}
 """By file; of other files no field is looked at."""
 
 

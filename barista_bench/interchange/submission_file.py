@@ -11,12 +11,7 @@ from barista_bench.runs.score.samples import read_samples
 
 
 def write_submission_file(
-    folder: str | Path,
-    out: str | Path,
-    run: int = 0,
-    *,
-    data: str | Path | None = None,
-    allow_incomplete: bool = False,
+    folder: str | Path, out: str | Path, run: int = 0, *, data: str | Path | None = None, allow_incomplete: bool = False
 ) -> tuple[Path, int]:
     """Write one run's answers as their benchmark wants them. Answers of the questions may be hidden.
 

@@ -70,11 +70,7 @@ def reasoning_prompt(rationale: Rationale) -> Prompt:
 def steps_prompt(rubric: Rubric, criterion: Criterion) -> Prompt:
     """Asks the judge itself for the steps of a criterion."""
     return _prompt(
-        "steps",
-        introduction=rubric.introduction,
-        name=criterion.name,
-        criterion=criterion.text,
-        bands=criterion.scale,
+        "steps", introduction=rubric.introduction, name=criterion.name, criterion=criterion.text, bands=criterion.scale
     )
 
 

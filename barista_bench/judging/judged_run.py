@@ -21,14 +21,7 @@ from barista_bench.core.task import Task
 from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
-from barista_bench.judging.results import (
-    MEAN,
-    CategoryFigures,
-    JudgedCoverage,
-    JudgedResults,
-    JudgeInfo,
-    RubricInfo,
-)
+from barista_bench.judging.results import MEAN, CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord

@@ -30,8 +30,7 @@ from barista_bench.judging.judged_run import (
     Verdicts,
     raw_scores,
 )
-from barista_bench.judging.released_verdicts import METHOD as RELEASED
-from barista_bench.judging.released_verdicts import read_released_log
+from barista_bench.judging.released_verdicts import METHOD as RELEASED, read_released_log
 from barista_bench.judging.results import MEAN
 from barista_bench.judging.verdicts import GEVAL_FORM, ReplyForm, read_verdict, splits_ten, weighted_score
 from barista_bench.metrics.judge_score.egocot import spurious_correct_rate

@@ -32,13 +32,7 @@ from barista_bench.judging.judge_folder import (
     write_json,
 )
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
-from barista_bench.judging.verdicts import (
-    GEVAL_FORM,
-    REASONING_FORM,
-    JudgeVerdict,
-    read_verdict,
-    score_tokens,
-)
+from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, read_verdict, score_tokens
 from barista_bench.models import Completion, GenerationConfig, Model, ModelIdentity, TokenLogprob
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model

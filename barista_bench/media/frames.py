@@ -106,11 +106,7 @@ def plain_feature() -> dict[str, Value | List]:
 
 
 def link_frames(
-    dataset: AnyDataset,
-    column: str = "frames",
-    *,
-    root: str | os.PathLike[str] | None = None,
-    backend: str = "auto",
+    dataset: AnyDataset, column: str = "frames", *, root: str | os.PathLike[str] | None = None, backend: str = "auto"
 ) -> AnyDataset:
     """Read a column of {video, indices} structs, or of lists of them, as `LazyFrames`. Decodes nothing.
 

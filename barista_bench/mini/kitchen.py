@@ -246,12 +246,7 @@ def _segments(video: Video, kind: str, parts: list[tuple[BeatRange, str]]) -> li
 
 
 def plan_kitchen(
-    *,
-    videos: int = 9,
-    seed: int = 0,
-    width: int = 640,
-    height: int = 360,
-    seconds: tuple[float, float] = SECONDS,
+    *, videos: int = 9, seed: int = 0, width: int = 640, height: int = 360, seconds: tuple[float, float] = SECONDS
 ) -> list[VideoPlan]:
     """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
     if videos < 1:

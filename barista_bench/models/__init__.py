@@ -1,11 +1,13 @@
 """Models: each answers requests in batches or as a stream, and knows nothing of tasks."""
 
-from barista_bench.models.base import Answered as Answered
-from barista_bench.models.base import Completion as Completion
-from barista_bench.models.base import Failure as Failure
-from barista_bench.models.base import GenerationConfig as GenerationConfig
-from barista_bench.models.base import Model as Model
-from barista_bench.models.base import ModelIdentity as ModelIdentity
-from barista_bench.models.base import Request as Request
-from barista_bench.models.base import StreamingModel as StreamingModel
-from barista_bench.models.base import TokenLogprob as TokenLogprob
+from barista_bench.models.base import (
+    Answered as Answered,
+    Completion as Completion,
+    Failure as Failure,
+    GenerationConfig as GenerationConfig,
+    Model as Model,
+    ModelIdentity as ModelIdentity,
+    Request as Request,
+    StreamingModel as StreamingModel,
+    TokenLogprob as TokenLogprob,
+)

@@ -122,12 +122,7 @@ def _put_in_place(built: Path, folder: Path, wanted: dict[str, str | int], repla
 def _marker(architecture: str, seed: int) -> dict[str, str | int]:
     import transformers
 
-    return {
-        "architecture": architecture,
-        "seed": seed,
-        "recipe": _RECIPE,
-        "transformers": transformers.__version__,
-    }
+    return {"architecture": architecture, "seed": seed, "recipe": _RECIPE, "transformers": transformers.__version__}
 
 
 def _read_marker(folder: Path) -> dict[str, str | int] | None:
@@ -194,11 +189,7 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
     from transformers import Gemma3Config, Gemma3ForConditionalGeneration, Gemma3Processor
     from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 
-    image = {
-        "boi_token": "<start_of_image>",
-        "eoi_token": "<end_of_image>",
-        "image_token": "<image_soft_token>",
-    }
+    image = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
     tokenizer = train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image.values()], image)
     ids = {name: token_id(tokenizer, token) for name, token in image.items()}
     text = {

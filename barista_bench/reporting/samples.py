@@ -139,11 +139,7 @@ def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
 
 
 def section_samples(
-    section: int,
-    runs: Sequence[ScoredRun],
-    wanted: int,
-    max_text: int,
-    verdicts: Sequence[SampleVerdicts] = (),
+    section: int, runs: Sequence[ScoredRun], wanted: int, max_text: int, verdicts: Sequence[SampleVerdicts] = ()
 ) -> tuple[Sample, ...]:
     """Evenly spread examples, the same ones for all models; `max_text` cuts each answer.
 

@@ -220,9 +220,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
             "none needed if they are meant",
         )
     release = msgspec.convert(
-        {"video_metadata": videos, "object_id_to_category_id": objects, **kept},
-        ReleaseFile,
-        from_attributes=False,
+        {"video_metadata": videos, "object_id_to_category_id": objects, **kept}, ReleaseFile, from_attributes=False
     )
     _unify_ids(release, log)
     return ReadRelease(release, rows, extras)
@@ -310,8 +308,6 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
             table[object_id] = msgspec.json.decode(value, type=str)
         except MALFORMED as error:
             log.error(
-                f"object_id_to_category_id[{object_id!r}]",
-                f"{error}: the object is left out",
-                "name a category id",
+                f"object_id_to_category_id[{object_id!r}]", f"{error}: the object is left out", "name a category id"
             )
     return table

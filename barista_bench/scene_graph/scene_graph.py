@@ -306,9 +306,7 @@ def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
             log.warning(f"{key}.activity_class_id", "null: no task uses this segment", "give it a class")
         if section == "activities" and " " not in segment.display_name.strip():
             log.warning(
-                f"{key}.display_name",
-                f"{segment.display_name!r} is no 'Verb noun' pair",
-                "name a verb and a noun",
+                f"{key}.display_name", f"{segment.display_name!r} is no 'Verb noun' pair", "name a verb and a noun"
             )
 
 

@@ -22,27 +22,38 @@ other things together than videos (`Task.resampling_unit`); what is called a vid
 
 from barista_bench.core.resampling import Interval as Interval
 from barista_bench.runs.score.scoring import interval_of as interval_of
-from barista_bench.stats.agreement import RankAgreement as RankAgreement
-from barista_bench.stats.agreement import rank_agreement as rank_agreement
-from barista_bench.stats.answer_agreement import AnswerAgreement as AnswerAgreement
-from barista_bench.stats.answer_agreement import answer_agreement as answer_agreement
-from barista_bench.stats.baselines import BaselineGap as BaselineGap
-from barista_bench.stats.baselines import BaselineKind as BaselineKind
-from barista_bench.stats.baselines import Consistency as Consistency
-from barista_bench.stats.baselines import baseline_gaps as baseline_gaps
-from barista_bench.stats.baselines import consistency as consistency
-from barista_bench.stats.breakdowns import BreakdownRow as BreakdownRow
-from barista_bench.stats.breakdowns import FailureRow as FailureRow
-from barista_bench.stats.breakdowns import breakdown as breakdown
-from barista_bench.stats.breakdowns import breakdown_keys as breakdown_keys
-from barista_bench.stats.breakdowns import breakdowns as breakdowns
-from barista_bench.stats.breakdowns import failure_rows as failure_rows
-from barista_bench.stats.comparison import Comparison as Comparison
-from barista_bench.stats.comparison import compare_pair as compare_pair
-from barista_bench.stats.comparison import compare_runs as compare_runs
-from barista_bench.stats.labels import comparable as comparable
-from barista_bench.stats.labels import differing_circumstances as differing_circumstances
-from barista_bench.stats.labels import run_labels as run_labels
-from barista_bench.stats.propagation import PropagationEdge as PropagationEdge
-from barista_bench.stats.propagation import PropagationGraph as PropagationGraph
-from barista_bench.stats.propagation import propagation as propagation
+from barista_bench.stats.agreement import RankAgreement as RankAgreement, rank_agreement as rank_agreement
+from barista_bench.stats.answer_agreement import (
+    AnswerAgreement as AnswerAgreement,
+    answer_agreement as answer_agreement,
+)
+from barista_bench.stats.baselines import (
+    BaselineGap as BaselineGap,
+    BaselineKind as BaselineKind,
+    Consistency as Consistency,
+    baseline_gaps as baseline_gaps,
+    consistency as consistency,
+)
+from barista_bench.stats.breakdowns import (
+    BreakdownRow as BreakdownRow,
+    FailureRow as FailureRow,
+    breakdown as breakdown,
+    breakdown_keys as breakdown_keys,
+    breakdowns as breakdowns,
+    failure_rows as failure_rows,
+)
+from barista_bench.stats.comparison import (
+    Comparison as Comparison,
+    compare_pair as compare_pair,
+    compare_runs as compare_runs,
+)
+from barista_bench.stats.labels import (
+    comparable as comparable,
+    differing_circumstances as differing_circumstances,
+    run_labels as run_labels,
+)
+from barista_bench.stats.propagation import (
+    PropagationEdge as PropagationEdge,
+    PropagationGraph as PropagationGraph,
+    propagation as propagation,
+)

@@ -12,15 +12,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.generate.family import FAMILIES, family_class
-from barista_bench.generate.review import (
-    MAX_LINE,
-    Note,
-    ReviewedItem,
-    Text,
-    read_review,
-    review_bytes,
-    verdict_problem,
-)
+from barista_bench.generate.review import MAX_LINE, Note, ReviewedItem, Text, read_review, review_bytes, verdict_problem
 from barista_bench.studio.workspace import GRAPH, Json, View, Workspace, sent_as
 
 

@@ -106,11 +106,7 @@ def as_class(raw: object, where: str) -> str | None:
 
 
 def as_questions(
-    predictions: object,
-    references: object,
-    classes: object = None,
-    verbs: object = None,
-    choices: object = None,
+    predictions: object, references: object, classes: object = None, verbs: object = None, choices: object = None
 ) -> list[ChoiceQuestion]:
     """All questions, checked. The last three columns may be None, as may each entry of them.
 

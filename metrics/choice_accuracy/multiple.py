@@ -106,9 +106,7 @@ def _chosen(raw: object, choices: Sequence[str], where: str) -> list[str]:
 
 
 def multi_answer(
-    predictions: Sequence[Sequence[RawId] | None],
-    references: Sequence[Sequence[RawId]],
-    choices: Sequence[RawChoices],
+    predictions: Sequence[Sequence[RawId] | None], references: Sequence[Sequence[RawId]], choices: Sequence[RawChoices]
 ) -> dict[str, Any]:
     """Average precision of the chosen options: an option that was chosen scores 1, any other 0.
 

@@ -2,8 +2,10 @@
 
 from .inputs import LabelledScores as LabelledScores
 from .rescaling import rescale as rescale
-from .scoring import SetScore as SetScore
-from .scoring import macro_f1 as macro_f1
-from .scoring import mean_with_interval as mean_with_interval
-from .scoring import score_set as score_set
-from .scoring import sequence_matching as sequence_matching
+from .scoring import (
+    SetScore as SetScore,
+    macro_f1 as macro_f1,
+    mean_with_interval as mean_with_interval,
+    score_set as score_set,
+    sequence_matching as sequence_matching,
+)

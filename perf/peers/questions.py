@@ -8,10 +8,7 @@ from pathlib import Path
 
 import datasets
 import pyarrow.parquet as pq
-from transformers import (
-    Qwen2_5_VLConfig,
-    Qwen2_5_VLForConditionalGeneration,
-)
+from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from barista_bench.benchmarks import get_task

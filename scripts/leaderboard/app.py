@@ -41,11 +41,7 @@ def show(table: Table) -> None:
     """One table below its title."""
     gr.Textbox(table.note or table.title, label=table.title, interactive=False)
     gr.Dataframe(
-        [list(row) for row in table.values],
-        headers=list(table.heads),
-        datatype="str",
-        interactive=False,
-        wrap=True,
+        [list(row) for row in table.values], headers=list(table.heads), datatype="str", interactive=False, wrap=True
     )
 
 

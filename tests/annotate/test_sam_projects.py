@@ -15,14 +15,7 @@ pytest.importorskip("transformers", reason="SAM is loaded through transformers")
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept  # noqa: E402
 from barista_bench.annotate.project import Project, VideoFiles, open_project, start  # noqa: E402
-from barista_bench.annotate.records import (  # noqa: E402
-    Layers,
-    LayerSegment,
-    LinksFile,
-    MaskPrompt,
-    Rename,
-    TrackLine,
-)
+from barista_bench.annotate.records import Layers, LayerSegment, LinksFile, MaskPrompt, Rename, TrackLine  # noqa: E402
 from barista_bench.annotate.running import run_video  # noqa: E402
 from barista_bench.scene_graph.masks import encode_mask  # noqa: E402
 from tests.annotate.kills import killed_at  # noqa: E402

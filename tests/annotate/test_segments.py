@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.annotate.project_file import SegmentSettings
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments

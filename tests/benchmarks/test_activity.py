@@ -160,8 +160,7 @@ def drawn(class_id: str, seed: str, choices: int | None, same_verb: int) -> list
 
 
 @pytest.mark.parametrize(
-    ("seed", "choices", "same_verb"),
-    [(42, 25, 4), (1, 4, 0), (None, 25, 4), (42, None, 4), (42, 4, 9), (42, 26, 9)],
+    ("seed", "choices", "same_verb"), [(42, 25, 4), (1, 4, 0), (None, 25, 4), (42, None, 4), (42, 4, 9), (42, 26, 9)]
 )
 def test_choices_are_drawn_by_seed_video_and_segment(
     root: Path, seed: int | None, choices: int | None, same_verb: int

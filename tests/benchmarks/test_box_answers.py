@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.kinds.box_answers import box_failures, box_fields, box_size
 from barista_bench.core.boxes import BoxFormat

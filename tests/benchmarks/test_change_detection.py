@@ -16,17 +16,11 @@ from barista_bench.core.sampling import Sampling
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.clip_kit import KEYFRAMES, SAMPLING, changes, detected, graph, quiet
 from tests.conftest import Compared
-from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, document, relation, span
-from tests.releases import CATEGORIES as OBJECTS
+from tests.releases import BUTTON, CATEGORIES as OBJECTS, CUP, FRAMES, LEFT, MACHINE, RIGHT, document, relation, span
 
 
 def attribute(name: str, value: str, *ranges: tuple[int, int], kind: str = "state") -> dict[str, Any]:
-    return {
-        "object_id": name,
-        "attribute_type": kind,
-        "value": value,
-        "image_ranges": [span(*item) for item in ranges],
-    }
+    return {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(*item) for item in ranges]}
 
 
 def unbox(content: dict[str, Any], name: str, frames: set[int]) -> None:
@@ -264,10 +258,7 @@ def test_two_hands_of_a_category_have_one_timeline(tmp_path: Path) -> None:
             [],
         ),
         (
-            [
-                relation(CUP, MACHINE, "position", "under", (0, 10)),
-                relation(CUP, MACHINE, "position", "on", (10, 40)),
-            ],
+            [relation(CUP, MACHINE, "position", "under", (0, 10)), relation(CUP, MACHINE, "position", "on", (10, 40))],
             [("new", "on"), ("lost", "under")],
         ),
     ],
@@ -276,11 +267,7 @@ def test_relations_of_place_are_new_or_lost(tmp_path: Path, relations: list[Any]
     listed = changes(tmp_path, {**quiet(), "relations": relations}, "relation_change")
     assert [(change.kind, change.value) for change in listed] == expected
     for change in listed:
-        assert (change.subject, change.objects, change.object_ids) == (
-            "coffee cup",
-            ["coffee machine"],
-            [CUP, MACHINE],
-        )
+        assert (change.subject, change.objects, change.object_ids) == ("coffee cup", ["coffee machine"], [CUP, MACHINE])
         assert change.number == 0, "all that one object gains and loses is one change"
 
 

@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.released_results import (
-    ReleasedRecord,
-    common_metrics,
-    task_metrics,
-    task_result,
-)
+from barista_bench.benchmarks.barista.released_results import ReleasedRecord, common_metrics, task_metrics, task_result
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Task
 from tests.conftest import Compared

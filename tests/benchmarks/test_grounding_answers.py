@@ -10,23 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from tests.benchmarks.answering import answer_all
-from tests.benchmarks.grounding_kit import (
-    CUP2,
-    GRID,
-    TASK,
-    color,
-    derive,
-    derived,
-    on_frame,
-    scene,
-)
+from tests.benchmarks.grounding_kit import CUP2, GRID, TASK, color, derive, derived, on_frame, scene
 from tests.releases import BUTTON, CUP, MACHINE, relation, write_release
 
 FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]

@@ -11,25 +11,8 @@ import pytest
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
 from barista_bench.core.sampling import Sampling
-from tests.benchmarks.grounding_kit import (
-    CUP2,
-    CUP3,
-    color,
-    derive,
-    derived,
-    on_frame,
-    phrases,
-    scene,
-)
-from tests.releases import (
-    BUTTON,
-    CUP,
-    LEFT,
-    MACHINE,
-    document,
-    relation,
-    write_release,
-)
+from tests.benchmarks.grounding_kit import CUP2, CUP3, color, derive, derived, on_frame, phrases, scene
+from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, relation, write_release
 
 
 @pytest.mark.parametrize(

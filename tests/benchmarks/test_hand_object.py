@@ -113,11 +113,7 @@ def test_one_hand_on_two_objects_is_two_interactions_in_the_order_of_the_file(tm
         contact(LEFT, CUP, "holds", (0, 20)),
         contact(RIGHT, BUTTON, "presses", (10, 40)),
     ]
-    assert brief(derived(tmp_path, content), 12) == [
-        (MACHINE, "right", 1),
-        (CUP, "left", 1),
-        (BUTTON, "right", 1),
-    ]
+    assert brief(derived(tmp_path, content), 12) == [(MACHINE, "right", 1), (CUP, "left", 1), (BUTTON, "right", 1)]
 
 
 def test_a_hand_that_acts_twice_on_an_object_counts_once(tmp_path: Path) -> None:

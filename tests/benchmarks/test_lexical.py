@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.kinds.text import lexical_statistics
-from barista_bench.benchmarks.lexical import (
-    NO_OVERLAP,
-    Overlap,
-    content_words,
-    labelled,
-    overlap,
-)
+from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, content_words, labelled, overlap
 
 
 def test_words_are_compared_without_case_order_and_plural() -> None:

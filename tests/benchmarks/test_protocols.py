@@ -60,10 +60,7 @@ PUBLISHED: dict[str, tuple[Sampling, str, str, str]] = {
         ReferringSampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50),
         *("referring", "lexical_f1", "lexical_f1"),
     ),
-    "relations": (
-        RelationsSampling(limit=1000, seed=42, frame_step=300),
-        *("relation_extraction", "micro_f1", "f1"),
-    ),
+    "relations": (RelationsSampling(limit=1000, seed=42, frame_step=300), *("relation_extraction", "micro_f1", "f1")),
     "temporal_vqa": (
         TemporalSampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6),
         *("visual_qa", "lexical_f1", "lexical_f1"),

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
 from barista_bench.benchmarks.barista.common import domain_vocabulary
-from barista_bench.benchmarks.barista.qa_templates import (
-    FEWEST_WORDS,
-    changes_to_tell,
-    describe_change,
-    write_pair,
-)
+from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, changes_to_tell, describe_change, write_pair
 from barista_bench.benchmarks.lexical import is_said
 from tests.judging.changes import change
 

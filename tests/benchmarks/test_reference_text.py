@@ -10,16 +10,7 @@ import pytest
 from barista_bench.benchmarks.barista.referring import ReferringSampling
 from barista_bench.core.task import Example
 from tests.benchmarks.referring_kit import add_object, derive, derive_from, of_object
-from tests.releases import (
-    BUTTON,
-    CUP,
-    LEFT,
-    MACHINE,
-    document,
-    relation,
-    span,
-    write_release,
-)
+from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, relation, span, write_release
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +89,7 @@ def test_lines_of_the_reference(
 ) -> None:
     content = document()
     content["attributes"] = [
-        {
-            "object_id": CUP,
-            "attribute_type": kind,
-            "value": value,
-            "image_ranges": [span(*frames) for frames in ranges],
-        }
+        {"object_id": CUP, "attribute_type": kind, "value": value, "image_ranges": [span(*frames) for frames in ranges]}
         for kind, value, *ranges in attributes
     ]
     content["relations"] = [relation(source, target, "any", value, (0, 40)) for source, target, value in relations]

@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.core.boxes import BoxFormat
@@ -94,12 +93,7 @@ def test_an_answer_without_an_array_is_a_parse_error(answer: str) -> None:
 
 
 relation_dicts = st.fixed_dictionaries(
-    {
-        "source_id": st.integers(1, 9),
-        "target_id": st.integers(1, 9),
-        "relation_type": st.text(),
-        "value": st.text(),
-    }
+    {"source_id": st.integers(1, 9), "target_id": st.integers(1, 9), "relation_type": st.text(), "value": st.text()}
 )
 
 

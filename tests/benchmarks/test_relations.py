@@ -132,8 +132,7 @@ def test_shuffling_and_cutting_are_those_of_the_released_freezer(seed: int | Non
 
 
 @pytest.mark.parametrize(
-    ("overrides", "what"),
-    [({"step": 3}, "no 'step'"), ({"frame_step": 0}, "frame_step"), ({"limit": 0}, "limit")],
+    ("overrides", "what"), [({"step": 3}, "no 'step'"), ({"frame_step": 0}, "frame_step"), ({"limit": 0}, "limit")]
 )
 def test_a_wrong_sampling_is_refused(overrides: dict[str, int], what: str) -> None:
     with pytest.raises(ConfigError, match=what):

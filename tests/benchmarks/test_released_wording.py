@@ -90,10 +90,7 @@ def flat(prompt: Prompt) -> list[str | int]:
             "relations",
             "Look at both pictures.\nWrite a list.\n\nWords to use:\n"
             "  human_actions:\n    - holds\n    - turns\n  position:\n    - on",
-            [
-                *("Plain picture -", 0, "Numbered one -", 1),
-                "Numbers and names:\n  1: cup\n  2: tray\n\nNow the list.",
-            ],
+            [*("Plain picture -", 0, "Numbered one -", 1), "Numbers and names:\n  1: cup\n  2: tray\n\nNow the list."],
         ),
         (
             "activity",

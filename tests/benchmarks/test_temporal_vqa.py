@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES
-from barista_bench.benchmarks.barista.qa_templates import (
-    read_pairs,
-)
+from barista_bench.benchmarks.barista.qa_templates import read_pairs
 from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.boxes import BoxFormat

@@ -7,8 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.truncated import MAX_REPAIRED, cut_array, cut_object

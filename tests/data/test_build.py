@@ -124,12 +124,7 @@ print(row["example_id"], [image.size for image in row["images"]])
 def in_folder(folder: Path, cache: Path) -> str:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(cache)}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     return done.stdout
 
@@ -174,11 +169,7 @@ def registered() -> object:
 
 
 def test_registered_the_name_loads_straight_from_a_release(
-    registered: object,
-    small_release: Path,
-    tmp_path: Path,
-    datasets_cache: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    registered: object, small_release: Path, tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     source = str(small_release)
@@ -214,10 +205,7 @@ def test_linked_rows_hold_plain_references_that_decode_on_access(
     linked: Built, small_release: Path, tmp_path: Path
 ) -> None:
     plain: Dataset = load(linked.folder, "relations", tmp_path)["test"]
-    assert plain[0]["frames"] == {
-        "video": f"{plain[0]['video_id']}/video.mp4",
-        "indices": plain[0]["frame_indices"],
-    }
+    assert plain[0]["frames"] == {"video": f"{plain[0]['video_id']}/video.mp4", "indices": plain[0]["frame_indices"]}
     rows = link_frames(plain, root=small_release)
     before = decode_count()
     assert len(rows.filter(lambda label: label != "", input_columns="label")) == 12
@@ -297,10 +285,7 @@ def test_a_split_that_lost_all_its_examples_is_left_out(tmp_path: Path) -> None:
 
 def test_frames_whose_marks_cannot_be_drawn_are_counted_with_their_reason(tmp_path: Path) -> None:
     content = document()
-    content["annotations"][0] = {
-        **content["annotations"][0],
-        "segmentation": {"counts": "0", "size": [64, 96]},
-    }
+    content["annotations"][0] = {**content["annotations"][0], "segmentation": {"counts": "0", "size": [64, 96]}}
     write_release(tmp_path / "root", "a", content)
     made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
     (lost,) = named(made).lost
@@ -371,18 +356,11 @@ def test_the_card_says_what_the_folder_holds(built: Built) -> None:
 
 
 def test_nothing_published_names_a_folder_of_this_machine(built: Built, small_release: Path) -> None:
-    for path in [
-        built.folder / "README.md",
-        built.folder / "barista_bench.json",
-        *built.folder.glob("frozen/*"),
-    ]:
+    for path in [built.folder / "README.md", built.folder / "barista_bench.json", *built.folder.glob("frozen/*")]:
         assert str(small_release) not in path.read_text()
 
 
 def test_real_clips_build(real_release: Path, tmp_path: Path) -> None:
     made = build(real_release, tmp_path / "barista", configs=["relations", "graph_steps"], cache=False)
     assert sum(named(made).rows.values()) == 5
-    assert json.loads((made.folder / "barista_bench.json").read_text())["problems"] == {
-        "errors": 0,
-        "warnings": 0,
-    }
+    assert json.loads((made.folder / "barista_bench.json").read_text())["problems"] == {"errors": 0, "warnings": 0}

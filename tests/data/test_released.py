@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.benchmarks.barista.released_sets import released_parameters, released_sampling
@@ -203,7 +202,7 @@ def test_build_writes_the_released_layout(kitchen_release: Path, tmp_path: Path)
     settings: dict[str, Any] = {"configs": ["grounding", "activity"], "sampling": {"limit": 5}}
     built = build(kitchen_release, out, layout="release", **settings)
     assert sorted(path.name for path in out.iterdir()) == [
-        *("activity_mcq.config.json", "activity_mcq.jsonl", "grounding.config.json", "grounding.jsonl"),
+        *("activity_mcq.config.json", "activity_mcq.jsonl", "grounding.config.json", "grounding.jsonl")
     ]
     config = json.loads((out / "grounding.config.json").read_text())
     assert (config["limit"], config["task_params"]["sample_fraction"]) == (5, 0.1)
@@ -355,9 +354,7 @@ def places(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[objec
 @pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 @settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(data=st.data())
 def test_whatever_stands_in_a_field_is_read_or_refused_in_words(

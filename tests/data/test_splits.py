@@ -5,8 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.data.origin import load_splits, split_videos
 from barista_bench.errors import DataError
@@ -22,9 +21,7 @@ def test_the_published_sizes_come_out() -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1), st.sampled_from("abc"), min_size=1))
-def test_the_split_does_not_depend_on_order_and_every_larger_type_is_tested(
-    preparations: dict[str, str],
-) -> None:
+def test_the_split_does_not_depend_on_order_and_every_larger_type_is_tested(preparations: dict[str, str]) -> None:
     splits = split_videos(preparations)
     assert splits == split_videos(dict(reversed(preparations.items())))
     for kind, size in Counter(preparations.values()).items():
@@ -41,11 +38,7 @@ def test_a_split_file_is_taken_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "what"),
-    [
-        ("{", "no split file"),
-        ('{"train": []}', "no split file"),
-        ('{"train": ["a"], "test": ["a"]}', "in both"),
-    ],
+    [("{", "no split file"), ('{"train": []}', "no split file"), ('{"train": ["a"], "test": ["a"]}', "in both")],
 )
 def test_a_bad_split_file_is_refused(tmp_path: Path, content: str, what: str) -> None:
     path = tmp_path / "splits.json"

@@ -6,12 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks.egocot.items import (
-    DatedRelation,
-    ItemEvidence,
-    TargetObject,
-    TimedBox,
-)
+from barista_bench.benchmarks.egocot.items import DatedRelation, ItemEvidence, TargetObject, TimedBox
 
 CHOICES = {"A": "right hand", "B": "left hand", "C": "elbow", "D": "nose"}
 

@@ -6,8 +6,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.egocot.answers import read_answer, steps_of, unnumbered
 from barista_bench.benchmarks.egocot.items import CotAnswer

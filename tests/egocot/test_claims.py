@@ -6,8 +6,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.egocot.claims import KINDS, MAX_CLAIMS, Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import vocabulary_of
@@ -43,10 +42,7 @@ def test_one_thing_in_many_words_is_one_claim(text: str) -> None:
 
 
 def test_both_hands_are_two_claims() -> None:
-    assert relations("Both hands hold the tray.") == [
-        ("left hand", "holds", "tray"),
-        ("right hand", "holds", "tray"),
-    ]
+    assert relations("Both hands hold the tray.") == [("left hand", "holds", "tray"), ("right hand", "holds", "tray")]
 
 
 def test_two_objects_joined_by_and_are_two_claims() -> None:

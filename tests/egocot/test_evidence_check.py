@@ -6,15 +6,9 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.egocot import (
-    EvidenceBase,
-    annotated_evidence,
-    check_rationale,
-    question_evidence,
-)
+from barista_bench.benchmarks.egocot import EvidenceBase, annotated_evidence, check_rationale, question_evidence
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact
 from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of, region_words
 from barista_bench.benchmarks.egocot.items import DatedRelation, GraphFact, ItemEvidence

@@ -7,8 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.extended.anticipation import Anticipation, AnticipationSampling
 from barista_bench.core.task import ParseError, Prediction

@@ -82,13 +82,7 @@ def test_hostile_texts_are_escaped() -> None:
 def test_what_was_generated_is_audited_by_family_and_subtask(tmp_path: Path) -> None:
     choices = [{"text": word} for word in WORDS]
     lines = [
-        {
-            "subtask": subtask,
-            "video_id": "v",
-            "question": "Which?",
-            "choices": choices,
-            "correct": [1],
-        }
+        {"subtask": subtask, "video_id": "v", "question": "Which?", "choices": choices, "correct": [1]}
         for subtask in ("state", "state", "rvos_parts")
     ]
     (tmp_path / "handyvqa.items.jsonl").write_text("\n".join(map(json.dumps, lines)))

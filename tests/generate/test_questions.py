@@ -142,11 +142,7 @@ def test_the_timeline_passes_over_pauses_and_repeats(tmp_path: Path) -> None:
     content = eventful()
     spans = (("Stir milk", 0, 5), ("Stir milk", 12, 13), ("Sip (#0a1b)", 12, 17), ("Rest", 18, 40))
     content["activities"] = [
-        {
-            "image_range": {"image_id_start": first, "image_id_end": last},
-            "activity_class_id": "a",
-            "display_name": name,
-        }
+        {"image_range": {"image_id_start": first, "image_id_end": last}, "activity_class_id": "a", "display_name": name}
         for name, first, last in spans
     ]
     view = ClipView(SceneGraph(write_release(tmp_path, content=content, video=False))["v1"], KEYFRAMES)

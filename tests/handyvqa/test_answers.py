@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading, parse_letters, strict_letters, write_letters
 from barista_bench.core.example import write_scores

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import average_precision_score
 
 from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Objects, Parts
@@ -161,11 +160,7 @@ def test_choices_are_the_options_in_order() -> None:
 def test_an_explanation_names_right_missed_and_wrong_options() -> None:
     (sample,) = run_of(OBJECTS, ["(A) thing 0\n(C) thing 2\n(K) what"], [[0, 1]])
     rows = [(row.verdict, row.text) for row in OBJECTS.explain(sample.example, sample.prediction).rows]
-    assert rows == [
-        ("hit", "A: thing 0"),
-        ("miss", "B: thing 1"),
-        ("wrong", "C: thing 2"),
-    ]
+    assert rows == [("hit", "A: thing 0"), ("miss", "B: thing 1"), ("wrong", "C: thing 2")]
     kinds = [failure.kind for failure in OBJECTS.failures(sample.example, sample.prediction)]
     assert kinds == ["missed", "wrong_option"]
     assert [failure.kind for failure in OBJECTS.failures(sample.example, None)] == ["format"]

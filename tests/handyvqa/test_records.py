@@ -228,10 +228,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
         ([{"frame": 4, "targets": [target(1, GOOD_MASK)] * 2}], "an option has two masks"),
         ([{"frame": 4, "targets": [target(1, GOOD_MASK)]}] * 2, "a frame is annotated twice"),
         (
-            [
-                {"frame": 4, "targets": [target(1, GOOD_MASK)]},
-                {"frame": 5, "targets": [target(1, GOOD_MASK[:, :-1])]},
-            ],
+            [{"frame": 4, "targets": [target(1, GOOD_MASK)]}, {"frame": 5, "targets": [target(1, GOOD_MASK[:, :-1])]}],
             "masks are of several sizes",
         ),
         ([{"frame": -1, "targets": [target(1, GOOD_MASK)]}], "annotated[0].frame"),

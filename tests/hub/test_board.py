@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.errors import DataError
 from barista_bench.hub.board import (
@@ -100,11 +99,7 @@ def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path
         publish(tmp_path, results(model=model, wording=wording))
     board = read_board(tmp_path / "board")
     shown = [(table.title, [row[1] for row in table.values]) for table in tables(board)]
-    assert shown == [
-        ("relations", ["a/two"]),
-        ("relations", ["a/one"]),
-        ("relations_release-4086ce5", ["a/three"]),
-    ]
+    assert shown == [("relations", ["a/two"]), ("relations", ["a/one"]), ("relations_release-4086ce5", ["a/three"])]
     assert [re.findall("in the wording ([^;]+);", table.note) for table in tables(board)] == [
         ["ours v1"],
         ["ours v2"],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.errors import DataError
 from barista_bench.hub.files import IndexResult, merge_model_index

@@ -19,16 +19,7 @@ from barista_bench.runs.ask import runner
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.scoring import score
 from tests.judging.conftest import never
-from tests.judging.judges import (
-    ONE_CRITERION,
-    VQA,
-    ScriptedJudge,
-    by_hash,
-    criterion,
-    judged,
-    material,
-    verdict,
-)
+from tests.judging.judges import ONE_CRITERION, VQA, ScriptedJudge, by_hash, criterion, judged, material, verdict
 
 
 def example_ids(run: Path) -> list[str]:

@@ -6,8 +6,7 @@ import json
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.core.task import Status
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, read_verdict

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.judging.verdicts import score_tokens, splits_ten, weighted_score
 from barista_bench.models import TokenLogprob

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from choice_accuracy import choice_accuracy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 VERBS = {"A": "open", "B": "open", "C": "close", "D": "turn", "E": "turn"}
 

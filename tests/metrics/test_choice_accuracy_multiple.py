@@ -7,13 +7,8 @@ import random
 
 import numpy as np
 import pytest
-from choice_accuracy import (
-    average_precision,
-    handyvqa_letters,
-    multi_answer,
-)
-from hypothesis import given
-from hypothesis import strategies as st
+from choice_accuracy import average_precision, handyvqa_letters, multi_answer
+from hypothesis import given, strategies as st
 
 OPTIONS = ["cup", "lid", "spoon", "milk"]
 

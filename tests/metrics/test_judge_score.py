@@ -8,8 +8,7 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from judge_score import judge_score
 
 NAN = float("nan")

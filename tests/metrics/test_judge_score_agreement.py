@@ -7,14 +7,8 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from judge_score import (
-    calibration_shift,
-    judge_agreement,
-    judge_score,
-    quadratic_weighted_kappa,
-)
+from hypothesis import given, strategies as st
+from judge_score import calibration_shift, judge_agreement, judge_score, quadratic_weighted_kappa
 
 # ---------------------------------------------------------------- independent references
 

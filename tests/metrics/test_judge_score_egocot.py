@@ -6,8 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from judge_score import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate
 
 SUBTASKS = [name for group in EGOCOT_SIZES.values() for name in group]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from mean_ap import STATISTICS, evaluate_images, mean_ap, overlap
 from mean_ap.matching import THRESHOLDS, best_assignment
 from mean_ap.overlap import Pairs

@@ -7,15 +7,8 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from mean_ap import (
-    STATISTICS,
-    evaluate_images,
-    figures,
-    mean_ap,
-    spread_of,
-)
+from hypothesis import given, settings, strategies as st
+from mean_ap import STATISTICS, evaluate_images, figures, mean_ap, spread_of
 from mean_ap.accumulate import accumulate, select, statistics
 from mean_ap.matching import single_precision_thresholds
 from mean_ap.weighted import TOGETHER, weighted_statistics

@@ -6,17 +6,9 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
-from region_boundary import (
-    bound_pixels,
-    boundary_f,
-    region_boundary,
-    region_j,
-    scoring,
-    sequence_statistics,
-)
+from region_boundary import bound_pixels, boundary_f, region_boundary, region_j, scoring, sequence_statistics
 from scipy import ndimage
 
 # ---------------------------------------------------------------- the definition of DAVIS 2017, on the full frame

@@ -8,8 +8,14 @@ import statistics
 
 import numpy as np
 import pytest
-from sequence_matching import LabelledScores, macro_f1, mean_with_interval, rescale, score_set
-from sequence_matching import sequence_matching as score
+from sequence_matching import (
+    LabelledScores,
+    macro_f1,
+    mean_with_interval,
+    rescale,
+    score_set,
+    sequence_matching as score,
+)
 
 NAN = float("nan")
 

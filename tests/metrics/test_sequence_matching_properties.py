@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-from sequence_matching import macro_f1
-from sequence_matching import sequence_matching as score
+from hypothesis import given, strategies as st
+from sequence_matching import macro_f1, sequence_matching as score
 from sequence_matching.rescaling import STANDARDISE
 
 cells = st.none() | st.integers(0, 5) | st.floats(-1, 1).map(lambda x: round(x, 3))

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from spatio_temporal_grounding import MEASURES, spatio_temporal_grounding
 
 BOX = [0, 0, 10, 10]
@@ -149,8 +148,7 @@ def test_a_broken_box_counts_as_missing_and_spoils_no_other(frame):
 
 
 @pytest.mark.parametrize(
-    "boxes",
-    ["everywhere", 5, [BOX], [{"timestamp": 0}], {"first": BOX, None: BOX, True: BOX, "nan": BOX}],
+    "boxes", ["everywhere", 5, [BOX], [{"timestamp": 0}], {"first": BOX, None: BOX, True: BOX, "nan": BOX}]
 )
 def test_boxes_without_time_stamps_count_as_none(boxes):
     result = spatio_temporal_grounding([[RIGHT | {"boxes": boxes}]], [TASK])
@@ -158,8 +156,7 @@ def test_boxes_without_time_stamps_count_as_none(boxes):
 
 
 @pytest.mark.parametrize(
-    "missing",
-    [{}, {"intervals": None, "boxes": None}, {"intervals": [], "boxes": {0: [], 4: None}}],
+    "missing", [{}, {"intervals": None, "boxes": None}, {"intervals": [], "boxes": {0: [], 4: None}}]
 )
 def test_missing_grounding_scores_zero_and_is_not_broken(missing):
     result = spatio_temporal_grounding([[{"match": 0} | missing]], [TASK], viou="union")

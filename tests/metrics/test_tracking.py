@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))

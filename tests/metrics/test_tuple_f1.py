@@ -7,8 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tuple_f1 import normalise, tuple_confusion, tuple_f1
 from tuple_f1.scoring import NOTHING, RelationTuple, as_relation, figures
 
@@ -171,10 +170,7 @@ def test_f1_agrees_with_the_published_precision_and_recall(model, precision, rec
 # ---------------------------------------------------------------- properties
 
 relations = st.tuples(
-    st.integers(1, 3),
-    st.integers(1, 3),
-    st.sampled_from(["position", "human_actions"]),
-    st.sampled_from("abc"),
+    st.integers(1, 3), st.integers(1, 3), st.sampled_from(["position", "human_actions"]), st.sampled_from("abc")
 )
 example_lists = st.lists(relations, max_size=6)
 pairs = st.lists(st.tuples(example_lists, example_lists), min_size=1, max_size=5)

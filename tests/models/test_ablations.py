@@ -7,22 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
-from barista_bench.models import (
-    Answered,
-    Completion,
-    Failure,
-    GenerationConfig,
-    ModelIdentity,
-    Request,
-    StreamingModel,
-)
+from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
 from barista_bench.models.ablations import ablated, shuffled_frames
 from barista_bench.models.base import ABLATIONS
 
@@ -217,8 +208,7 @@ def test_a_real_model_behind_text_only_cannot_tell_images_apart(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("ablation", "wanted"),
-    [("text_only", ["1:", "2:", "What?"]), ("first_frame", ["1:", 0, "2:", "What?"])],
+    ("ablation", "wanted"), [("text_only", ["1:", "2:", "What?"]), ("first_frame", ["1:", 0, "2:", "What?"])]
 )
 def test_texts_between_images_stay_in_their_places(ablation: str, wanted: list[str | int]) -> None:
     parts = (TextPart("1:"), ImagePart(0), TextPart("2:"), ImagePart(1), TextPart("What?"))

@@ -23,12 +23,7 @@ from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # 
 from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
 from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
 from tests.models.dual_encoder_kit import CHOICES, CONFIG, ask, picture, request, scores  # noqa: E402
-from tests.tiny_families import (  # noqa: E402
-    VIDEO_FRAMES,
-    make_tiny_sentence_encoder,
-    make_tiny_siglip,
-    make_tiny_xclip,
-)
+from tests.tiny_families import VIDEO_FRAMES, make_tiny_sentence_encoder, make_tiny_siglip, make_tiny_xclip  # noqa: E402
 
 MAKERS = {"clip": make_tiny_clip, "siglip": make_tiny_siglip, "xclip": make_tiny_xclip}
 

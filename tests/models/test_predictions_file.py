@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
 from barista_bench.api import load_results
@@ -24,8 +23,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Prediction
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.models import Completion, Failure, GenerationConfig, Request
-from barista_bench.models import predictions_file as module
+from barista_bench.models import Completion, Failure, GenerationConfig, Request, predictions_file as module
 from barista_bench.models.predictions_file import PredictionsModel
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "predictions.md"

@@ -3,8 +3,7 @@
 import doctest
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.models import reasoning
 from barista_bench.models.reasoning import split_reasoning

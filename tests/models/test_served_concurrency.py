@@ -5,8 +5,7 @@ from email.utils import format_datetime
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.models.served.errors import MAX_PAUSE, allowance_pause, duration, retry_after
 from barista_bench.models.served.state import FIRST_LIMIT, AdaptiveLimit, Gate

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from barista_bench.errors import ModelError
 from barista_bench.models import Completion

@@ -1,8 +1,7 @@
 """The budget of a batch: what fitted is planned again, what failed is not, and a sample alone is always tried."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError

@@ -21,11 +21,7 @@ from barista_bench.core.boxes import BoxFormat  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
-from barista_bench.models.local.loading import (  # noqa: E402
-    box_format_of,
-    check_limits,
-    quantization_config,
-)
+from barista_bench.models.local.loading import box_format_of, check_limits, quantization_config  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.models.settings import TransformersSettings  # noqa: E402
 from tests.models.transformers_kit import GREEDY, request_of  # noqa: E402
@@ -144,14 +140,8 @@ def become_an_adapter(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (
-            pickle_the_weights,
-            r"no file named model.safetensors.*give its safetensors; .bin weights are pickles",
-        ),
-        (
-            lose_a_shard,
-            r"model-00002-of-00002.safetensors. Remedy: a part of its weights is missing",
-        ),
+        (pickle_the_weights, r"no file named model.safetensors.*give its safetensors; .bin weights are pickles"),
+        (lose_a_shard, r"model-00002-of-00002.safetensors. Remedy: a part of its weights is missing"),
         (cut_the_weights, r"Remedy: a part of its weights is missing or damaged: download it again"),
         (bring_code, r"contains custom code.*Remedy: read the code that it brings, then set trust_remote_code"),
         (become_an_adapter, r"is an adapter, no model. Remedy: give the model that it was trained on, and this one as"),

@@ -24,8 +24,7 @@ from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.settings import ServedSettings, TransformersSettings, VllmSettings, checked
 from barista_bench.models.videos import VideoClip, parts_with_clips, tells_own_times, video_settings
-from barista_bench.models.vllm import model as vllm_model
-from barista_bench.models.vllm import worker
+from barista_bench.models.vllm import model as vllm_model, worker
 from barista_bench.models.vllm.model import VllmModel
 from tests.models.served_kit import GREEDY, load
 from tests.models.test_transformers_inputs import VideoTaker

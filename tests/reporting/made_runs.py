@@ -213,10 +213,7 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
         barista_bench="0.1.0",
         protocol="release",
         model=ModelInfo(
-            name=name,
-            box_format=BoxFormatInfo(order="xyxy", scale=1000),
-            revision="abc",
-            settings={"dtype": "float32"},
+            name=name, box_format=BoxFormatInfo(order="xyxy", scale=1000), revision="abc", settings={"dtype": "float32"}
         ),
         dataset=DatasetInfo(
             benchmark=task.benchmark,

@@ -112,10 +112,7 @@ def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() 
 def test_tokens_are_means_over_samples(tasks: list[summary.TaskRuns]) -> None:
     table = summary.tokens(tasks)
     assert table is not None
-    assert texts(table) == [
-        ["garden / fruit", "100", "10", "100", "10"],
-        ["garden / more", "100", "10", "–", "–"],
-    ]
+    assert texts(table) == [["garden / fruit", "100", "10", "100", "10"], ["garden / more", "100", "10", "–", "–"]]
 
 
 def test_figures_with_an_interval_show_it() -> None:

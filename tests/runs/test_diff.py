@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
@@ -271,9 +270,7 @@ ANSWERS = st.fixed_dictionaries(
         "status": st.sampled_from([Status.OK, Status.INFRA_ERROR, Status.TRUNCATED]),
     }
 )
-QUESTIONS = st.fixed_dictionaries(
-    {"prompt": st.sampled_from(["", "p", "q"]), "media": st.sampled_from(["", "m", "n"])},
-)
+QUESTIONS = st.fixed_dictionaries({"prompt": st.sampled_from(["", "p", "q"]), "media": st.sampled_from(["", "m", "n"])})
 
 
 @st.composite

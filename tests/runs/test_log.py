@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
@@ -31,16 +30,7 @@ from barista_bench.runs.log.sample_log import (
     running_elsewhere,
 )
 from tests.processes import PROCESSES
-from tests.runs.made_logs import (
-    change_lines,
-    content_of,
-    digest_of,
-    names,
-    read_folder,
-    record,
-    write,
-    write_lines,
-)
+from tests.runs.made_logs import change_lines, content_of, digest_of, names, read_folder, record, write, write_lines
 
 
 def test_records_are_read_back_in_order(tmp_path: Path) -> None:

@@ -7,19 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from barista_bench.core.task import Status
 from barista_bench.errors import DataError
 from barista_bench.runs.log import log_reader as reader_module
 from barista_bench.runs.log.log_reader import LogReader, finished_samples
-from barista_bench.runs.log.sample_log import (
-    SampleRecord,
-    counting_records,
-    log_files,
-    sample_digest,
-)
+from barista_bench.runs.log.sample_log import SampleRecord, counting_records, log_files, sample_digest
 from tests.runs.made_logs import (
     digest_of,
     folders,

@@ -8,8 +8,7 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.data.shared_frames import SharedCache
 from barista_bench.errors import ConfigError

@@ -111,8 +111,5 @@ def test_a_run_that_is_written_or_named_twice_is_refused(dataset: Path, tmp_path
         run(dataset, tmp_path / name, model="oracle", limit=2, runs=1)
     with pytest.raises(ConfigError, match="each named once"):
         merge([tmp_path / "first", tmp_path / "second/../first"], tmp_path / "merged")
-    with (
-        SampleLog(tmp_path / "second" / LOG_FILE),
-        pytest.raises(ConfigError, match="second: a run is writing here"),
-    ):
+    with SampleLog(tmp_path / "second" / LOG_FILE), pytest.raises(ConfigError, match="second: a run is writing here"):
         merge([tmp_path / "first", tmp_path / "second"], tmp_path / "merged")

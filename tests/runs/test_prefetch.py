@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.prefetch import LONGEST_WALK, decode_ahead

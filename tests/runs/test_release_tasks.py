@@ -28,8 +28,7 @@ from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.made_benchmark import ABOUT, BENCHMARK, Words
 from tests.one_run import run
-from tests.runs.made_logs import read_folder
-from tests.runs.made_logs import record as made_record
+from tests.runs.made_logs import read_folder, record as made_record
 from tests.video_samples import render
 
 WORDS = ("cup", "tap", "lid")

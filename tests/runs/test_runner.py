@@ -339,8 +339,7 @@ def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
 
 
 @pytest.mark.parametrize(
-    "setting",
-    [{"runs": 0}, {"limit": -1}, {"batch_size": 0}, {"temperature": float("nan")}, {"max_new_tokens": 0}],
+    "setting", [{"runs": 0}, {"limit": -1}, {"batch_size": 0}, {"temperature": float("nan")}, {"max_new_tokens": 0}]
 )
 def test_settings_out_of_range_are_refused(dataset: Path, tmp_path: Path, setting: dict) -> None:
     with pytest.raises(ConfigError, match=next(iter(setting))):
@@ -362,11 +361,7 @@ def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path
     lines = (tmp_path / "samples.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "samples.jsonl").write_bytes(b"".join(lines[:30]))
     results = scoring.score(tmp_path).results
-    assert (results.coverage.scored, results.coverage.expected, results.coverage.complete) == (
-        30,
-        SAMPLES,
-        False,
-    )
+    assert (results.coverage.scored, results.coverage.expected, results.coverage.complete) == (30, SAMPLES, False)
 
 
 def test_a_full_disk_costs_the_answer_that_was_written_and_is_named(dataset: Path, tmp_path: Path, use) -> None:

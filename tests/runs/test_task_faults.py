@@ -402,13 +402,7 @@ def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
     data, kind = built("vista"), task_class("vista", "virtual_home")
     answers = true_answers(examples_of(data, "vista", "virtual_home", MOST), kind)
     name = next(iter(answers))
-    settings = {
-        "benchmark": "vista",
-        "task": "virtual_home",
-        "model": "oracle",
-        "limit": MOST,
-        "runs": 1,
-    }
+    settings = {"benchmark": "vista", "task": "virtual_home", "model": "oracle", "limit": MOST, "runs": 1}
 
     class Talker(Reciter):
         def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:

@@ -7,13 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 from pycocotools import mask as coco_mask
 
-from barista_bench.scene_graph import Rle, decode_mask, encode_mask
-from barista_bench.scene_graph import masks as masks_module
+from barista_bench.scene_graph import Rle, decode_mask, encode_mask, masks as masks_module
 from barista_bench.scene_graph.masks import mask_ious, run_problems
 
 masks = numpy_strategies.arrays(np.bool_, st.tuples(st.integers(1, 40), st.integers(1, 40)))

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from barista_bench.errors import DataError
-from barista_bench.scene_graph import SceneGraph, VideoGraph, release_bytes
-from barista_bench.scene_graph import write_release as write_back
+from barista_bench.scene_graph import SceneGraph, VideoGraph, release_bytes, write_release as write_back
 from tests.releases import FRAMES, MACHINE, document, span, write_release
 
 
@@ -81,18 +80,8 @@ def double_annotation(content: dict[str, Any]) -> None:
 
 
 BAD_RECORDS: list[tuple[str, Breakage, str, str]] = [
-    (
-        "unknown object",
-        set_annotation(0, object_id="o-x"),
-        "annotations[0].object_id",
-        "unknown object id 'o-x'",
-    ),
-    (
-        "frame past the end",
-        set_annotation(1, image_id=40),
-        "annotations[1].image_id",
-        "past the end (40 frames)",
-    ),
+    ("unknown object", set_annotation(0, object_id="o-x"), "annotations[0].object_id", "unknown object id 'o-x'"),
+    ("frame past the end", set_annotation(1, image_id=40), "annotations[1].image_id", "past the end (40 frames)"),
     ("frame of 10^12", set_annotation(1, image_id=10**12), "annotations[1].image_id", "Expected `int` <="),
     ("frame of 10^30", set_annotation(1, image_id=10**30), "annotations[1].image_id", "Expected `int` <="),
     ("negative frame", set_annotation(1, image_id=-1), "annotations[1].image_id", "Expected `int` >= 0"),
@@ -122,12 +111,7 @@ BAD_RECORDS: list[tuple[str, Breakage, str, str]] = [
         "video_metadata[0].length_in_ms",
         "not a finite number",
     ),
-    (
-        "annotation that is a list",
-        lambda c: c["annotations"].__setitem__(0, []),
-        "annotations[0]",
-        "Expected `object`",
-    ),
+    ("annotation that is a list", lambda c: c["annotations"].__setitem__(0, []), "annotations[0]", "Expected `object`"),
     (
         "unknown category",
         lambda c: c["object_id_to_category_id"].update({"o-cup": "c-x"}),
@@ -152,12 +136,7 @@ BAD_RECORDS: list[tuple[str, Breakage, str, str]] = [
         "relations[0].image_ranges[1]",
         "has no frame",
     ),
-    (
-        "section of the wrong type",
-        lambda c: c.update(relations={}),
-        "relations",
-        "the whole section is left out",
-    ),
+    ("section of the wrong type", lambda c: c.update(relations={}), "relations", "the whole section is left out"),
 ]
 
 

@@ -20,10 +20,7 @@ BAD_FILES = {
     "text that is no UTF-8": (b'{"\xff": 1}', "not valid JSON"),
     "deeply nested": (b"[" * 100_000, "JSON"),
     "an unknown key nested deeply": (json.dumps(document()).encode()[:-1] + b', "x": ' + b"[" * 100_000, "JSON"),
-    "no objects": (
-        json.dumps({**document(), "object_id_to_category_id": 3}).encode(),
-        "object_id_to_category_id",
-    ),
+    "no objects": (json.dumps({**document(), "object_id_to_category_id": 3}).encode(), "object_id_to_category_id"),
     "no metadata": (json.dumps({**document(), "video_metadata": []}).encode(), "video_metadata is empty"),
 }
 

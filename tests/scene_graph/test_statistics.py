@@ -31,7 +31,7 @@ def stats(tmp_path: Path) -> ReleaseStatistics:
         relation(CUP, MACHINE, "position", "on", (15, 30)),
     ]
     other["attributes"] = [
-        {"object_id": CUP, "attribute_type": "color", "value": "red", "image_ranges": [span(0, 10), span(5, 30)]},
+        {"object_id": CUP, "attribute_type": "color", "value": "red", "image_ranges": [span(0, 10), span(5, 30)]}
     ]
     other["activities"] = [
         {"image_range": span(0, 15), "activity_class_id": "a-place-cup", "display_name": "Put the cup"},
@@ -56,10 +56,7 @@ def test_layers_are_counted(stats: ReleaseStatistics) -> None:
 def test_relations_count_where_both_ends_are_boxed_and_once_a_record(stats: ReleaseStatistics) -> None:
     # Video a: part of 40, under 40, left holds 20 (boxed to 19), right holds [10, 15) and [30, 40).
     # Video b: under 15, on 5.
-    assert stats.predicate_counts == {
-        "position": {"under": 55, "part of": 40, "on": 5},
-        "human_actions": {"holds": 35},
-    }
+    assert stats.predicate_counts == {"position": {"under": 55, "part of": 40, "on": 5}, "human_actions": {"holds": 35}}
     assert (stats.relation_rows, stats.relation_ranges, stats.predicates) == (135, 8, 4)
 
 

@@ -9,19 +9,7 @@ import pytest
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph, VideoGraph
-from tests.releases import (
-    BOXES,
-    BUTTON,
-    CUP,
-    LEFT,
-    MACHINE,
-    RIGHT,
-    SEEN,
-    document,
-    relation,
-    span,
-    write_release,
-)
+from tests.releases import BOXES, BUTTON, CUP, LEFT, MACHINE, RIGHT, SEEN, document, relation, span, write_release
 
 
 @pytest.fixture
@@ -149,13 +137,7 @@ def test_preparation_is_the_type_of_the_machine_seen_first(tmp_path: Path) -> No
     content = document()
     content["object_id_to_category_id"]["o-old"] = "c-coffee machine"
     content["attributes"].insert(
-        0,
-        {
-            "object_id": "o-old",
-            "attribute_type": "type",
-            "value": "portafilter",
-            "image_ranges": [span(0, 40)],
-        },
+        0, {"object_id": "o-old", "attribute_type": "type", "value": "portafilter", "image_ranges": [span(0, 40)]}
     )
     assert SceneGraph(write_release(tmp_path, content=content, video=False))["v1"].preparation == "capsule"
     content["attributes"] = []

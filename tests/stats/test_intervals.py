@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import bootstrap
 
 from barista_bench.core.resampling import interval, ratio_interval, video_resamples, without_each

@@ -88,8 +88,7 @@ def test_the_question_says_nothing_of_the_truth(write: Write, rooms: Path) -> No
     assert "faucet" not in text
     assert "implicit" in text, "of the fields, not of the task"
     assert TASK.prompt(sink, BoxFormat()) == TASK.prompt(
-        replace(sink, target={}, metadata={}, evidence={}),
-        BoxFormat(),
+        replace(sink, target={}, metadata={}, evidence={}), BoxFormat()
     )
 
 

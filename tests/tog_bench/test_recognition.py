@@ -7,17 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.sentence_similarity import sentence_encoder
-from barista_bench.benchmarks.tog_bench.recognition import (
-    Recogniser,
-    assign,
-    synonym_groups,
-)
+from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign, synonym_groups
 from barista_bench.errors import ConfigError
 
 Floats = NDArray[np.float64]

@@ -88,20 +88,12 @@ WRONG: list[tuple[tuple[str | int, ...], Any, str]] = [
         [[0, 1, 2]],
         "tasks[0].objects[0].intervals[0]: Expected `array` of length 2",
     ),
-    (
-        ("tasks", 0, "objects", 0, "intervals"),
-        [["0", "1"]],
-        "intervals[0][0]: Expected `float`, got `str`",
-    ),
+    (("tasks", 0, "objects", 0, "intervals"), [["0", "1"]], "intervals[0][0]: Expected `float`, got `str`"),
     (("tasks", 0, "objects", 0, "boxes"), [], "tasks[0].objects[0].boxes: Expected `array` of length >= 1"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(3, 9, 9, 9, 20), "tasks[0].objects[0].boxes[3]"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(3, 97, 0, 99, 9), "tasks[0].objects[0].boxes[3]"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(2, 0, 0, 9, 9), "tasks[0].objects[0].boxes[3]"),
-    (
-        ("tasks", 0, "objects", 0, "boxes", 3),
-        box(-1, 0, 0, 9, 9),
-        "boxes[3].time: Expected `float` >= 0",
-    ),
+    (("tasks", 0, "objects", 0, "boxes", 3), box(-1, 0, 0, 9, 9), "boxes[3].time: Expected `float` >= 0"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(60, 0, 0, 9, 9), "tasks[0].objects[0]"),
 ]
 

@@ -37,12 +37,7 @@ def ours(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return split_build(release, tmp_path_factory.mktemp("ours"), ["v4", "v5"])
 
 
-MIXED = [
-    (["v0"], ""),
-    (["v2", "v4"], ""),
-    (["v3", "v4", "v5"], "take_"),
-    (["v0", "v1", "v2", "v3"], "other_"),
-]
+MIXED = [(["v0"], ""), (["v2", "v4"], ""), (["v3", "v4", "v5"], "take_"), (["v0", "v1", "v2", "v3"], "other_")]
 """Test videos of the other benchmark, at least one of which is ours to train on; and what its ids begin with."""
 
 

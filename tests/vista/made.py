@@ -12,8 +12,7 @@ import yaml
 from PIL import Image
 
 from barista_bench.benchmarks.vista.matching import All
-from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet
-from barista_bench.benchmarks.vista.scoring import match as match_videos
+from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet, match as match_videos
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 from barista_bench.mini.cutting import encode_video

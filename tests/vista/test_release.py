@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
 from barista_bench.benchmarks.vista.release_files import read_description
@@ -52,11 +51,7 @@ def test_sets_of_every_type_are_those_of_the_paper_but_for_one_permutation(real_
     assert {
         kind: sum(problem_set.type == kind for problem_set in virtual)
         for kind in ("objects", "object_properties", "actions")
-    } == {
-        "objects": 7,
-        "object_properties": 9,
-        "actions": 29,
-    }
+    } == {"objects": 7, "object_properties": 9, "actions": 29}
     for level in range(2, 9):
         kinds = [problem_set.type for problem_set in virtual if problem_set.level == level]
         assert (kinds.count("general"), kinds.count("permutation"), len(kinds)) == (12, 33, 45)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.vista.matching import All
 from barista_bench.benchmarks.vista.release import VistaRelease

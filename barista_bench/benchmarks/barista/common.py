@@ -127,9 +127,7 @@ _Arguments = ParamSpec("_Arguments")
 _RELEASED_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 
-def within_bounds(
-    read: Callable[_Arguments, Prediction | ParseError],
-) -> Callable[_Arguments, Prediction | ParseError]:
+def within_bounds(read: Callable[_Arguments, Prediction | ParseError]) -> Callable[_Arguments, Prediction | ParseError]:
     """The reader, for which a number or nesting that Python cannot hold makes an answer unreadable."""
 
     @wraps(read)

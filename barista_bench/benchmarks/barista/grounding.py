@@ -65,12 +65,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.sampling import Count
-from barista_bench.core.task import (
-    Example,
-    Fields,
-    ParseError,
-    Prediction,
-)
+from barista_bench.core.task import Example, Fields, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import PhraseRules

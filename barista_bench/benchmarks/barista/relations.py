@@ -54,16 +54,7 @@ from barista_bench.core.example import Evidence, Int64, per_example
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.sampling import Fraction
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    Overlay,
-    ParseError,
-    Prediction,
-    Scored,
-)
+from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Overlay, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, RelationTuple, example_sums, figures, normalise, tables
@@ -169,9 +160,7 @@ class Relations(GraphTask[RelationsSampling]):
         """Precision, recall and F1 of a sample are those of its frame alone."""
         rows = [
             example_sums(
-                self._answered(s.prediction) if s.prediction else None,
-                self._true(s.example),
-                groups_of=self._groups_of,
+                self._answered(s.prediction) if s.prediction else None, self._true(s.example), groups_of=self._groups_of
             )
             for s in samples
         ]

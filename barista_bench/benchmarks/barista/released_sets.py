@@ -43,11 +43,7 @@ def released_record(example: Example, question: str | None = None) -> Fields:
         "task_name": upstream_name,
         "label": label,
         "frames": [
-            {
-                "frame_index": frame.frame_index,
-                "mp4_path": f"{frame.video_id}/{VIDEO_FILE}",
-                "video_id": frame.video_id,
-            }
+            {"frame_index": frame.frame_index, "mp4_path": f"{frame.video_id}/{VIDEO_FILE}", "video_id": frame.video_id}
             for frame in example.frames
         ],
         "metadata": {"video_id": example.video_id, **metadata},

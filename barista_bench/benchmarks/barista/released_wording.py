@@ -18,8 +18,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from barista_bench.benchmarks import ReleasedRubric, packaged_data
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
-from barista_bench.benchmarks.barista.common import WORDING as WORDING
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, WORDING as WORDING
 from barista_bench.benchmarks.barista.python_texts import Pieces, SourceFile
 from barista_bench.benchmarks.kinds.box_answers import box_fields
 from barista_bench.core.boxes import BoxFormat, BoxOrder

@@ -2,21 +2,27 @@
 
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.egocot.cot import Cot as Cot
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase as EvidenceBase
-from barista_bench.benchmarks.egocot.evidence import annotated_evidence as annotated_evidence
-from barista_bench.benchmarks.egocot.evidence import graph_evidence as graph_evidence
-from barista_bench.benchmarks.egocot.evidence_check import Checked as Checked
-from barista_bench.benchmarks.egocot.evidence_check import Finding as Finding
-from barista_bench.benchmarks.egocot.evidence_check import check_rationale as check_rationale
+from barista_bench.benchmarks.egocot.evidence import (
+    EvidenceBase as EvidenceBase,
+    annotated_evidence as annotated_evidence,
+    graph_evidence as graph_evidence,
+)
+from barista_bench.benchmarks.egocot.evidence_check import (
+    Checked as Checked,
+    Finding as Finding,
+    check_rationale as check_rationale,
+)
 from barista_bench.benchmarks.egocot.paper import paper_tables, set_tables
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence as question_evidence
 from barista_bench.benchmarks.egocot.records import media_file
-from barista_bench.benchmarks.egocot.release import EgocotRelease as EgocotRelease
-from barista_bench.benchmarks.egocot.release import open_release as open_release
-from barista_bench.benchmarks.egocot.submission import SubmissionLine as SubmissionLine
-from barista_bench.benchmarks.egocot.submission import read_submission as read_submission
-from barista_bench.benchmarks.egocot.submission import recorded_submissions, write_submission
-from barista_bench.benchmarks.egocot.submission import submission_lines as submission_lines
+from barista_bench.benchmarks.egocot.release import EgocotRelease as EgocotRelease, open_release as open_release
+from barista_bench.benchmarks.egocot.submission import (
+    SubmissionLine as SubmissionLine,
+    read_submission as read_submission,
+    recorded_submissions,
+    submission_lines as submission_lines,
+    write_submission,
+)
 
 BENCHMARK = Benchmark(
     name="egocot",

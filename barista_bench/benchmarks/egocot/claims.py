@@ -80,11 +80,7 @@ class Claim:
 
 
 def claims_of(
-    text: str,
-    vocabulary: Vocabulary,
-    answer: str | None = None,
-    asked: tuple[Times, ...] = (),
-    terms: Terms = NO_TERMS,
+    text: str, vocabulary: Vocabulary, answer: str | None = None, asked: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> list[Claim]:
     """The claims of a text, each once, in its order; at most `MAX_CLAIMS`.
 

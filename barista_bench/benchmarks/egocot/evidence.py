@@ -276,10 +276,7 @@ def _forms(action: str) -> Iterator[tuple[str, ...]]:
 
 
 def graph_evidence(
-    video: VideoGraph,
-    span: tuple[int, int] | None = None,
-    *,
-    known: Iterable[str] = (),
+    video: VideoGraph, span: tuple[int, int] | None = None, *, known: Iterable[str] = ()
 ) -> EvidenceBase:
     """The evidence of a scene graph, which is complete: what it does not hold there is not so.
 

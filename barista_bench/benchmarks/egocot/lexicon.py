@@ -67,11 +67,7 @@ _VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
     "presses": (_verb("press", "pressed"), ("presses",)),
     "pushes": (_verb("push", "pushed"), ("pushes",)),
     "pulls": (_verb("pull", "pulled"),),
-    "turns": (
-        _verb("turn", "turned"),
-        _verb("rotate", "rotated", ing="rotating"),
-        _verb("twist", "twisted"),
-    ),
+    "turns": (_verb("turn", "turned"), _verb("rotate", "rotated", ing="rotating"), _verb("twist", "twisted")),
     "opens": (_verb("open", "opened"),),
     "closes": (_verb("close", "closed", ing="closing"), ("shut", "shuts", "shutting")),
     "releases": (

@@ -61,8 +61,7 @@ from barista_bench.core.task import (
     Verdict,
 )
 from barista_bench.errors import DataError
-from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, sequence_counts
-from barista_bench.metrics.tracking.scoring import figures as tracking_figures
+from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, figures as tracking_figures, sequence_counts
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.masks import mask_boxes
 from barista_bench.scene_graph.release import PixelCount

@@ -30,16 +30,7 @@ from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFie
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    Json,
-    ParseError,
-    Prediction,
-    Scored,
-)
+from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.metrics.temporal_relations.scoring import (
     TimedRelation,

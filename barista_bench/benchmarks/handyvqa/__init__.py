@@ -1,18 +1,18 @@
 """HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.handyvqa.choice_tasks import Action as Action
-from barista_bench.benchmarks.handyvqa.choice_tasks import Location as Location
-from barista_bench.benchmarks.handyvqa.choice_tasks import Parts as Parts
-from barista_bench.benchmarks.handyvqa.choice_tasks import Process as Process
-from barista_bench.benchmarks.handyvqa.choice_tasks import State as State
+from barista_bench.benchmarks.handyvqa.choice_tasks import (
+    Action as Action,
+    Location as Location,
+    Parts as Parts,
+    Process as Process,
+    State as State,
+)
 from barista_bench.benchmarks.handyvqa.objects import Objects as Objects
 from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
-from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease as HandyvqaRelease
-from barista_bench.benchmarks.handyvqa.release import open_release as open_release
-from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects as RvosObjects
-from barista_bench.benchmarks.handyvqa.segmentation import RvosParts as RvosParts
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease as HandyvqaRelease, open_release as open_release
+from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects as RvosObjects, RvosParts as RvosParts
 from barista_bench.benchmarks.handyvqa.set_tables import set_tables
 
 BENCHMARK = Benchmark(

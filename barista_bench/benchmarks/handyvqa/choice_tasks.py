@@ -31,13 +31,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
-from barista_bench.core.task import (
-    Example,
-    Fields,
-    ParseError,
-    Prediction,
-    Scored,
-)
+from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
 
 _LABEL = re.compile(r"\(([A-Z])\)")

@@ -21,12 +21,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign
 from barista_bench.core.boxes import Xyxy, as_xyxy
 from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, fraction
-from barista_bench.core.task import (
-    Example,
-    Json,
-    Prediction,
-    Scored,
-)
+from barista_bench.core.task import Example, Json, Prediction, Scored
 from barista_bench.metrics.spatio_temporal_grounding import (
     MEASURES,
     PredictedObject,

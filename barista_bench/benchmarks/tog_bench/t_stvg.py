@@ -93,8 +93,7 @@ class TSTVG(BaselineAnswers):
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "kind", "objects", "duration_bin")
     options: ClassVar[dict[str, Option]] = {
         **matching_options(
-            "embeddings",
-            "how names of objects are compared: by sentence embeddings (paper), by synonyms, or exactly",
+            "embeddings", "how names of objects are compared: by sentence embeddings (paper), by synonyms, or exactly"
         ),
         "viou": Option(
             "gt_frames",

@@ -1,14 +1,18 @@
 """ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.vista.matching import All as All
-from barista_bench.benchmarks.vista.matching import Minecraft as Minecraft
-from barista_bench.benchmarks.vista.matching import RealWorld as RealWorld
-from barista_bench.benchmarks.vista.matching import VirtualHome as VirtualHome
+from barista_bench.benchmarks.vista.matching import (
+    All as All,
+    Minecraft as Minecraft,
+    RealWorld as RealWorld,
+    VirtualHome as VirtualHome,
+)
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
-from barista_bench.benchmarks.vista.release import VistaRelease as VistaRelease
-from barista_bench.benchmarks.vista.release import counts as counts
-from barista_bench.benchmarks.vista.release import open_release as open_release
+from barista_bench.benchmarks.vista.release import (
+    VistaRelease as VistaRelease,
+    counts as counts,
+    open_release as open_release,
+)
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""

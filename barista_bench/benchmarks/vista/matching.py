@@ -191,10 +191,7 @@ class Matching(ReleaseTask[EvenSampling]):
         """Describe the frames, or (unless `conversation=two`) describe, compare and score."""
         asked = MatchingInputs.of(example)
         shown = asked.example_gpt if self.option("one_shot") else None
-        values = {
-            "frame_count": str(asked.frame_count),
-            "task": asked.prompt_gpt.strip(),
-        }
+        values = {"frame_count": str(asked.frame_count), "task": asked.prompt_gpt.strip()}
         if self.option("conversation") == _MINECRAFT:
             values["truths"] = self.prompts.text("several" if asked.problem_set in MULTILABEL else "one")
             values["summaries"] = _summaries(asked)

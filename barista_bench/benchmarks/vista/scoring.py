@@ -203,10 +203,7 @@ def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Matche
 
 
 def _scored(
-    rows: Sequence[LabelRow | None],
-    references: Sequence[tuple[int, ...]],
-    missing: str | float,
-    standardise: str,
+    rows: Sequence[LabelRow | None], references: Sequence[tuple[int, ...]], missing: str | float, standardise: str
 ) -> tuple[float | None, int]:
     """(macro-F1, ties) of one set."""
     problem = LabelledScores.build(rows, [reference[0] for reference in references])

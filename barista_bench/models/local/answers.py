@@ -11,8 +11,7 @@ from barista_bench.models.base import Completion, TokenLogprob
 from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
 
 if TYPE_CHECKING:
-    from transformers import GenerationConfig as DecodingConfig
-    from transformers import PreTrainedTokenizerBase
+    from transformers import GenerationConfig as DecodingConfig, PreTrainedTokenizerBase
 
     from barista_bench.models.local.decoding import TokenScores
 

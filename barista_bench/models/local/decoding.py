@@ -29,8 +29,7 @@ from transformers.generation.utils import MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREF
 from barista_bench.models.base import GenerationConfig
 
 if TYPE_CHECKING:
-    from transformers import GenerationConfig as DecodingConfig
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import GenerationConfig as DecodingConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 # SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), as signed numbers.
 _STEP = 0x9E3779B97F4A7C15 - 2**64
@@ -176,11 +175,7 @@ class Thoughts:
     """
 
     def __init__(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        tags: tuple[str, str],
-        prompt_length: int,
-        opened: Sequence[bool],
+        self, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], prompt_length: int, opened: Sequence[bool]
     ) -> None:
         self.thinking = list(opened)
         self.spent = [0] * len(self.thinking)

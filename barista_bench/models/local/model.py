@@ -16,12 +16,7 @@ from barista_bench.models.base import Answered, Completion, Failure, GenerationC
 from barista_bench.models.local.answers import AnswerReader
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
 from barista_bench.models.local.engine import Engine
-from barista_bench.models.local.loading import (
-    box_format_of,
-    identity_of,
-    load_checkpoint,
-    template_hash,
-)
+from barista_bench.models.local.loading import box_format_of, identity_of, load_checkpoint, template_hash
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import TransformersSettings, checked
 from barista_bench.models.videos import FramesAs, video_settings

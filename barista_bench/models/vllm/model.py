@@ -28,8 +28,7 @@ from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome
 
 if TYPE_CHECKING:
     from PIL import Image
-    from transformers import GenerationConfig as DecodingConfig
-    from transformers import PreTrainedConfig, ProcessorMixin
+    from transformers import GenerationConfig as DecodingConfig, PreTrainedConfig, ProcessorMixin
 
 _READY = 2  # requests that wait while the engines are full
 _MAX_ERROR = 500  # characters of what vLLM says of a prompt
@@ -55,11 +54,7 @@ class VllmModel:
             processor, config, generation = _read(folder, settings)
         self._tags = settings.tags or THINK_TAGS
         self._encoder = PromptEncoder(
-            processor,
-            name=name,
-            opening_tag=self._tags[0],
-            frames_as=settings.frames_as,
-            video_fps=settings.video_fps,
+            processor, name=name, opening_tag=self._tags[0], frames_as=settings.frames_as, video_fps=settings.video_fps
         )
         self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
         self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)

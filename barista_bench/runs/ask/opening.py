@@ -16,9 +16,7 @@ from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.run_folder import (
-    CONFIG_FILE,
-)
+from barista_bench.runs.run_folder import CONFIG_FILE
 
 log = logging.getLogger(__name__)
 ALL = "all"

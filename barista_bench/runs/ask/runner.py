@@ -25,12 +25,7 @@ from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
-from barista_bench.runs.run_folder import (
-    claim,
-    data_location,
-    package_versions,
-    run_description,
-)
+from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
 
 log = logging.getLogger(__name__)
 

@@ -56,7 +56,7 @@ class AnnotationRelease:
         return confined(self.videos, video_id)
 
 
-class Placed(NamedTuple):
+class PlacedRecord(NamedTuple):
     """A value and where it stands: `row` counts the lines that are not blank, or the elements of a list, from 0."""
 
     key: str
@@ -100,7 +100,7 @@ def nothing_usable(root: Path, what: str, problems: Sequence[Problem]) -> DataEr
     )
 
 
-def read_values(path: Path, log: ProblemLog) -> Iterator[Placed]:
+def read_values(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
     """Each line of a JSONL file (`line 3`), or a JSON file as a whole (``).
 
     What cannot be read is logged. Text that is not UTF-8, or half a surrogate pair, costs the field that it stands in.
@@ -119,11 +119,11 @@ def read_values(path: Path, log: ProblemLog) -> Iterator[Placed]:
         log.error("", f"cannot be read ({error.strerror}); it is left out", "fetch it again, check or split it")
 
 
-def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Placed]:
+def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[PlacedRecord]:
     text = data.decode(errors="surrogateescape")
     try:
         value = json.loads(text, parse_constant=str.encode)
-        yield Placed(key, _without_surrogates(value) if _SURROGATE.search(text) else value, row)
+        yield PlacedRecord(key, _without_surrogates(value) if _SURROGATE.search(text) else value, row)
     except (ValueError, RecursionError) as error:
         cause = str(error)[:_MAX_SHOWN] if isinstance(error, ValueError) else "nested too deeply"
         log.error(key, f"is no JSON ({cause}); it is left out", "correct it, or write it again")
@@ -138,10 +138,10 @@ def _without_surrogates(value: object) -> object:
     return list(map(_without_surrogates, value)) if isinstance(value, list) else value
 
 
-def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[Placed]:
+def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedRecord]:
     """Each element of a list called `name`. What is no list is logged."""
     if isinstance(value, list):
-        yield from (Placed(f"{name}[{row}]", element, row) for row, element in enumerate(value))
+        yield from (PlacedRecord(f"{name}[{row}]", element, row) for row, element in enumerate(value))
     else:
         log.error(name, f"is {kind(value)}, no list of records; it is left out", "correct it, or write it again")
 
@@ -156,12 +156,12 @@ def typed(value: object, record_type: type[StructT], remedy: str = "correct it",
 
 
 def each(
-    values: Iterable[Placed],
-    read: Callable[[Placed], RecordT],
+    values: Iterable[PlacedRecord],
+    read: Callable[[PlacedRecord], RecordT],
     log: ProblemLog,
     costs: str,
     severity: Severity = "error",
-) -> Iterator[tuple[Placed, RecordT]]:
+) -> Iterator[tuple[PlacedRecord, RecordT]]:
     """Each value of which `read` makes a record, and that record.
 
     Args:

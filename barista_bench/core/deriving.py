@@ -16,7 +16,7 @@ from barista_bench.core.task import Example, SkippedExample, Task
 from barista_bench.scene_graph import Problem, VideoGraph
 
 Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
-"""Pairs of words, each once, in the order of videos and of their files: see `Task.vocabulary`."""
+"""Pairs of words, each once, in the order of videos and of their files: see `GraphTask.vocabulary`."""
 
 
 class Candidate(NamedTuple):

@@ -24,7 +24,7 @@ OtherT = TypeVar("OtherT")
 Method = Literal[
     "prompt", "follow_up", "images", "frame_times", "request_inputs", "answer_schema", "choices",
     "parse", "has_answer", "statistics", "explain", "failures", "overlays", "image_captions", "facets", "judged",
-    "reference_answer", "random_answer", "prior_answer", "centre_answer", "copied_answer",
+    "reference_answer", "random_answer", "prior_answer", "centre_answer", "copied_answer", "resampling_unit",
 ]  # fmt: skip
 _MAY_REFUSE: Final = frozenset(
     {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "copied_answer"}
@@ -51,6 +51,12 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
             f"{task.benchmark}/{task.name}: {method} raised {cause[:500]} for {where}. Remedy: correct the task "
             f"({type(task).__name__}.{method}) and start the same command again; no answer is lost"
         ) from error
+
+
+def unit_of(task: Task, example: Example) -> str:
+    """`Task.resampling_unit`. Raises TaskError."""
+    with guarded(task, "resampling_unit", example):
+        return task.resampling_unit(example)
 
 
 def attempt(

@@ -18,7 +18,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval, and what it rests on: `units` videos were resampled `resamples` times.
+    """A confidence interval, and what it rests on: `units` resampling units were resampled `resamples` times.
 
     `method` is "bca", or "percentile" where bias and acceleration cannot be told (a figure that hardly varies).
     Fewer than about 10 units give intervals that are too narrow: say so where they are shown.
@@ -146,7 +146,7 @@ def interval(
         point: the figure itself.
         resampled: (D,) of each resample; NaN are passed over.
         left_out: (V,) without each video in turn, for BCa; None for the plain percentiles.
-        units: how many videos were resampled.
+        units: how many units were resampled.
         level: fraction of cases in which the interval should hold the true value.
 
     Returns:

@@ -129,9 +129,9 @@ class SumStatistics(SampleStatistics):
         sums = np.empty((len(weights), len(whole)))
         order = np.argsort(units, kind="stable")
         present, starts = np.unique(units[order], return_index=True)
-        by_cluster = np.zeros((weights.shape[1], int(whole.sum())))
-        by_cluster[present] = np.add.reduceat(self._table[order][:, whole], starts, axis=0, dtype=np.float64)
-        sums[:, whole] = weights @ by_cluster
+        by_unit = np.zeros((weights.shape[1], int(whole.sum())))
+        by_unit[present] = np.add.reduceat(self._table[order][:, whole], starts, axis=0, dtype=np.float64)
+        sums[:, whole] = weights @ by_unit
         if not whole.all():
             # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
             count = int((~whole).sum())

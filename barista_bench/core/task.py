@@ -164,7 +164,7 @@ class Question(ABC):
     def choices(self, example: Example) -> Mapping[str, str]:
         """Label to text of what the answer is chosen from, in the order asked, for models that score given texts.
 
-        They answer as `choices.read_scores` reads. Empty where nothing is given to choose from.
+        They answer as `read_scores` of `core/example.py` reads. Empty where nothing is given to choose from.
         """
         return {}
 

@@ -23,6 +23,8 @@ Processor = TypeVar("Processor")
 Pretrained: TypeAlias = Any
 """A model or processor of transformers whose methods differ from family to family."""
 
+GGUF = ".gguf"
+"""Files of one model, weights and tokenizer in one, named by their path: `FOLDER/NAME.gguf`."""
 # Files that change an answer: weights, configuration, tokenizer, processor, template, code of the checkpoint.
 _CONTENT = frozenset({".safetensors", ".bin", ".json", ".jinja", ".txt", ".model", ".tiktoken", ".py"})
 # By what transformers says; the first that fits.
@@ -52,9 +54,12 @@ def folder_hash(folder: Path) -> str:
 
 
 def revision_of(name: str, config: PreTrainedConfig) -> str | None:
-    """The revision that was loaded by this name: the hash of a folder, or the commit on the Hub where it is known."""
-    folder = Path(name).expanduser()
-    return folder_hash(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
+    """The revision loaded by this name: the hash of a folder or file, or the commit on the Hub where it is known."""
+    place = Path(name).expanduser()
+    if place.is_file():
+        with place.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    return folder_hash(place) if place.is_dir() else getattr(config, "_commit_hash", None)
 
 
 def loading_of(model: Pretrained) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of
 from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, Split
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
-from barista_bench.benchmarks.release_records import Placed
+from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.core.task import Json
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.generate.candidates import QuestionCandidate
@@ -89,7 +89,7 @@ def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
 
 def _reasons(record: _Record, scene: Scene) -> list[str]:
     """The facts of the evidence, and then the answer."""
-    item = RecordReader(ProblemLog("generated")).read(Placed("record", {**record, "reasoning": ["-"]}))
+    item = RecordReader(ProblemLog("generated")).read(PlacedRecord("record", {**record, "reasoning": ["-"]}))
     assert item.answer is not None, "only answered questions get reasons"
     size = scene.video.video.width, scene.video.video.height
     duration = scene.frame_count / scene.fps

@@ -193,7 +193,7 @@ def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
 class HandsDo(Statement, frozen=True):
     """The action of each hand at a frame; None is a hand that touches nothing that is to be seen.
 
-    True of a hand without a action where it has no contact near the frame, and is out of the picture or apart from
+    True of a hand without an action where it has no contact near the frame, and is out of the picture or apart from
     everything in it. False where what one of the hands is said to do is excluded.
     """
 
@@ -222,7 +222,7 @@ class StateSequence(Statement, frozen=True):
 
     Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the
     frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
-    is said to stay does not. A course that only leaves some value out is neither, nor one whose last value somebody
+    is said to stay does not. A sequence that only leaves some value out is neither, nor one whose last value somebody
     goes on to bring about (`goes_on`), nor any where a change by degrees is near the beginning or the end.
     """
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from barista_bench.core.example import status_counts
+from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import ratio_interval
 from barista_bench.core.task import Task
 from barista_bench.files.writing import atomic_write
@@ -191,7 +192,7 @@ class GroupFigures:
     def __init__(self, task: Task, read: LogVerdicts) -> None:
         self._read = read
         self._runs = [sample.record.run for sample in read.samples]
-        self._units = [task.resampling_unit(sample.example) for sample in read.samples]
+        self._units = [unit_of(task, sample.example) for sample in read.samples]
 
     def judged(self, positions: Sequence[int]) -> int:
         values = self._read.figures[MEAN].values

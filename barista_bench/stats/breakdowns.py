@@ -16,7 +16,7 @@ import numpy as np
 
 from barista_bench.core.example import per_example
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
-from barista_bench.core.guarding import attempt
+from barista_bench.core.guarding import attempt, unit_of
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
@@ -66,7 +66,7 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     """
     task, examples = run.task, run.examples.examples
     described = [facts(task, example) for example in examples]
-    units = [task.resampling_unit(example) if task.scores_whole_units else example.example_id for example in examples]
+    units = [unit_of(task, example) if task.scores_whole_units else example.example_id for example in examples]
     keys = sorted({key for item in described for key in item})
     return tuple(
         key
@@ -138,7 +138,7 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         value=group.value,
         order=group.order,
         examples=_examples(group.samples),
-        videos=len({task.resampling_unit(sample.example) for sample in group.samples}),
+        videos=len({unit_of(task, sample.example) for sample in group.samples}),
         samples=sum(sample.counts for sample in group.samples),
         figure=figure,
     )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import (
     LEVEL,
     RESAMPLES,
@@ -270,7 +271,7 @@ def _common(first: ScoredRun, second: ScoredRun) -> _Common:
         raise DataError(
             f"{first.folder} and {second.folder} share no finished sample. Remedy: finish both runs, then compare"
         )
-    return _Common(pairs, sorted({first.task.resampling_unit(s.example) for group in pairs for s, _ in group}))
+    return _Common(pairs, sorted({unit_of(first.task, s.example) for group in pairs for s, _ in group}))
 
 
 class _Sides(NamedTuple):
@@ -305,7 +306,7 @@ def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
     }
     for pair in (pair for pairs in common.pairs for pair in pairs):
         for side, sample in enumerate(pair):
-            row = rows[task.resampling_unit(sample.example), side]
+            row = rows[unit_of(task, sample.example), side]
             row["score"] += sample.scores[task.sample_score]
             row["n"] += 1
     statistics = SumStatistics(

@@ -19,7 +19,7 @@ import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.example import MAX_TEXT, write_scores
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, ParseError, Status, Task, content_seed
 from barista_bench.data.dataset import recorded_root
@@ -217,7 +217,7 @@ def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
     units: dict[str, list[int]] = {}
     for position, example in enumerate(examples):
         if task.has_answer(example):
-            unit = task.resampling_unit(example) if task.scores_whole_units else example.example_id
+            unit = unit_of(task, example) if task.scores_whole_units else example.example_id
             units.setdefault(unit, []).append(position)
 
     def stratum(unit: str) -> tuple[str | int, ...]:

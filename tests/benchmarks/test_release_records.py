@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from barista_bench.benchmarks.release_records import (
-    Placed,
+    PlacedRecord,
     annotation_files,
     each,
     elements,
@@ -28,13 +28,13 @@ class Cup(msgspec.Struct):
     sizes: list[Annotated[float, msgspec.Meta(ge=0, le=100)]] = []
 
 
-def values_of(tmp_path: Path, name: str, content: bytes) -> tuple[list[Placed], list[str]]:
+def values_of(tmp_path: Path, name: str, content: bytes) -> tuple[list[PlacedRecord], list[str]]:
     (tmp_path / name).write_bytes(content)
     log = ProblemLog(name)
     return list(read_values(tmp_path / name, log)), [f"{problem.key}: {problem.what}" for problem in log]
 
 
-def cups_of(values: list[Placed]) -> tuple[list[str], list[str]]:
+def cups_of(values: list[PlacedRecord]) -> tuple[list[str], list[str]]:
     log = ProblemLog("cups.json")
     cups = [cup.name for _, cup in each(values, lambda placed: typed(placed.value, Cup), log, "the cup is left out")]
     return cups, [str(problem) for problem in log]
@@ -86,7 +86,7 @@ def test_a_value_that_is_no_list_and_a_missing_field_are_named() -> None:
     log = ProblemLog("cups.json")
     assert list(elements({"name": "a"}, log, "cups")) == []
     assert "error: cups.json: cups: is a dict, no list of records" in str(log.kept[0])
-    assert "[0]: Object missing required field `name`" in cups_of([Placed("[0]", {})])[1][0]
+    assert "[0]: Object missing required field `name`" in cups_of([PlacedRecord("[0]", {})])[1][0]
 
 
 def test_of_two_records_of_one_name_the_first_is_kept() -> None:

@@ -15,7 +15,7 @@ from barista_bench.benchmarks.egocot.evidence import EvidenceBase
 from barista_bench.benchmarks.egocot.evidence_check import check_rationale
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.benchmarks.egocot.records import RecordReader
-from barista_bench.benchmarks.release_records import Placed
+from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.egocot import EgoCoTFamily, record_of
@@ -273,7 +273,7 @@ class Generated:
         """An item's record, and what its rationales are held against."""
         maker = self.makers[item.candidate.video_id]
         record = record_of(item, maker)
-        read = RecordReader(ProblemLog("test")).read(Placed("record", record))
+        read = RecordReader(ProblemLog("test")).read(PlacedRecord("record", record))
         assert read.answer is not None
         video = maker.scene.video.video
         duration = maker.scene.frame_count / maker.scene.fps

@@ -265,7 +265,7 @@ def thinned(frames: Frames, fraction: float) -> Frames:
 def even_places(length: int, count: int) -> list[int]:
     """The release's even positions: `i * last // (count - 1)`; a single one stands in the middle, the later of two.
 
-    Not `frame_sampling.evenly_spaced`: where there are fewer places than asked for, some come more than once.
+    Not `media/frame_choice`'s `evenly_spaced`: where there are fewer places than asked for, some come more than once.
 
     >>> even_places(10, 4), even_places(10, 1)
     ([0, 3, 6, 9], [5])

@@ -2,7 +2,7 @@
 
 The benchmark wants a strict match of the letter and does not say how it is found in free text. Here, in this order:
 
-1. scores of a model that ranks the choices (`choices.read_scores`): the highest, without a rationale;
+1. scores of a model that ranks the choices (`read_scores` of `core/example.py`): the highest, without a rationale;
 2. the last JSON object with `answer` or `predicted_answer`, as in the submission file: its letter, and its `reasoning`,
    a text, a list or an object of steps;
 3. the last `answer:` or `answer is` (as which `<answer>B</answer>` and `\\boxed{B}` are read) that a letter of the

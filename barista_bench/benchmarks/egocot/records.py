@@ -30,7 +30,7 @@ from barista_bench.benchmarks.egocot.items import (
     group_called,
     subtask_called,
 )
-from barista_bench.benchmarks.release_records import Placed, each, elements, kind, typed
+from barista_bench.benchmarks.release_records import PlacedRecord, each, elements, kind, typed
 from barista_bench.errors import RecordError
 from barista_bench.files.reading import valid_video_id
 from barista_bench.files.text_out import printable
@@ -162,7 +162,7 @@ class RecordReader:
         self.split = split
         self.unknown: Counter[str] = Counter()
 
-    def read(self, placed: Placed) -> CotItem:
+    def read(self, placed: PlacedRecord) -> CotItem:
         """The item of one record. Raises RecordError."""
         key, content = placed.key, stripped(placed.value)
         if not isinstance(content, dict):
@@ -239,7 +239,7 @@ class RecordReader:
     def _times(self, values: Rows, key: str) -> list[float]:
         return self._each(values, key, lambda placed: checked_seconds(placed.value, ""))
 
-    def _each(self, values: Rows, key: str, read: Callable[[Placed], RowT]) -> list[RowT]:
+    def _each(self, values: Rows, key: str, read: Callable[[PlacedRecord], RowT]) -> list[RowT]:
         rows = each(elements(values or [], self.log, key), read, self.log, "it is left out", "warning")
         return [row for _, row in rows]
 

@@ -32,7 +32,7 @@ from barista_bench.benchmarks.egocot.records import (
 )
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
-    Placed,
+    PlacedRecord,
     annotation_files,
     each,
     elements,
@@ -99,7 +99,7 @@ class ManifestEntry(msgspec.Struct, frozen=True):
         return shlex.join(self.recipe)
 
 
-def _manifest_entry(placed: Placed) -> ManifestEntry:
+def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
     """The entry of one record. Raises RecordError."""
     given = stripped(placed.value)
     if isinstance(given, dict):
@@ -170,7 +170,7 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
     return EgocotRelease(root, media_folder(root, videos), problems, in_order, manifest)
 
 
-def _records(path: Path, log: ProblemLog) -> Iterator[Placed]:
+def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
     """The records of a file; of JSON that is no list, of the only list in it, or the one record that it is."""
     for placed in read_values(path, log):
         value = placed.value

@@ -11,7 +11,7 @@ Released: any letter before a closing bracket anywhere in the text counts if it 
 (`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
 answer that names a letter without an option, or another option's text behind a letter, is none.
 
-Models that score the options (`core.choice_scores`) choose those with the highest score, in both readings.
+Models that score the options (`read_scores` of `core/example.py`) choose the highest score, in either reading.
 """
 
 from __future__ import annotations

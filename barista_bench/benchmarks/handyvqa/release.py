@@ -22,7 +22,7 @@ from barista_bench.benchmarks.kinds.masks import damage, union
 from barista_bench.benchmarks.release_records import (
     MAX_RECORD,
     AnnotationRelease,
-    Placed,
+    PlacedRecord,
     each,
     elements,
     joined,
@@ -269,12 +269,12 @@ def _record_files(root: Path) -> list[_RecordFile]:
     return files
 
 
-def _values(file: _RecordFile, log: ProblemLog) -> Iterator[Placed]:
+def _values(file: _RecordFile, log: ProblemLog) -> Iterator[PlacedRecord]:
     for placed in read_values(file.path, log):
         yield from [placed] if placed.key or file.is_single else elements(placed.value, log)
 
 
-def _record(file: _RecordFile, record_type: type[RecordT], placed: Placed) -> RecordInFile[RecordT]:
+def _record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRecord) -> RecordInFile[RecordT]:
     """The record of a value. Raises RecordError."""
     content = typed(placed.value, record_type)
     category = file.category if content.category is None else content.category

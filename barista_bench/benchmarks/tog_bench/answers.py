@@ -51,11 +51,11 @@ class ShownFrames:
     times: Sequence[float]
     width: int
     height: int
-    boxes: BoxFormat
+    box_format: BoxFormat
 
 
 @dataclass(slots=True)
-class NamedObject:
+class BegunObject:
     """One object of an answer. `broken`: an interval of it could not be read; `malformed`: anything could not."""
 
     name: str
@@ -106,8 +106,8 @@ class _Reader:
 
     def __init__(self, shown: ShownFrames) -> None:
         self.shown = shown
-        self.objects: dict[str, NamedObject] = {}
-        self.plain: dict[str, list[NamedObject]] = {}
+        self.objects: dict[str, BegunObject] = {}
+        self.plain: dict[str, list[BegunObject]] = {}
         self.dropped = 0
         self.boxes = 0
 
@@ -141,9 +141,9 @@ class _Reader:
         if name.casefold() in self.objects or len(self.objects) >= MAX_OBJECTS:
             self.dropped += 1
         else:
-            self.objects[name.casefold()] = NamedObject(name, kind)
+            self.objects[name.casefold()] = BegunObject(name, kind)
 
-    def _owned(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[NamedObject, object]]:
+    def _owned(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[BegunObject, object]]:
         """Each entry of a field, with the object that it belongs to.
 
         Entries without a name belong to the only object there is, or else to the objects in their order where there
@@ -166,7 +166,7 @@ class _Reader:
         else:
             self.dropped += len(nameless)
 
-    def _known(self, name: object) -> NamedObject | None:
+    def _known(self, name: object) -> BegunObject | None:
         """The object of that name: the same, or else the only one with the same plain name."""
         if not is_text(name):
             return None
@@ -176,7 +176,7 @@ class _Reader:
         alike = self.plain.get(plain_name(text), ())
         return alike[0] if len(alike) == 1 else None
 
-    def _interval(self, owner: NamedObject, value: object) -> None:
+    def _interval(self, owner: BegunObject, value: object) -> None:
         read = _intervals(value, self.shown.times)
         if read is None:
             owner.broken = True
@@ -192,7 +192,7 @@ class _Reader:
         stamped = any(key in value for key in (*_TIME_KEYS, *_FRAME_KEYS))
         return stamped or all(self._time(key) is not None for key in value)
 
-    def _track(self, owner: NamedObject, value: object) -> None:
+    def _track(self, owner: BegunObject, value: object) -> None:
         for time, numbers in self._placed(value):
             if self.boxes >= MAX_BOXES:
                 self.dropped += 1
@@ -317,5 +317,5 @@ def _box(value: object, shown: ShownFrames) -> Xyxy | None:
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:
         return None
-    x0, y0, x1, y1 = read_box(numbers, shown.boxes, shown.width, shown.height)
+    x0, y0, x1, y1 = read_box(numbers, shown.box_format, shown.width, shown.height)
     return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None

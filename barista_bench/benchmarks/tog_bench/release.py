@@ -23,7 +23,7 @@ import msgspec
 
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
-    Placed,
+    PlacedRecord,
     annotation_files,
     each,
     elements,
@@ -304,7 +304,7 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
         if isinstance(content, dict) and content.get("format") == FORMAT:
             videos, rows = _own(content, log)
         elif isinstance(content, dict):
-            videos, rows = _v_star([Placed(f"{key:.60}", value) for key, value in content.items()], log)
+            videos, rows = _v_star([PlacedRecord(f"{key:.60}", value) for key, value in content.items()], log)
         else:
             videos, rows = _v_star(list(elements(content, log)) if isinstance(content, list) else [], log)
     except RecordError as broken:
@@ -325,16 +325,16 @@ def _own(content: dict[str, object], log: ProblemLog) -> tuple[Iterable[VideoRec
     return [video for _, video in videos], [(placed.row, task) for placed, task in tasks]
 
 
-def _video(placed: Placed) -> VideoRecord:
+def _video(placed: PlacedRecord) -> VideoRecord:
     return typed(placed.value, VideoRecord, _REMEDY)
 
 
-def _task(placed: Placed) -> TaskRecord:
+def _task(placed: PlacedRecord) -> TaskRecord:
     return typed(placed.value, TaskRecord, _REMEDY)
 
 
 def _v_star(
-    values: Sequence[Placed], log: ProblemLog
+    values: Sequence[PlacedRecord], log: ProblemLog
 ) -> tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]:
     """A file of V-STaR, known by its first record. Raises RecordError for another one."""
     first = values[0].value if values else None
@@ -349,7 +349,7 @@ def _v_star(
     return videos.values(), enumerate(tasks)
 
 
-def _converted(videos: dict[str, VideoRecord], numbers: Counter[str], placed: Placed) -> TaskRecord:
+def _converted(videos: dict[str, VideoRecord], numbers: Counter[str], placed: PlacedRecord) -> TaskRecord:
     """A question of V-STaR, the next of its video, which is kept beside it. Raises RecordError."""
     theirs = typed(placed.value, VStarRecord, strict=False)
     name = str(theirs.vid)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
-    Placed,
+    PlacedRecord,
     each,
     elements,
     joined,
@@ -197,7 +197,7 @@ def _videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: Probl
     return videos
 
 
-def _video(descriptions: Mapping[str, str], set_id: str, placed: Placed) -> LabelledVideo:
+def _video(descriptions: Mapping[str, str], set_id: str, placed: PlacedRecord) -> LabelledVideo:
     """The video of an entry. Raises RecordError."""
     entry = typed(placed.value, VideoEntry)
     unfit = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)

@@ -68,15 +68,16 @@ class Engine:
         from barista_bench.models.local.inputs import MODEL_ERRORS
 
         places, question = (ImagePart(0), ImagePart(1)), TextPart("What is this?")
-        shown = places if self.encoder.takes_video else places[:1]
+        shown = () if self.encoder.reads_text_alone else places if self.encoder.takes_video else places[:1]
         pictures, times = (Image.new("RGB", _FIRST_PICTURE),) * len(shown), FrameTimes(1.0, tuple(range(len(shown))))
         asked = Request("the first", Prompt("", (*shown, question)), pictures, times=times)
-        what, remedy = "an image", "Remedy: use another checkpoint, or give the chat_template that it needs"
+        what = "an image" if shown else "a question"
+        remedy = "Remedy: use another checkpoint, or give the chat_template that it needs"
         if self.encoder.takes_video:
             what, remedy = "a video of two frames, which its processor cannot take", "Remedy: use frames_as=images"
         try:
             encoded = self.encoder.encode(asked)
-            if self.encoder.drops_images(asked, encoded):
+            if shown and self.encoder.drops_images(asked, encoded):
                 raise ModelError(f"model {self.name}: its chat template places no images. {remedy}")
             if self.encoder.takes_video:
                 what = f"a video of two frames, at which {type(self.model).__name__} of transformers fails"

@@ -23,6 +23,7 @@ from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Request
+from barista_bench.models.local.text_models import TextProcessor
 from barista_bench.models.videos import FramesAs, VideoClip, knows_one_rate, parts_with_clips
 
 log = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ class PromptEncoder:
 
     def __init__(
         self,
-        processor: ProcessorMixin,
+        processor: ProcessorMixin | TextProcessor,
         *,
         name: str,
         opening_tag: str,
@@ -115,10 +116,12 @@ class PromptEncoder:
         video_fps: float | None = None,
         template_kwargs: Mapping[str, object] | None = None,
     ) -> None:
-        self.processor, self.tokenizer = processor, processor.tokenizer
+        self.processor: Any = processor
+        self.tokenizer = processor.tokenizer
         self._opening_tag, self._video_fps = opening_tag, video_fps
         self.takes_video, self._name, self._told_of_rate = frames_as == "video", name, False
         self.knows_one_rate = knows_one_rate(getattr(processor, "model_input_names", ()))
+        self.reads_text_alone = isinstance(processor, TextProcessor)
         self._lock = Lock()
         self._image_tokens: dict[tuple[int, int], int] = {}
         if self.takes_video and getattr(processor, "video_processor", None) is None:
@@ -244,7 +247,7 @@ class PromptEncoder:
             images = [part["image"] for part in _shown(conversations) if part["type"] == "image"]
             return dict(self.processor(text=written, images=images or None, return_tensors="pt", **wanted))
         inputs = self.processor.apply_chat_template(
-            conversations,  # type: ignore[arg-type]
+            conversations,
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,
@@ -252,7 +255,7 @@ class PromptEncoder:
             processor_kwargs=wanted,
             **self._template_kwargs,
         )
-        kept = inputs.items()  # type: ignore[attr-defined]
+        kept = inputs.items()
         return {name: value for name, value in kept if value is not None and name != "video_metadata"}
 
     def _shared_rate(self, times: Sequence[FrameTimes]) -> float:
@@ -278,10 +281,7 @@ class PromptEncoder:
 
     def _written(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:
         return self.processor.apply_chat_template(
-            messages,  # type: ignore[arg-type]
-            tokenize=False,
-            add_generation_prompt=add_generation_prompt,
-            **self._template_kwargs,
+            messages, tokenize=False, add_generation_prompt=add_generation_prompt, **self._template_kwargs
         )
 
     def _tokens_of_image(self, size: tuple[int, int]) -> int:

@@ -8,12 +8,12 @@ import json
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
-from barista_bench.files.checkpoints import device_of, load_pretrained, loading_of, revision_of
+from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, loading_of, revision_of
 from barista_bench.files.reading import read_bounded_text
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import ModelIdentity
@@ -21,6 +21,8 @@ from barista_bench.models.settings import TransformersSettings
 
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
+
+    from barista_bench.models.local.text_models import TextProcessor
 
 Setting = str | int | float | bool | None
 
@@ -32,7 +34,9 @@ _X_FIRST = BoxFormat(order="xyxy", scale=1000)
 _BOX_FORMATS = {"gemma": _Y_FIRST, "gemini": _Y_FIRST, "gpt": _Y_FIRST, "qwen": _X_FIRST}
 
 
-def load_checkpoint(name: str, settings: TransformersSettings) -> tuple[PreTrainedModel, ProcessorMixin]:
+def load_checkpoint(
+    name: str, settings: TransformersSettings
+) -> tuple[PreTrainedModel, ProcessorMixin | TextProcessor]:
     """The model, ready to generate on its device, and its processor.
 
     Raises:
@@ -40,11 +44,12 @@ def load_checkpoint(name: str, settings: TransformersSettings) -> tuple[PreTrain
     """
     adapter = fetch_adapter(settings.adapter, settings.adapter_revision) if settings.adapter else None
     placed = settings.device == "split" or bool(settings.quantization)  # the weights, while they are read
+    folder, file = located(name)
     model, processor = load_pretrained(
-        name,
-        partial(_processor, settings=settings),
-        partial(_model, settings=settings),
-        kind="a vision-language model",
+        folder,
+        partial(_processor, settings=settings, **file),
+        partial(_model, settings=settings, **file),
+        kind="a model that answers in text",
         revision=settings.revision,
         device=None if placed else settings.device,
         trust_remote_code=settings.trust_remote_code,
@@ -84,7 +89,7 @@ def identity_of(name: str, model: PreTrainedModel, settings: TransformersSetting
     )
 
 
-def template_hash(processor: ProcessorMixin) -> str:
+def template_hash(processor: ProcessorMixin | TextProcessor) -> str:
     """12 hex digits that identify a chat template: with another one the same checkpoint is prompted differently."""
     template = processor.chat_template or processor.tokenizer.chat_template
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:12]
@@ -95,12 +100,34 @@ def box_format_of(model_type: str) -> BoxFormat:
     return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), DEFAULT_BOXES)
 
 
-def _model(name: str, settings: TransformersSettings, **shared: object) -> object:
-    from transformers import AutoModelForImageTextToText
+def located(name: str) -> tuple[str, dict[str, str]]:
+    """Where a checkpoint lies, and the file that is meant: `FOLDER/NAME.gguf` is a file of its folder.
 
+    Raises:
+        ModelError: the library that reads such files is missing.
+    """
+    if not name.endswith(GGUF):
+        return name, {}
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise ModelError(f"model {name}: there is no such file. Remedy: check the path")
+    require_extra(f"reading {path.name}", "gguf", extra="gguf")
+    return str(path.parent), {"gguf_file": path.name}
+
+
+def _model(name: str, settings: TransformersSettings, gguf_file: str | None = None, **shared: Any) -> object:  # noqa: ANN401
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
+
+    from barista_bench.models.local.text_models import reads_text_alone
+
+    source = {setting: shared[setting] for setting in ("revision", "trust_remote_code")}
+    if gguf_file:
+        del shared["use_safetensors"]  # the file holds no pickles either
+        shared["gguf_file"] = gguf_file
+    reads_text = gguf_file is not None or reads_text_alone(name, **source)
     quantized = quantization_config(name, settings) if settings.quantization else None
     split = settings.device == "split"
-    return AutoModelForImageTextToText.from_pretrained(
+    return (AutoModelForCausalLM if reads_text else AutoModelForImageTextToText).from_pretrained(
         name,
         device_map="auto" if split else {"": device_of(settings.device)} if quantized else None,
         quantization_config=quantized,
@@ -108,13 +135,25 @@ def _model(name: str, settings: TransformersSettings, **shared: object) -> objec
     )
 
 
-def _processor(name: str, settings: TransformersSettings, **shared: object) -> ProcessorMixin:
+def _processor(
+    name: str,
+    settings: TransformersSettings,
+    gguf_file: str | None = None,
+    **shared: Any,  # noqa: ANN401
+) -> ProcessorMixin | TextProcessor:
     from barista_bench.models.local.processors import load_processor
+    from barista_bench.models.local.text_models import reads_text_alone, text_processor
 
     given = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
     limits = {limit: value for limit, value in given.items() if value is not None}
-    processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
-    check_limits(name, processor.image_processor, limits)
+    processor: ProcessorMixin | TextProcessor
+    if gguf_file is not None or reads_text_alone(name, **shared):
+        if limits:
+            raise ModelError(f"model {name}: reads no images. Remedy: leave {', '.join(limits)} out")
+        processor = text_processor(name, gguf_file, **shared)
+    else:
+        processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
+        check_limits(name, processor.image_processor, limits)
     if settings.chat_template:
         remedy = "name a file that holds a Jinja template"
         template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)

@@ -24,9 +24,11 @@ from barista_bench.models.videos import FramesAs, video_settings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
+    from barista_bench.models.local.text_models import TextProcessor
+
 
 class TransformersModel:
-    """A local vision-language model behind the `StreamingModel` contract. Make one with `TransformersModel.load`.
+    """A local model behind the `StreamingModel` contract: it reads text, and images where it can. See `load`.
 
     Of the checkpoint's own generation settings its repetition penalty stays in force (it is part of the identity),
     unless the run asks for another one than 1.0. Its temperature and its cuts do not: those are the run's.
@@ -45,7 +47,7 @@ class TransformersModel:
     def __init__(
         self,
         model: PreTrainedModel,
-        processor: ProcessorMixin,
+        processor: ProcessorMixin | TextProcessor,
         *,
         identity: ModelIdentity,
         box_format: BoxFormat,
@@ -69,6 +71,7 @@ class TransformersModel:
             video_fps=video_fps,
             template_kwargs=template_kwargs,
         )
+        self.reads_text_alone = encoder.reads_text_alone
         self._thinks = think_tags is not None or encoder.knows(tags)
         reader = AnswerReader.of(encoder.tokenizer, tags, model.generation_config)
         self._engine = Engine(identity.name, model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
@@ -94,7 +97,7 @@ class TransformersModel:
             name,
             model,
             table,
-            image_processor=type(processor.image_processor).__name__,
+            image_processor=type(processor.image_processor).__name__ if processor.image_processor else None,
             chat_template=template_hash(processor),
             **video_settings(table.frames_as, table.video_fps, processor.model_input_names),
             box_format=f"{box_format.order}/{box_format.scale}" if box_format else None,

@@ -18,6 +18,7 @@ from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
+from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
 from barista_bench.models.settings import (
@@ -60,13 +61,34 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
     Raises:
         ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
     """
+    model = _loaded(config, tasks)
+    _refuse_unseen_images(config.model, model, tasks)
+    return model
+
+
+def _refuse_unseen_images(name: str, model: Model, tasks: Pairs) -> None:
+    """Raise ConfigError where a model that reads text alone would be asked about images."""
+    from barista_bench.models.ablations import unwrapped
+
+    inner, _ = unwrapped(model)
+    sees_none = "text_only" in str(model.identity.settings.get("ablation", ""))
+    if getattr(inner, "reads_text_alone", False) and not sees_none:
+        shown = next((task for task, examples in tasks if any(example.frames for example in examples.examples)), None)
+        if shown is not None:
+            raise ConfigError(
+                f"{name}: reads text alone, and {shown.benchmark}/{shown.name} shows images. "
+                f"Remedy: text_only:{name} asks it without them"
+            )
+
+
+def _loaded(config: ModelSettings, tasks: Pairs) -> Model:
     kind, _, rest = config.model.partition(":")
     if kind in ABLATIONS:
         if not rest:
             raise ConfigError(f"{config.model!r} names no model. Remedy: write {kind}:MODEL")
         from barista_bench.models.ablations import ablated
 
-        return ablated(load_model(config.model_copy(update={"model": rest}), tasks), kind)
+        return ablated(_loaded(config.model_copy(update={"model": rest}), tasks), kind)
     scripted = _scripted(config.model, tasks)
     if scripted is not None:
         return scripted
@@ -93,7 +115,7 @@ def specialists() -> frozenset[str]:
 
 def _refuse_mistyped(name: str) -> None:
     """Refuse, before the Hub is asked, a mistyped name of a built-in model and a file of answers."""
-    if Path(name).is_file():
+    if Path(name).is_file() and not name.endswith(GGUF):
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
     near = difflib.get_close_matches(name, (*SCRIPTED, "tiny"), n=1, cutoff=0.8)
     if near and near[0] != name and not Path(name).exists():

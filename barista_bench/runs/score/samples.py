@@ -190,13 +190,13 @@ class CountedSamples:
     """The samples of one repetition of a run that count, compared with the reference once."""
 
     samples: tuple[ScoredSample, ...]
-    clustered: ResampledRun
+    resampled: ResampledRun
 
     def among(self, samples: Iterable[ScoredSample]) -> ResampledRun:
         """Those that are among `samples`, in their order here; none of other repetitions."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
-        return self.clustered if len(positions) == len(self.samples) else self.clustered.among(positions)
+        return self.resampled if len(positions) == len(self.samples) else self.resampled.among(positions)
 
     @cached_property
     def _places(self) -> dict[tuple[str, int], int]:
@@ -216,12 +216,12 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
     counted = {}
     for run, group in by_repetition(samples).items():
         with guarded(task, "statistics", f"{len(group)} samples of run {run}"):
-            clustered = ResampledRun.of(task, [sample.as_scored for sample in group])
-            columns = clustered.statistics.scores()
+            resampled = ResampledRun.of(task, [sample.as_scored for sample in group])
+            columns = resampled.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
         scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few are different
         scored = (replace(sample, scores=scores[row]) for sample, row in zip(group, rows, strict=True))
-        counted[run] = CountedSamples(tuple(scored), clustered)
+        counted[run] = CountedSamples(tuple(scored), resampled)
     return counted
 
 
@@ -271,4 +271,4 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
 
 def intervals(counted: Counted, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
     """Of all figures, as `run_intervals` gives them."""
-    return run_intervals([group.clustered for group in counted.values()], resamples=resamples, level=level)
+    return run_intervals([group.resampled for group in counted.values()], resamples=resamples, level=level)

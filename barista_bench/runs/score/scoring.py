@@ -209,7 +209,7 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
     described, task, identity = read.described, read.task, read.described.identity
     scored = [s for s in samples if s.counts]
     with guarded(task, "statistics", f"{len(scored)} samples"):
-        details = [group.clustered.statistics.published() for group in counted.values()]
+        details = [group.resampled.statistics.published() for group in counted.values()]
     return Results(
         barista_bench=__version__,
         protocol=described.protocol,

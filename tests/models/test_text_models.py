@@ -1,0 +1,142 @@
+"""Language models that read text alone: blind baselines, and judges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM  # noqa: E402
+
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+from barista_bench.data.folder import build  # noqa: E402
+from barista_bench.errors import ConfigError, ModelError  # noqa: E402
+from barista_bench.models.ablations import ablated  # noqa: E402
+from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.tiny import make_checkpoint, train_tokenizer  # noqa: E402
+from barista_bench.runs.ask.runner import run  # noqa: E402
+from tests.models.transformers_kit import GREEDY, SAMPLED  # noqa: E402
+
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+QUESTIONS = [
+    "Is the cup left of the jug?",
+    "Yes or no?",
+    "Name what the hand touches, and on which side it lies.",
+    "A?",
+]
+
+
+def llama():
+    tokenizer = train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>"])
+    tokenizer.chat_template = TEMPLATE
+    layers = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    ids = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
+    config = LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=2, initializer_range=0.2, **layers, **ids)
+    return LlamaForCausalLM(config), tokenizer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint(tmp_path_factory.mktemp("text") / "llama", "llama", llama)
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> TransformersModel:
+    return TransformersModel.load(str(folder), batch_size=3)
+
+
+def asked(number: int, question: str, *, seeds: tuple[int, ...] = (0,), system: str = "Be brief.") -> Request:
+    return Request(f"q{number}", Prompt(system, (TextPart(question),)), (), seeds=seeds)
+
+
+def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
+    return [[completion.text for completion in each if isinstance(completion, Completion)] for each in answers]
+
+
+def test_answers_are_those_of_plain_generate_alone_and_in_batches(folder: Path, model: TransformersModel) -> None:
+    plain, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    expected = []
+    for question in QUESTIONS:
+        messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": question}]
+        inputs = tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        made = plain.generate(**inputs, max_new_tokens=GREEDY.max_new_tokens, do_sample=False)
+        expected.append([tokenizer.decode(made[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True).lstrip()])
+    requests = [asked(number, question) for number, question in enumerate(QUESTIONS)]
+    assert texts(model.generate(requests, GREEDY)) == expected
+    assert [texts(model.generate([request], GREEDY))[0] for request in requests] == expected
+    assert len({answer for (answer,) in expected}) > 1
+
+
+def test_a_sample_depends_on_its_own_seed_alone(model: TransformersModel) -> None:
+    several = model.generate([asked(0, QUESTIONS[0], seeds=(3, 4)), asked(1, QUESTIONS[2], seeds=(3,))], SAMPLED)
+    (alone,) = model.generate([asked(0, QUESTIONS[0], seeds=(4,))], SAMPLED)
+    assert texts(several)[0][1] == texts([alone])[0][0]
+
+
+def test_the_identity_names_the_template_and_no_image_processor(model: TransformersModel) -> None:
+    assert "chat_template" in model.identity.settings
+    assert "image_processor" not in model.identity.settings
+    assert model.reads_text_alone
+
+
+def test_without_its_images_a_request_is_answered_and_with_them_it_fails_alone(model: TransformersModel) -> None:
+    from PIL import Image
+
+    shown = replace(
+        asked(0, QUESTIONS[0]),
+        prompt=Prompt("", (ImagePart(0), TextPart(QUESTIONS[0]))),
+        images=(Image.new("RGB", (8, 8)),),
+    )
+    ((failed,), (answered,)) = model.generate([shown, asked(1, QUESTIONS[1])], GREEDY)
+    assert isinstance(failed, Failure)
+    assert "reads text alone" in failed.error
+    assert isinstance(answered, Completion)
+    ((blind,),) = ablated(model, "text_only").generate([shown], GREEDY)
+    assert isinstance(blind, Completion)
+
+
+@pytest.mark.parametrize("limit", ["min_pixels", "max_pixels"])
+def test_limits_of_images_are_refused(folder: Path, limit: str) -> None:
+    with pytest.raises(ModelError, match=f"reads no images.*{limit}"):
+        TransformersModel.load(str(folder), **{limit: 4096})
+
+
+def test_videos_are_refused(folder: Path) -> None:
+    with pytest.raises(ModelError, match="takes no video"):
+        TransformersModel.load(str(folder), frames_as="video")
+
+
+def test_without_a_chat_template_it_is_refused(folder: Path, tmp_path: Path) -> None:
+    AutoModelForCausalLM.from_pretrained(folder).save_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="has no chat template"):
+        TransformersModel.load(str(tmp_path))
+
+
+def test_a_gguf_file_needs_its_library_or_is_told_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="there is no such file"):
+        TransformersModel.load(str(tmp_path / "none.gguf"))
+
+
+def test_a_run_with_images_is_refused_before_anything_is_asked_and_blind_it_runs(
+    folder: Path, small_kitchen: Path, tmp_path: Path
+) -> None:
+    built = tmp_path / "data"
+    build(small_kitchen, built, configs=["activity"], cache=False, sampling={"limit": 3})
+    settings = {"task": ["activity"], "runs": 1, "max_new_tokens": 4}
+    with pytest.raises(ConfigError, match=r"reads text alone, and barista/activity shows images. Remedy: text_only:"):
+        run(built, tmp_path / "seen", model=str(folder), **settings)
+    session = run(built, tmp_path / "blind", model=f"text_only:{folder}", **settings)
+    assert (session.asked, session.failed) == (3, 0)

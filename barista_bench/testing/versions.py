@@ -28,7 +28,7 @@ class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     Args:
         version: of the task.
-        made_of: what the digests are made of beside the task: its source, and the answers that are read.
+        made_of: what the digests are made of beside the task: its source, box formats, and the answers that are read.
         examples, prompts, answers, scores: a digest of each.
     """
 
@@ -106,7 +106,7 @@ def _record(
     ]
     return VersionRecord(
         version=task.version,
-        made_of=_digest([source, *HOSTILE_ANSWERS, *damaged(_SAMPLE)]),
+        made_of=_digest([source, *map(str, BOX_FORMATS), *HOSTILE_ANSWERS, *damaged(_SAMPLE)]),
         examples=_digest(map(_example, examples)),
         prompts=_digest(text for case in cases for text in _prompts(*case, options or {})),
         answers=_digest(text for case in cases for text in _answers(*case)),

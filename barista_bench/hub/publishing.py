@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -15,7 +16,6 @@ import yaml
 from huggingface_hub import DatasetCard, RepoCard, SpaceCard
 from pydantic import TypeAdapter, ValidationError
 
-from barista_bench import metrics
 from barista_bench.core.leaderboards import EVAL_FILE, RULES_FILE
 from barista_bench.data.manifest import DEFAULT, MANIFEST, PICTURE, read_manifest, rows_of_configs
 from barista_bench.data.origin import config_names_of
@@ -28,7 +28,7 @@ _NO_TEXT: Final = (".parquet", ".jpg", ".png")
 _CHUNK: Final = 2**22
 _OVERLAP: Final = 2**10
 """Bytes that chunks have in common: more than a token has."""
-METRIC_APP: Final = Path(metrics.__file__).with_name("app.py")
+METRIC_APP: Final = Path(str(resources.files("barista_bench.metrics"))) / "app.py"
 """The program of every metric's Space. It is in no metric's folder: it goes along when one leaves."""
 
 
@@ -37,8 +37,8 @@ class Publication:
     """A checked folder, and where it goes.
 
     Args:
-        files: all that leaves the machine: where it goes in the repository, and where it lies here. What does not lie in
-            the folder is a metric's program.
+        files: all that leaves the machine, by its path in the repository; the program of a metric lies elsewhere than
+            in the folder.
         outdated: patterns of files in the repository that are deleted where the folder lacks them.
     """
 

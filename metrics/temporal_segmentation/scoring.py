@@ -189,7 +189,7 @@ def checked(predictions: Any, references: Any) -> tuple[list[Labels | None], lis
             "give one prediction per reference, None where there is no usable answer"
         )
     expected: list[Labels] = [as_labels(raw, f"references[{index}]") for index, raw in enumerate(references)]
-    answers = [
+    answers: list[Labels | None] = [
         None if raw is None else as_labels(raw, f"predictions[{index}]", len(expected[index]))
         for index, raw in enumerate(predictions)
     ]

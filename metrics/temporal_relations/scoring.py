@@ -69,7 +69,7 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
     else:
         raise ValueError(f"{where}: is {raw!r:.80}; give {', '.join(names)}, as a dict or in this order")
     for at, (name, value) in enumerate(zip(names, values, strict=True)):
-        is_number = not isinstance(value, bool) and isinstance(value, Real) and bool(-MAX_TIME <= value <= MAX_TIME)
+        is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_time(value)
         if not (isinstance(value, str) if at < 3 else is_number):
             wanted = "a text" if at < 3 else f"a number of at most {MAX_TIME:g}"
             raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}); give {wanted}")
@@ -78,6 +78,10 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
         raise ValueError(f"{where}: start is {values[3]}, end {values[4]}; give an end after the start")
     subject, relation, target = map(normalise, values[:3])
     return TimedRelation(subject, relation, target, start, end)
+
+
+def _is_time(number: Any) -> bool:  # noqa: ANN401
+    return bool(-MAX_TIME <= number <= MAX_TIME)
 
 
 def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelation]) -> list[int | None]:

@@ -89,8 +89,8 @@ class _Clone:
     def asked(self) -> dict[str, Callable[[], Asked]]:
         """By task of ours."""
         return {
-            "grounding": self._grounding,
-            "hand_object": self._hand_object,
+            "grounding": partial(self._boxes, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
+            "hand_object": partial(self._boxes, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),
             "referring": self._referring,
             "relations": self._relations,
             "activity": self._activity,
@@ -139,7 +139,7 @@ class _Clone:
     def _shown(self) -> dict[str, Callable[[], str]]:
         """Texts as a model sees them that do not depend on an example, by their name in `SHOWN`."""
         texts: dict[str, Callable[[], str]] = {
-            "hand_object request": lambda: _texts(self._hand_object(), 1)[0],
+            "hand_object request": lambda: _texts(self.asked["hand_object"](), 1)[0],
             "relations heading of the frame": lambda: _texts(self._relations(), 2)[0],
             "relations heading of the marks": lambda: _texts(self._relations(), 2)[1],
             "activity question": lambda: fill(self._question(), {"frame_count": "4"}),
@@ -165,17 +165,13 @@ class _Clone:
         source = self.file(file, folder)
         return source, source.function(name)
 
-    def _grounding(self) -> Asked:
-        source, rendering = self._function("grounding.py", "GroundingTask.render_prompt")
+    def _boxes(self, file: str, task: str, system: str, places: Sequence[str]) -> Asked:
+        """Of a task that asks for boxes in one picture."""
+        source, rendering = self._function(file, f"{task}.render_prompt")
         (user,) = rendering.returned_list(1)
-        system = _formatted(source, "GROUNDING_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
-        return system, _lines("{image}", _placed(source, user, ["phrase"])), self._in_either_order(source)
-
-    def _hand_object(self) -> Asked:
-        source, rendering = self._function("hand_object.py", "HandObjectTask.render_prompt")
-        (user,) = rendering.returned_list(1)
-        system = _formatted(source, "HAND_OBJECT_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
-        return system, _lines("{image}", _placed(source, user, [])), self._in_either_order(source)
+        orders = self._in_either_order(source)
+        text = _formatted(source, f"{system}_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
+        return text, _lines("{image}", _placed(source, user, places)), orders
 
     def _referring(self) -> Asked:
         source = self.file("referring.py")

@@ -119,7 +119,7 @@ class Words(ReleaseTask):
         return Prompt(system, (*(ImagePart(index) for index in range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        done = len(answers) >= int(self.option("steps") or 1)
+        done = len(answers) >= int(self.chosen["steps"] or 1)
         if done or read_scores(answers[-1], list(self.choices(example))) is not None:
             return None
         return Prompt(
@@ -149,7 +149,7 @@ class Words(ReleaseTask):
 
     def _is_right(self, example: Example, prediction: Prediction | None) -> bool:
         given = str(prediction.value["word"]) if prediction else None
-        if given is not None and not self.option("case"):
+        if given is not None and not self.chosen["case"]:
             given = given.lower()
         return given == example.target["answer"]
 

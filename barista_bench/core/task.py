@@ -34,14 +34,7 @@ from barista_bench.core.example import (
 )
 from barista_bench.core.failures import AnswerFailure as AnswerFailure, FailureKind
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.options import (
-    PROTOCOLS,
-    Option,
-    OptionValue,
-    ProtocolName as ProtocolName,
-    ProtocolRule as ProtocolRule,
-    shown,
-)
+from barista_bench.core.options import Option, OptionValue, shown
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
@@ -363,22 +356,11 @@ class Task(Question, Scoring, Display):
     """The published parameters; its class has those that the task reads."""
     prompt_package: ClassVar[str]
     """Where `prompts/<name>.yaml` lies, and `rubrics/<name>.yaml` of a judged task."""
-    protocol_rules: ClassVar[tuple[ProtocolRule, ...]] = ()
-    """Where release and paper differ."""
     options: ClassVar[Mapping[str, Option]] = {}
     """What the user may choose."""
 
-    def __init__(
-        self,
-        prompts: PromptTexts | None = None,
-        *,
-        protocol: ProtocolName = "release",
-        options: Mapping[str, object] | None = None,
-    ) -> None:
-        if protocol not in PROTOCOLS:
-            raise ConfigError(f"no protocol {protocol!r}. Remedy: use one of {', '.join(PROTOCOLS)}")
+    def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
-        self.protocol: ProtocolName = protocol
         self.chosen: dict[str, OptionValue] = self._options_from(options or {})
 
     def _options_from(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
@@ -392,9 +374,10 @@ class Task(Question, Scoring, Display):
             for name, option in self.options.items()
         }
 
-    def option(self, name: str) -> OptionValue:
-        """The value of one of the task's options."""
-        return self.chosen[name]
+    @property
+    def protocol(self) -> str:
+        """The value of the option of that name; `release` for tasks without it."""
+        return str(self.chosen.get("protocol", "release"))
 
     @property
     def follows_paper(self) -> bool:
@@ -431,26 +414,23 @@ class Task(Question, Scoring, Display):
             evidence=evidence.write() if isinstance(evidence, Evidence) else evidence,
         )
 
-    @classmethod
-    def freezes_by_protocol(cls) -> bool:
-        """Whether the two protocols freeze different examples or images; where not, they share the frozen sets."""
-        return any(rule.changes in ("examples", "images") for rule in cls.protocol_rules)
+    @property
+    def made_by(self) -> dict[str, OptionValue]:
+        """The options that change examples and are not left at their default."""
+        names = (name for name, option in self.options.items() if option.changes == "examples")
+        return {name: self.chosen[name] for name in names if self.chosen[name] != self.options[name].default}
 
     def stamped(self, example: Example) -> Example:
-        """The example with its protocol in its metadata, where that makes a difference: it is part of its identity.
+        """The example with `made_by` in its metadata: it is part of its identity. Others keep their bytes."""
+        return replace(example, metadata={**example.metadata, **self.made_by}) if self.made_by else example
 
-        Examples of the release stay as they are, and keep the bytes that they always had.
-        """
-        if self.protocol == "release" or not self.freezes_by_protocol():
-            return example
-        return replace(example, metadata={**example.metadata, "protocol": self.protocol})
-
-    def refuse_other_protocol(self, examples: Sequence[Example]) -> None:
-        """Raise ConfigError where an example was frozen by other rules than those that this task follows."""
-        for example in examples if self.freezes_by_protocol() else ():
-            frozen = example.metadata.get("protocol", "release")
-            if frozen != self.protocol:
-                raise ConfigError(
-                    f"{example.example_id}: was frozen by the protocol {frozen!r}, not {self.protocol!r}. "
-                    f"Remedy: say protocol={frozen}, or build the set again with protocol={self.protocol}"
-                )
+    def refuse_others(self, examples: Sequence[Example]) -> None:
+        """Raise ConfigError where an example was made with another value of an option that changes examples."""
+        for name, option in self.options.items():
+            for example in examples if option.changes == "examples" else ():
+                frozen = example.metadata.get(name, option.default)
+                if frozen != self.chosen[name]:
+                    raise ConfigError(
+                        f"{example.example_id}: was frozen by the {name} {frozen!r}, not {self.chosen[name]!r}. "
+                        f"Remedy: say {name}={frozen}, or build the set again with {name}={self.chosen[name]}"
+                    )

@@ -154,7 +154,7 @@ class VideoReader:
         built = {}
         for name, candidates in job.candidates.items():
             task, sampling = self.tasks[name]
-            examples = task.build(video, list(candidates.values()), job.vocabularies[name], sampling)
+            examples = map(task.stamped, task.build(video, list(candidates.values()), job.vocabularies[name], sampling))
             built[name] = dict(zip(candidates, examples, strict=True))
         return built
 

@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.activity_choices import (
     ActivityChoice,
     ActivityInputs,
@@ -40,6 +39,7 @@ from barista_bench.benchmarks.barista.common import (
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, ChosenLetter, read_letter
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example, read_scores
@@ -100,7 +100,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     sampling = ActivitySampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = ActivityInputs
     target_type = ActivityTarget
@@ -144,7 +144,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         names = dict(reversed(vocabulary))
         segments = named_activities(video)
         for candidate in candidates:
-            yield self.stamped(self._example(video, segments[candidate.item], candidate.item, names, sampling))
+            yield self._example(video, segments[candidate.item], candidate.item, names, sampling)
 
     def _example(
         self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling

@@ -25,7 +25,6 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     Bools,
@@ -60,6 +59,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.kinds.boxes import BoxTask, answered_boxes, read_boxes
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
@@ -145,7 +145,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget

@@ -21,7 +21,6 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
@@ -48,6 +47,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     vocabulary_entries,
 )
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example
@@ -103,7 +103,7 @@ class Relations(GraphTask[RelationsSampling]):
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
     answer_note = "JSON: numbered objects and relations"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = RelationInputs
     target_type = RelationSet
@@ -130,7 +130,7 @@ class Relations(GraphTask[RelationsSampling]):
         entries = vocabulary_entries(vocabulary)
         for candidate in candidates:
             positions = np.flatnonzero(active[:, candidate.frame]).tolist()
-            yield self.stamped(_example(video, candidate.frame, positions, entries, sampling))
+            yield _example(video, candidate.frame, positions, entries, sampling)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = RelationInputs.of(example)

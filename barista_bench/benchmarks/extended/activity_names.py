@@ -19,6 +19,7 @@ from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, Vocabulary
 from barista_bench.core.example import Target, TypedFields, evidence_objects
+from barista_bench.core.options import Option
 from barista_bench.core.sampling import SamplingT
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
@@ -80,7 +81,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     benchmark = "extended"
     prompt_package = "barista_bench.benchmarks.extended"
-    options = matching_options(
+    options: ClassVar[Mapping[str, Option]] = matching_options(
         "synonyms",
         "how activities are compared: by sentence embeddings, synonyms, or exactly (the same content words, stemmed)",
     )
@@ -91,8 +92,8 @@ class NamedActivityTask(GraphTask[SamplingT]):
     @cached_property
     def matcher(self) -> ActivityMatcher:
         """How names are compared, as the options say."""
-        threshold, encoder = cast("float", self.option("threshold")), cast("str", self.option("encoder"))
-        return ActivityMatcher(cast("Matcher", self.option("matcher")), threshold, encoder)
+        threshold, encoder = cast("float", self.chosen["threshold"]), cast("str", self.chosen["encoder"])
+        return ActivityMatcher(cast("Matcher", self.chosen["matcher"]), threshold, encoder)
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """(class id, name) pairs of the sampled videos."""

@@ -188,7 +188,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
 
     @property
     def max_side(self) -> int | None:
-        chosen = self.option("max_side")
+        chosen = self.chosen["max_side"]
         return chosen if isinstance(chosen, int) else None
 
     def _thinned(self, image: Image.Image) -> Image.Image:

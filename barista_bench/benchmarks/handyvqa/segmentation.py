@@ -151,7 +151,7 @@ class SegmentationTask(HandyvqaTask):
             "phrases": self._phrases(example),
             "frames": self._annotated_images(asked),
             "answer": "masks",
-            "mode": str(self.option("mode")),
+            "mode": str(self.chosen["mode"]),
             "width": asked.width,
             "height": asked.height,
         }
@@ -161,7 +161,7 @@ class SegmentationTask(HandyvqaTask):
         count, size = len(self._shown(asked)), thinned_size(asked.width, asked.height, self.max_side)
         what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
-            what = self.prompts.text("named" if self.option("truth_options") else "question", what=what)
+            what = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=what)
         system, user = self.prompts.fill(
             frame_count=str(count),
             last=str(count - 1),
@@ -269,13 +269,13 @@ class SegmentationTask(HandyvqaTask):
         return self._answer(example, [FrameMask(index, mask) for index in asked.frames])
 
     def _phrases(self, example: Example) -> list[str]:
-        if self.option("truth_options"):
+        if self.chosen["truth_options"]:
             return SegmentationTarget.of(example).phrases
         return [SegmentationInputs.of(example).query]
 
     def _shown(self, asked: SegmentationInputs) -> list[int]:
         """For each image that is shown, the index of its frame among the example's."""
-        return asked.frames if self.option("mode") == "frame_wise" else list(range(asked.frame_count))
+        return asked.frames if self.chosen["mode"] == "frame_wise" else list(range(asked.frame_count))
 
     def _annotated_images(self, asked: SegmentationInputs) -> list[int]:
         """Which of the images shown are annotated."""

@@ -118,11 +118,11 @@ class TSTVG(BaselineAnswers):
     def rules(self) -> ScoringRules:
         """How answers are scored, as the options say."""
         recogniser = Recogniser(
-            cast("Matcher", self.option("matcher")),
-            cast("float", self.option("threshold")),
-            cast("str", self.option("encoder")),
+            cast("Matcher", self.chosen["matcher"]),
+            cast("float", self.chosen["threshold"]),
+            cast("str", self.chosen["encoder"]),
         )
-        return ScoringRules(recogniser, cast("Viou", self.option("viou")), cast("BoxTimes", self.option("box_times")))
+        return ScoringRules(recogniser, cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"]))
 
     def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:
         """One a task, by video and then in the order of the files."""

@@ -92,7 +92,7 @@ def set_means(item: ModelSamples) -> list[SetMean]:
     """The problem sets of one model that can be scored, each as the mean over runs."""
     runs: dict[str, list[MatchedSet]] = defaultdict(list)
     for run in item.runs:
-        for matched in MatchedSets.of(run, str(item.task.option("standardise"))).sets:
+        for matched in MatchedSets.of(run, str(item.task.chosen["standardise"])).sets:
             runs[matched.set_id].append(matched)
     means = []
     for set_id, matched_sets in runs.items():

@@ -87,6 +87,12 @@ class Explanation:
 
     rows: tuple[ExplanationRow, ...]
 
+    @classmethod
+    def of(cls, hits: Iterable[str] = (), misses: Iterable[str] = (), wrong: Iterable[str] = ()) -> Explanation:
+        """One row a text, in the order of the arguments: right, true but not answered, answered but not true."""
+        verdicts: tuple[tuple[Verdict, Iterable[str]], ...] = (("hit", hits), ("miss", misses), ("wrong", wrong))
+        return cls(tuple(ExplanationRow(verdict, text) for verdict, texts in verdicts for text in texts))
+
 
 @dataclass(frozen=True, slots=True)
 class Overlay:

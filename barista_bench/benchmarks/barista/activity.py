@@ -36,7 +36,6 @@ from barista_bench.benchmarks.barista.common import (
     frame_metadata,
     frozen_sentence,
 )
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, ChosenLetter, read_letter
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.benchmarks.protocol import packaged_protocol
@@ -243,9 +242,9 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         reference, chosen = _reference_and_chosen(example, prediction)
         shown = f"{reference.choice_id}: {reference.text}"
         if reference == chosen:
-            return explanation([shown])
+            return Explanation.of([shown])
         note = "same verb, another object" if chosen and chosen.verb == reference.verb else "another verb"
-        return explanation(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
+        return Explanation.of(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
     def correct_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)

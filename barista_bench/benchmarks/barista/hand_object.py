@@ -50,7 +50,6 @@ from barista_bench.benchmarks.barista.interactions import (
     true_interactions,
     usual_interactions,
 )
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.box_answers import (
     FrameSize,
     box_failures,
@@ -250,7 +249,7 @@ class HandObject(GraphTask[HandObjectSampling]):
             for i, item in enumerate(answered)
             if i not in used
         ]
-        return explanation(hits, misses, wrong)
+        return Explanation.of(hits, misses, wrong)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         target = InteractionTarget.of(example)

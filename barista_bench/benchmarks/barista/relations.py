@@ -46,7 +46,6 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relations_schema,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
@@ -186,7 +185,9 @@ class Relations(GraphTask[RelationsSampling]):
         reference = self._true(example)
         answered = self._answered(prediction) if prediction else Counter()
         groups = (reference & answered, reference - answered, answered - reference)
-        return explanation(*([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups))
+        return Explanation.of(
+            *([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups)
+        )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return json.dumps(example.target["relations"])

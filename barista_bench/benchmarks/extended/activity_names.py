@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from barista_bench.benchmarks.barista.activity import named_activities
 from barista_bench.benchmarks.barista.common import cached_by_set
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import content_words
-from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
+from barista_bench.benchmarks.name_matching import NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, Vocabulary
 from barista_bench.core.example import Target, TypedFields, evidence_objects
 from barista_bench.core.options import Option
@@ -92,8 +91,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
     @cached_property
     def matcher(self) -> ActivityMatcher:
         """How names are compared, as the options say."""
-        threshold, encoder = cast("float", self.chosen["threshold"]), cast("str", self.chosen["encoder"])
-        return ActivityMatcher(cast("Matcher", self.chosen["matcher"]), threshold, encoder)
+        return ActivityMatcher.by(self.chosen)
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """(class id, name) pairs of the sampled videos."""
@@ -133,7 +131,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         hits = (
             [f"{reference.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
         )
-        return explanation(
+        return Explanation.of(
             hits, [] if hits else [reference.activity], map(repr, names[:1] if right[:1] == [False] else [])
         )
 

@@ -22,7 +22,6 @@ import numpy as np
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
 from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
 from barista_bench.benchmarks.kinds.masks import (
     FOUND_ABOVE,
@@ -229,7 +228,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
             verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if item.number in answered else "miss"
             note = " (no mask)" if verdict == "miss" else ""
             rows[verdict].append(f"{item.number} {item.category}: J {score.j:.2f}, F {score.f:.2f}{note}")
-        return explanation(*rows.values())
+        return Explanation.of(*rows.values())
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The masks given, true and answered, in their tight boxes."""

@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 from PIL import Image
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, ClipFrames, HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.benchmarks.kinds.masks import (
@@ -215,7 +214,7 @@ class SegmentationTask(HandyvqaTask):
             verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
             note = " (no mask)" if verdict == "miss" else ""
             rows[verdict].append(f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}")
-        return explanation(*rows.values())
+        return Explanation.of(*rows.values())
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return self._answer(example, true_masks(example))

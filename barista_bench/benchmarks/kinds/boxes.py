@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE,
     FrameSize,
@@ -109,7 +108,7 @@ def explain_boxes(phrase: str, reference: Sequence[list[float]], answered: Seque
         for j, box in enumerate(answered)
         if j not in pairs.values()
     ]
-    return explanation(hits, misses, wrong)
+    return Explanation.of(hits, misses, wrong)
 
 
 def _answer_object(body: str) -> Mapping[str, object]:

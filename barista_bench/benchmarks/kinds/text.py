@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
@@ -131,7 +130,7 @@ class TextTask(GraphTask[SamplingT]):
         """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""
         answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
-        return explanation(
+        return Explanation.of(
             (shown for text, shown in facts if is_said(text, answer)),
             (shown for text, shown in facts if not is_said(text, answer)),
             (f"not in the reference: {word}" for word in self._unexpected(example, prediction)),

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from barista_bench.benchmarks.kinds.spans import ranges, snapped
 from barista_bench.benchmarks.tog_bench.columns import (
     AnsweredObject,
     AnsweredObjects,
@@ -15,8 +16,6 @@ from barista_bench.benchmarks.tog_bench.columns import (
     InstructionMetadata,
     RequiredObject,
     RequiredObjects,
-    ranges,
-    snapped,
 )
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign
 from barista_bench.core.boxes import Xyxy, as_xyxy

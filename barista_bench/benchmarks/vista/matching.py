@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
@@ -245,7 +244,7 @@ class Matching(ReleaseTask[EvenSampling]):
             score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
             return f"{label} [{score}]: {texts[label]}"
 
-        return explanation(
+        return Explanation.of(
             (shown(label) for label in texts if label in reference and label in best),
             (shown(label) for label in texts if label in reference and not set(reference).intersection(best)),
             (shown(label) for label in best if label not in reference),

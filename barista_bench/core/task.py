@@ -311,8 +311,10 @@ class Display(ABC):
         """Why the example scores as it does, hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
-        """The failures of an answer; empty where it is right. One that cannot be read fails once."""
-        return self.unreadable(example) if prediction is None else tuple(self.mistakes(example, prediction))
+        """The failures of an answer; empty where it is right. One that cannot be read fails once, in all objects."""
+        if prediction is None:
+            return (AnswerFailure("format", evidence_objects(example)),)
+        return tuple(self.mistakes(example, prediction))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """The failures of an answer that can be read, by the matching that its score is made of.
@@ -321,11 +323,6 @@ class Display(ABC):
         """
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
         return [AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds]
-
-    @staticmethod
-    def unreadable(example: Example) -> tuple[AnswerFailure, ...]:
-        """The failure of an answer that cannot be read, in all objects of the example's evidence."""
-        return (AnswerFailure("format", evidence_objects(example)),)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Boxes to draw over the example's images. Without a prediction, those of question and reference."""

@@ -199,7 +199,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
         """
-        labels = [choice.choice_id for choice in _choices(inputs)]
+        labels = [choice.choice_id for choice in ActivityInputs.read(inputs).choices]
         if not self.follows_paper or read_scores(text, labels) is not None:
             return read_letter(text, labels)
         text = text[-MAX_ANSWER:]
@@ -228,7 +228,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """The difference of the chosen activity from the true one: its verb, its object, or both."""
         reference, chosen = _reference_and_chosen(example, prediction)
         if chosen is None:
-            return self.unreadable(example)
+            return (AnswerFailure("format", evidence_objects(example)),)
         if reference == chosen:
             return ()
         objects = evidence_objects(example)
@@ -271,7 +271,7 @@ def _chosen(prediction: Prediction | None) -> str | None:
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
     """How often each activity class is the reference."""
-    return Counter(str(example.target["class_id"]) for example in examples)
+    return Counter(str(ActivityTarget.of(example).class_id) for example in examples)
 
 
 def _reference_and_chosen(
@@ -355,7 +355,3 @@ def _defined_tables(sums: Row) -> dict[str, Any]:
         fractions = per_kind["distractors"].items()
         per_kind["distractors"] = {name: value for name, value in fractions if value is not None}
     return {name: value for name, value in per_kind.items() if value is not None}
-
-
-def _choices(inputs: Fields) -> list[ActivityChoice]:
-    return ActivityInputs.read(inputs).choices

@@ -157,9 +157,11 @@ class Relations(GraphTask[RelationsSampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Precision, recall and F1 of a sample are those of its frame alone."""
+        # The release's figures by type leave out the true relations of examples that were not answered.
+        groups_of: GroupsOf = "all" if self.follows_paper else "answered"
         rows = [
             example_sums(
-                self._answered(s.prediction) if s.prediction else None, self._true(s.example), groups_of=self._groups_of
+                self._answered(s.prediction) if s.prediction else None, self._true(s.example), groups_of=groups_of
             )
             for s in samples
         ]
@@ -235,11 +237,6 @@ class Relations(GraphTask[RelationsSampling]):
     @property
     def counts_provider_errors(self) -> bool:
         return not self.follows_paper
-
-    @property
-    def _groups_of(self) -> GroupsOf:
-        """The release's figures by type leave out the true relations of examples that were not answered."""
-        return "all" if self.follows_paper else "answered"
 
     def _true(self, example: Example) -> Counter[RelationTuple]:
         return _true_relations(example, self.follows_paper)

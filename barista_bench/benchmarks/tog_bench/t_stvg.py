@@ -32,13 +32,13 @@ from barista_bench.benchmarks.tog_bench.columns import (
     RequiredObjects,
     TogSampling,
 )
-from barista_bench.benchmarks.tog_bench.recognition import Recogniser
 from barista_bench.benchmarks.tog_bench.release import BEYOND, FiledTask, ObjectRecord, TogRelease, VideoRecord
 from barista_bench.benchmarks.tog_bench.scores import (
     T_IOU,
     V_IOU,
     BoxTimes,
     GroundingStatistics,
+    Recogniser,
     ScoringRules,
     Viou,
     answered_objects,

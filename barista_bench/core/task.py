@@ -15,24 +15,21 @@ from PIL import Image
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import (
     Evidence,
-    Example as Example,
-    Fields as Fields,
-    FrameRef as FrameRef,
+    Example,
+    Fields,
+    FrameRef,
     Inputs,
-    Json as Json,
+    Json,
     Metadata,
-    ParseError as ParseError,
-    Prediction as Prediction,
-    Scored as Scored,
-    SkippedExample as SkippedExample,
-    Status as Status,
+    ParseError,
+    Prediction,
+    Scored,
     Target,
     TypedFields,
-    content_seed as content_seed,
-    evidence_objects as evidence_objects,
+    evidence_objects,
     features_of,
 )
-from barista_bench.core.failures import AnswerFailure as AnswerFailure, FailureKind
+from barista_bench.core.failures import AnswerFailure, FailureKind
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Option, OptionValue, shown
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
@@ -44,6 +41,11 @@ if TYPE_CHECKING:
 
     from barista_bench.core.sampling import Sampling
     from barista_bench.scene_graph import Rle
+
+# What a task is written with, wherever it is defined.
+__all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
+__all__ += ["Explanation", "ExplanationRow", "Judged", "Overlay", "OverlayKind", "Rationale", "Verdict"]
+__all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
 
 Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
 OverlayKind: TypeAlias = Literal["reference", "predicted", "given"]

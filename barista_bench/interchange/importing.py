@@ -26,9 +26,10 @@ from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Status
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import PromptTexts, by_hash
-from barista_bench.core.task import ParseError, Status, Task
+from barista_bench.core.task import ParseError, Task
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_target, replacing_folder

@@ -41,7 +41,7 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64, per_example, read_scores
+from barista_bench.core.example import Evidence, Int64, SkippedExample, per_example, read_scores
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
@@ -53,7 +53,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
-    SkippedExample,
     evidence_objects,
 )
 from barista_bench.metrics.choice_accuracy.inputs import ChoiceQuestion, as_questions

@@ -22,21 +22,11 @@ from barista_bench.benchmarks.kinds.spans import read_seconds, timed_frames
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target, TypedFields
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.sampling import Count, Sampling, Seconds
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import (
-    Example,
-    Explanation,
-    Fields,
-    FrameRef,
-    Json,
-    ParseError,
-    Prediction,
-    Scored,
-    SkippedExample,
-)
+from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.metrics.temporal_segmentation.scoring import (

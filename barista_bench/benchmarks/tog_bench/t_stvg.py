@@ -51,6 +51,7 @@ from barista_bench.benchmarks.tog_bench.scores import (
 )
 from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, box_names, describe_format
 from barista_bench.core.deriving import Release
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.task import (
@@ -63,7 +64,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
-    SkippedExample,
     evidence_objects,
 )
 from barista_bench.errors import DataError

@@ -37,7 +37,7 @@ from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemS
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import read_scores
+from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
@@ -51,7 +51,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
-    SkippedExample,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced

@@ -17,9 +17,10 @@ import numpy as np
 from barista_bench.benchmarks import task_class
 from barista_bench.benchmarks.protocol import by_protocol
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Status
 from barista_bench.core.guarding import guarded
 from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval, ResampledRun, run_intervals
-from barista_bench.core.task import Example, ParseError, Prediction, Scored, Status, Task
+from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.log.log_reader import run_records

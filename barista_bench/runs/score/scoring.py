@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import msgspec
 
 from barista_bench.benchmarks import task_class
-from barista_bench.core.example import status_counts
+from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guarded, note_fault
 from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval
-from barista_bench.core.task import Example, Json, Status, Task
+from barista_bench.core.task import Example, Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write

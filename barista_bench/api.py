@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from barista_bench.core.example import Status
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, RESAMPLES
-from barista_bench.core.task import Status
 from barista_bench.data.register import register as register
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files import text_out

@@ -26,13 +26,13 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the comparisons are tests, which are not installed
 
-from barista_bench.benchmarks import get_benchmark, get_task, rules_of  # noqa: E402
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE  # noqa: E402
+from barista_bench.benchmarks import get_benchmark, get_task, task_class  # noqa: E402
 from barista_bench.benchmarks.barista.relation_answers import mark_order  # noqa: E402
 from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402
+from barista_bench.benchmarks.protocol import rules_of  # noqa: E402
 from barista_bench.core.boxes import BoxFormat  # noqa: E402
 from barista_bench.core.deriving import GraphTask  # noqa: E402
-from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402
+from barista_bench.core.task import Example, ParseError, Prediction  # noqa: E402
 from barista_bench.data.frozen import read_frozen  # noqa: E402
 from barista_bench.data.plan import plan_task  # noqa: E402
 from barista_bench.media.set_of_mark import Mark, draw_marks  # noqa: E402
@@ -104,12 +104,10 @@ def effects(pack: Path) -> dict[str, dict[str, str]]:
     return changed
 
 
-def built(
-    graph: SceneGraph, pack: Path, task: str, upstream: str, config: str, protocol: ProtocolName
-) -> dict[str, Example]:
+def built(graph: SceneGraph, pack: Path, task: str, upstream: str, config: str, protocol: str) -> dict[str, Example]:
     stated = json.loads((pack / "frozen" / config / "config.json").read_text())["config"][upstream]
     params = {"shuffle_seed": stated["shuffle_seed"], "limit": stated["limit"]}
-    made = get_task("barista", task, protocol=protocol)
+    made = get_task("barista", task, options={"protocol": protocol})
     assert isinstance(made, GraphTask)
     sampling = released_sampling(task, stated["task_params"], **params)
     plan = plan_task(graph, made, sampling, dict.fromkeys(graph.video_ids, "test"))
@@ -126,7 +124,7 @@ def answers(pack: Path, upstream: str, *, failed: bool = False) -> Iterator[dict
 
 def answer_effects(pack: Path, task: str, upstream: str, examples: dict[str, Example]) -> dict[str, str]:
     """How many answers the two protocols read otherwise, and of those read alike how many they score otherwise."""
-    release, paper = (get_task("barista", task, protocol=protocol) for protocol in ("release", "paper"))
+    release, paper = (get_task("barista", task, options={"protocol": protocol}) for protocol in ("release", "paper"))
     total, parsed, scored, alike = 0, 0, 0, 0
     for row in answers(pack, upstream):
         example, box_format = examples[row["example_id"]], BoxFormat(row.get("order") or "xyxy", 1000)
@@ -170,7 +168,7 @@ def page(
     counts: dict[tuple[str, str], int], changed: dict[str, dict[str, str]], pack: str, versions: dict[str, int]
 ) -> str:
     compared = [f"| `{task}` | {what} | {counts[task, what]} | {counts[task, what]} |" for task, what in sorted(counts)]
-    rules = {task: rules_of(PROMPT_PACKAGE, task) for task in TASKS}
+    rules = {task: rules_of(task_class("barista", task)) for task in TASKS}
     effect_rows = [
         f"| `{task}` | {effect} | {'; '.join(r.rule for r in rules[task] if r.changes == effect)} | {said} |"
         for task in TASKS

@@ -16,22 +16,12 @@ from typing import TYPE_CHECKING
 from barista_bench.benchmarks import Benchmark, RecordedAnswer, RecordedAnswers
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import read_scores
+from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.sampling import EvenSampling, Sampling
 from barista_bench.core.statistics import SumStatistics, fraction
-from barista_bench.core.task import (
-    Example,
-    Explanation,
-    Fields,
-    FrameRef,
-    Json,
-    ParseError,
-    Prediction,
-    Scored,
-    SkippedExample,
-)
+from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined
 from barista_bench.media.frame_choice import evenly_spaced
@@ -119,7 +109,7 @@ class Words(ReleaseTask):
         return Prompt(system, (*(ImagePart(index) for index in range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        done = len(answers) >= int(self.option("steps") or 1)
+        done = len(answers) >= int(self.chosen["steps"] or 1)
         if done or read_scores(answers[-1], list(self.choices(example))) is not None:
             return None
         return Prompt(
@@ -149,7 +139,7 @@ class Words(ReleaseTask):
 
     def _is_right(self, example: Example, prediction: Prediction | None) -> bool:
         given = str(prediction.value["word"]) if prediction else None
-        if given is not None and not self.option("case"):
+        if given is not None and not self.chosen["case"]:
             given = given.lower()
         return given == example.target["answer"]
 

@@ -96,5 +96,5 @@ def test_every_option_of_a_task_is_documented() -> None:
     declared = {(name, option.changes) for task in tasks for name, option in task.options.items()}
     assert declared
     for name, changes in declared:
-        (row,) = [line for line in text.splitlines() if line.startswith("| ") and f" `{name}` (" in line]
-        assert row.endswith(f"| {changes} |")
+        rows = [line for line in text.splitlines() if line.startswith("| ") and f" `{name}` (" in line]
+        assert len([row for row in rows if row.endswith(f"| {changes} |")]) == 1, (name, changes)

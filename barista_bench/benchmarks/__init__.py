@@ -7,18 +7,15 @@ import json
 from collections import UserDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from barista_bench.core.options import shown
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.sampling import Sampling
-from barista_bench.core.task import Example, Fields, Json, ProtocolName, ProtocolRule, Scored, Task
+from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml
 from barista_bench.scene_graph import Problem
@@ -235,12 +232,7 @@ def get_benchmark(name: str) -> Benchmark:
 
 
 def get_task(
-    benchmark: str,
-    name: str,
-    prompts: PromptTexts | None = None,
-    *,
-    protocol: ProtocolName = "release",
-    options: Mapping[str, object] | None = None,
+    benchmark: str, name: str, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None
 ) -> Task:
     """The task called `name`, by its own name or by its name in frozen files.
 
@@ -248,13 +240,12 @@ def get_task(
         benchmark: whose task it is.
         name: e.g. `relations` or `relation_extraction`.
         prompts: replaces our wording.
-        protocol: whose rules hold where the release and the paper differ.
         options: values of the task's options; the others keep their defaults.
 
     Raises:
-        ConfigError: there is none, or there is no such protocol or option.
+        ConfigError: there is none, or it has no such option.
     """
-    return task_class(benchmark, name)(prompts, protocol=protocol, options=options)
+    return task_class(benchmark, name)(prompts, options=options)
 
 
 def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
@@ -319,13 +310,13 @@ def _parsed(text: str) -> object:
         return text
 
 
-def task_options(tasks: Sequence[type[Task]], pairs: Sequence[str]) -> list[dict[str, object]]:
-    """The options given to each of some tasks, from `name=value` (for all that have it) and `task.name=value`.
+def task_options(tasks: Sequence[type[Task]], given: Mapping[str, Any]) -> list[dict[str, object]]:
+    """The options given to each of some tasks, as `parse_pairs` has them: for all that have one, or for one task.
 
     Raises:
-        ConfigError: a pair is none, or none of the tasks has the option.
+        ConfigError: none of the tasks has an option, or a task's own are no mapping.
     """
-    given, names = parse_pairs(pairs), [task.name for task in tasks]
+    names = [task.name for task in tasks]
     shared = {name: value for name, value in given.items() if name not in names}
     for name in shared:
         if not any(name in task.options for task in tasks):
@@ -354,13 +345,3 @@ def packaged_data(package: str, name: str) -> object:
     """The content of a YAML file of a package; every scalar is text."""
     data = resources.files(package).joinpath(name).read_bytes()
     return load_yaml(data, name, text_only=True)
-
-
-@cache
-def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
-    return msgspec.convert(packaged_data(package, "protocols.yaml"), dict[str, tuple[ProtocolRule, ...]])
-
-
-def rules_of(package: str, task: str) -> tuple[ProtocolRule, ...]:
-    """Where the paper and its released code differ on a task: the package's `protocols.yaml`."""
-    return _all_rules(package)[task]

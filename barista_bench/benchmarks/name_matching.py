@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.sentence_similarity import DEFAULT_ENCODER, SentenceEncoder, sentence_encoder
-from barista_bench.core.options import Option
+from barista_bench.core.options import Option, OptionValue
 from barista_bench.core.task import Fields
 
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
@@ -64,6 +65,11 @@ class NameMatcher(ABC):
     matcher: Matcher = "embeddings"
     threshold: float = THRESHOLD
     encoder: str = DEFAULT_ENCODER
+
+    @classmethod
+    def by(cls, chosen: Mapping[str, OptionValue]) -> Self:
+        """As the `matching_options` of a task say."""
+        return msgspec.convert({name: chosen[name] for name in ("matcher", "threshold", "encoder")}, cls)
 
     def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
         """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder.

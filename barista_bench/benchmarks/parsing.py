@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
-from barista_bench.core.task import Fields
+from barista_bench.core.task import Fields, Json
 
 MAX_ANSWER = 1_000_000
 """Characters of an answer that are looked at."""
@@ -136,3 +136,9 @@ def integer(value: object) -> int | None:
 
 def object_schema(properties: Fields) -> Fields:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def rows_schema(row: Sequence[Json]) -> Fields:
+    """Of a list of lists, each with one value for each of these schemas."""
+    items: Fields = {"type": "array", "prefixItems": row, "minItems": len(row), "maxItems": len(row)}
+    return {"type": "array", "items": items}

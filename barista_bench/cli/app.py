@@ -182,6 +182,13 @@ class ProtocolChoice(StrEnum):
 Protocol = Annotated[
     ProtocolChoice, typer.Option(help="Whose rules: the released code's, or the paper's where they differ.")
 ]
+
+
+def of_protocol(protocol: ProtocolChoice) -> dict[str, object]:
+    """The options of tasks that the flag stands for; not every task has one."""
+    return {} if protocol is ProtocolChoice.release else {"protocol": protocol.value}
+
+
 Options = Annotated[
     list[str] | None,
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),

@@ -23,6 +23,7 @@ from barista_bench.cli.app import (
     app,
     echo,
     exit_on_error,
+    of_protocol,
     print_json,
     print_result,
 )
@@ -272,7 +273,7 @@ def build(
             revision=revision,
             num_proc=num_proc,
             cluster=cluster,
-            protocol=protocol.value,
+            options=of_protocol(protocol),
             jpeg_quality=jpeg_quality,
             cache=cache,
             strict=strict,

@@ -19,6 +19,7 @@ from barista_bench.cli.app import (
     echo,
     exit_on_error,
     given,
+    of_protocol,
     parsed_box_format,
     print_result,
     with_flags,
@@ -94,7 +95,7 @@ def import_run(
 
     with exit_on_error():
         written = parsed_box_format(box_format)
-        done = make(folders, out, examples=examples, root=root, box_format=written, protocol=protocol.value)
+        done = make(folders, out, examples=examples, root=root, box_format=written, options=of_protocol(protocol))
     counts = ", ".join(f"{status} {count}" for status, count in sorted(done.statuses.items()))
     judged = f", {done.judged} judged" if done.judged else ""
     echo(f"{done.task}: {done.runs} run(s), {counts}, {done.unanswered} without a record{judged}")

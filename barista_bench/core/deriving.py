@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeAlias
 
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.sampling import SamplingT
-from barista_bench.core.task import Example, SkippedExample, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.scene_graph import Problem, VideoGraph
 
 Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"

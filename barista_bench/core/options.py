@@ -1,4 +1,4 @@
-"""Options of a task, and its protocol: declared by the task, checked here, recorded with every run."""
+"""Options of a task: declared by the task, checked here, recorded with every run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class Option:
     Args:
         default: the value where none is given; its type is the option's type. None: off, and `kind` is the type.
         help: one line for users.
-        changes: what depends on it. Options that change scores alone may be changed whenever a run is scored; the
-            others belong to the run, and a run folder keeps them.
+        changes: what depends on it: the examples of a set, which then say so; the whole run on any set; the prompt; or
+            scores. Those that change scores alone may be changed whenever a run is scored; the others belong to the
+            run, and a run folder keeps them.
         choices: the values allowed; empty for any.
         low: least number.
         high: greatest number.
@@ -32,7 +33,7 @@ class Option:
 
     default: OptionValue
     help: str
-    changes: Literal["prompt", "scores"]
+    changes: Literal["examples", "run", "prompt", "scores"]
     choices: tuple[OptionValue, ...] = ()
     low: float | None = None
     high: float | None = None
@@ -78,21 +79,3 @@ def shown(value: object) -> str:
     if type(value) is int and abs(value) >= MAX_NUMBER:  # Python writes out no integer of more than 4300 digits
         return "a number that is too large"
     return f"{value!r}"[:100] if isinstance(value, bool | int | float | str) else f"a {type(value).__name__}"
-
-
-ProtocolName: TypeAlias = Literal["release", "paper"]
-PROTOCOLS: tuple[ProtocolName, ...] = ("release", "paper")
-"""Whose rules hold: those of the released code (the default), or the paper's where it says otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProtocolRule:
-    """One rule on which a benchmark's release and its paper differ, in words.
-
-    `changes` says what depends on the protocol here: `nothing` where a rule is only documented.
-    """
-
-    changes: Literal["examples", "images", "prompt", "parsing", "scores", "nothing"]
-    rule: str
-    release: str
-    paper: str

@@ -15,33 +15,23 @@ from PIL import Image
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import (
     Evidence,
-    Example as Example,
-    Fields as Fields,
-    FrameRef as FrameRef,
+    Example,
+    Fields,
+    FrameRef,
     Inputs,
-    Json as Json,
+    Json,
     Metadata,
-    ParseError as ParseError,
-    Prediction as Prediction,
-    Scored as Scored,
-    SkippedExample as SkippedExample,
-    Status as Status,
+    ParseError,
+    Prediction,
+    Scored,
     Target,
     TypedFields,
-    content_seed as content_seed,
-    evidence_objects as evidence_objects,
+    evidence_objects,
     features_of,
 )
-from barista_bench.core.failures import AnswerFailure as AnswerFailure, FailureKind
+from barista_bench.core.failures import AnswerFailure, FailureKind
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.options import (
-    PROTOCOLS,
-    Option,
-    OptionValue,
-    ProtocolName as ProtocolName,
-    ProtocolRule as ProtocolRule,
-    shown,
-)
+from barista_bench.core.options import Option, OptionValue, shown
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
@@ -51,6 +41,11 @@ if TYPE_CHECKING:
 
     from barista_bench.core.sampling import Sampling
     from barista_bench.scene_graph import Rle
+
+# What a task is written with, wherever it is defined.
+__all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
+__all__ += ["Explanation", "ExplanationRow", "Judged", "Overlay", "OverlayKind", "Rationale", "Verdict"]
+__all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
 
 Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
 OverlayKind: TypeAlias = Literal["reference", "predicted", "given"]
@@ -93,6 +88,12 @@ class Explanation:
     """Why a sample scored as it did, for people."""
 
     rows: tuple[ExplanationRow, ...]
+
+    @classmethod
+    def of(cls, hits: Iterable[str] = (), misses: Iterable[str] = (), wrong: Iterable[str] = ()) -> Explanation:
+        """One row a text, in the order of the arguments: right, true but not answered, answered but not true."""
+        verdicts: tuple[tuple[Verdict, Iterable[str]], ...] = (("hit", hits), ("miss", misses), ("wrong", wrong))
+        return cls(tuple(ExplanationRow(verdict, text) for verdict, texts in verdicts for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +313,10 @@ class Display(ABC):
         """Why the example scores as it does, hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
-        """The failures of an answer; empty where it is right. One that cannot be read fails once."""
-        return self.unreadable(example) if prediction is None else tuple(self.mistakes(example, prediction))
+        """The failures of an answer; empty where it is right. One that cannot be read fails once, in all objects."""
+        if prediction is None:
+            return (AnswerFailure("format", evidence_objects(example)),)
+        return tuple(self.mistakes(example, prediction))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """The failures of an answer that can be read, by the matching that its score is made of.
@@ -322,11 +325,6 @@ class Display(ABC):
         """
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
         return [AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds]
-
-    @staticmethod
-    def unreadable(example: Example) -> tuple[AnswerFailure, ...]:
-        """The failure of an answer that cannot be read, in all objects of the example's evidence."""
-        return (AnswerFailure("format", evidence_objects(example)),)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Boxes to draw over the example's images. Without a prediction, those of question and reference."""
@@ -363,22 +361,11 @@ class Task(Question, Scoring, Display):
     """The published parameters; its class has those that the task reads."""
     prompt_package: ClassVar[str]
     """Where `prompts/<name>.yaml` lies, and `rubrics/<name>.yaml` of a judged task."""
-    protocol_rules: ClassVar[tuple[ProtocolRule, ...]] = ()
-    """Where release and paper differ."""
     options: ClassVar[Mapping[str, Option]] = {}
     """What the user may choose."""
 
-    def __init__(
-        self,
-        prompts: PromptTexts | None = None,
-        *,
-        protocol: ProtocolName = "release",
-        options: Mapping[str, object] | None = None,
-    ) -> None:
-        if protocol not in PROTOCOLS:
-            raise ConfigError(f"no protocol {protocol!r}. Remedy: use one of {', '.join(PROTOCOLS)}")
+    def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
-        self.protocol: ProtocolName = protocol
         self.chosen: dict[str, OptionValue] = self._options_from(options or {})
 
     def _options_from(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
@@ -392,9 +379,10 @@ class Task(Question, Scoring, Display):
             for name, option in self.options.items()
         }
 
-    def option(self, name: str) -> OptionValue:
-        """The value of one of the task's options."""
-        return self.chosen[name]
+    @property
+    def protocol(self) -> str:
+        """The value of the option of that name; `release` for tasks without it."""
+        return str(self.chosen.get("protocol", "release"))
 
     @property
     def follows_paper(self) -> bool:
@@ -431,26 +419,23 @@ class Task(Question, Scoring, Display):
             evidence=evidence.write() if isinstance(evidence, Evidence) else evidence,
         )
 
-    @classmethod
-    def freezes_by_protocol(cls) -> bool:
-        """Whether the two protocols freeze different examples or images; where not, they share the frozen sets."""
-        return any(rule.changes in ("examples", "images") for rule in cls.protocol_rules)
+    @property
+    def made_by(self) -> dict[str, OptionValue]:
+        """The options that change examples and are not left at their default."""
+        names = (name for name, option in self.options.items() if option.changes == "examples")
+        return {name: self.chosen[name] for name in names if self.chosen[name] != self.options[name].default}
 
     def stamped(self, example: Example) -> Example:
-        """The example with its protocol in its metadata, where that makes a difference: it is part of its identity.
+        """The example with `made_by` in its metadata: it is part of its identity. Others keep their bytes."""
+        return replace(example, metadata={**example.metadata, **self.made_by}) if self.made_by else example
 
-        Examples of the release stay as they are, and keep the bytes that they always had.
-        """
-        if self.protocol == "release" or not self.freezes_by_protocol():
-            return example
-        return replace(example, metadata={**example.metadata, "protocol": self.protocol})
-
-    def refuse_other_protocol(self, examples: Sequence[Example]) -> None:
-        """Raise ConfigError where an example was frozen by other rules than those that this task follows."""
-        for example in examples if self.freezes_by_protocol() else ():
-            frozen = example.metadata.get("protocol", "release")
-            if frozen != self.protocol:
-                raise ConfigError(
-                    f"{example.example_id}: was frozen by the protocol {frozen!r}, not {self.protocol!r}. "
-                    f"Remedy: say protocol={frozen}, or build the set again with protocol={self.protocol}"
-                )
+    def refuse_others(self, examples: Sequence[Example]) -> None:
+        """Raise ConfigError where an example was made with another value of an option that changes examples."""
+        for name, option in self.options.items():
+            for example in examples if option.changes == "examples" else ():
+                frozen = example.metadata.get(name, option.default)
+                if frozen != self.chosen[name]:
+                    raise ConfigError(
+                        f"{example.example_id}: was frozen by the {name} {frozen!r}, not {self.chosen[name]!r}. "
+                        f"Remedy: say {name}={frozen}, or build the set again with {name}={self.chosen[name]}"
+                    )

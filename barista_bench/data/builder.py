@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.core.cluster import RayCluster
-from barista_bench.core.task import Example, ProtocolName, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
@@ -49,7 +49,7 @@ _SPLIT_ORDER = ("train", "validation", "dev", "test")
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """Settings of one config, as in `build`; `sampling` is of this task alone."""
+    """Settings of one config, as in `build`; `sampling` and `options` are of this task alone."""
 
     source: str | None = None
     videos: str | None = None
@@ -57,7 +57,7 @@ class BenchmarkConfig(datasets.BuilderConfig):
     sampling: Mapping[str, Any] = field(default_factory=dict)
     split_file: str | None = None
     jpeg_quality: int = JPEG_QUALITY
-    protocol: ProtocolName = "release"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: datasets.Features | None = None) -> str:
         """The name of the cache entry, as in `datasets`; a release whose files have changed gets another one."""
@@ -124,7 +124,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
     @property
     def _task(self) -> Task:
-        return get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
+        return get_task(self.benchmark.name, self.config.name, options=self.config.options)
 
     @cached_property
     def lost(self) -> list[LostExample]:

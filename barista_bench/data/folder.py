@@ -24,10 +24,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
-from barista_bench.benchmarks import get_benchmark, get_task, read_wording
+from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.cluster import RayCluster, cluster_of
-from barista_bench.core.task import ProtocolName
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
@@ -68,7 +67,7 @@ def build(
     dry_run: bool = False,
     num_proc: int = 1,
     cluster: str | None = None,
-    protocol: ProtocolName = "release",
+    options: Mapping[str, Any] | None = None,
     progress: bool = False,
     layout: Layout = "ours",
     prompts: str | Path | None = None,
@@ -94,7 +93,7 @@ def build(
         dry_run: sample the examples and count them, but touch no video and write nothing.
         num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
         cluster: address of a Ray cluster whose nodes do so instead, see `RayCluster`.
-        protocol: whose rules the examples follow where the release and the paper differ.
+        options: of tasks, each getting those that it has: `{"protocol": "paper"}`, or `{"relations": {...}}` for one.
         progress: show progress bars.
         layout: `ours`, or `release`: frozen lines as the benchmark's own harness reads them, without pictures; `out`
             is then a new folder.
@@ -110,16 +109,18 @@ def build(
     out = Path(out or benchmark).absolute()
     tasks = [name for name in configs if name in get_benchmark(benchmark).task_names]
     overrides = {name: task_overrides(benchmark, name, tasks, sampling or {}) for name in tasks}
+    chosen = task_options([task_class(benchmark, name) for name in tasks], options or {})
+    protocol = str((options or {}).get("protocol", "release"))
     kind = DATASET if layout == "ours" else None
     if not dry_run:
         refuse_inside(out, source, videos)
         check_target(out, kind)
     origin = open_origin(benchmark, source, videos=videos, revision=revision, strict=strict, split_file=split_file)
-    settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality, "protocol": protocol}
+    settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality}
     settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
     nodes = cluster_of(cluster, num_proc, origin.roots)
     with TemporaryDirectory() as scratch, quiet_datasets():
-        plans = _plans(origin, overrides, num_proc, nodes, progress, protocol, prompts)
+        plans = _plans(origin, overrides, num_proc, nodes, progress, chosen, prompts)
         if dry_run or layout == "release":
             result = _result(origin, plans, out, [_sampled(plan) for plan in plans.plans.values()], protocol)
             if not dry_run:
@@ -164,14 +165,14 @@ def _plans(
     num_proc: int,
     cluster: RayCluster | None,
     progress: bool,
-    protocol: ProtocolName,
+    options: Sequence[Mapping[str, object]],
     prompts: str | Path | None,
 ) -> Plans:
     """The examples of all chosen tasks, and the split."""
     sampled = []
-    for name, changes in overrides.items():
+    for (name, changes), chosen in zip(overrides.items(), options, strict=True):
         texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
-        task = get_task(origin.benchmark.name, name, texts, protocol=protocol)
+        task = get_task(origin.benchmark.name, name, texts, options=chosen)
         sampled.append((task, task.sampling.with_overrides(changes)))
     plans = origin.plans(sampled, num_proc=num_proc, cluster=cluster, progress=progress)
     for name, reason in plans.empty.items():
@@ -179,7 +180,7 @@ def _plans(
     return plans
 
 
-def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig], protocol: ProtocolName) -> Built:
+def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig], protocol: str) -> Built:
     if not any(config.rows for config in configs):
         reasons = [str(reason) for reason in plans.empty.values()]
         raise DataError(
@@ -253,6 +254,7 @@ class _Work:
             hash=entry,
             config_id=datasets.BuilderConfig(name).create_config_id({"entry": entry}),  # what `entry=` will look for
             sampling=self.overrides.get(name, {}),
+            options=plan.task.chosen if plan else {},
             **self.settings,
         )
         builder.origin, builder.cluster, builder.progress = self.origin, self.cluster, self.progress

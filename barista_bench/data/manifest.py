@@ -17,8 +17,8 @@ import msgspec
 import yaml
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
+from barista_bench.benchmarks.protocol import rules_of
 from barista_bench.core.prompt import fill
-from barista_bench.core.task import ProtocolName
 from barista_bench.data.rows import FramesMode, row_features
 from barista_bench.data.tables import GRAPH_TABLES, table_features
 from barista_bench.errors import DataError
@@ -94,7 +94,7 @@ class Built:
     empty: tuple[str, ...]
     problems: tuple[Problem, ...]
     source: Mapping[str, Any]
-    protocol: ProtocolName = "release"
+    protocol: str = "release"
     benchmark: str = "barista"
 
 
@@ -206,7 +206,7 @@ def protocol_table(benchmark: Benchmark) -> str:
     rows = [
         f"| `{task.name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |"
         for task in benchmark.tasks
-        for rule in task.protocol_rules
+        for rule in rules_of(task)
     ]
     if not rows:
         return "There is none here."

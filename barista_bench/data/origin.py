@@ -17,8 +17,9 @@ from typing import Any
 from barista_bench.benchmarks import Benchmark, get_benchmark
 from barista_bench.core.cluster import RayCluster
 from barista_bench.core.deriving import GraphTask, Release
+from barista_bench.core.example import content_seed
 from barista_bench.core.sampling import Sampling
-from barista_bench.core.task import Task, content_seed
+from barista_bench.core.task import Task
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.rows import file_sha256
 from barista_bench.data.source import Source, open_local

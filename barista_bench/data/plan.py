@@ -19,8 +19,9 @@ from tqdm import tqdm
 from barista_bench.benchmarks import task_class
 from barista_bench.core.cluster import RayCluster
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Vocabulary
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.sampling import Sampling
-from barista_bench.core.task import Example, SkippedExample, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.core.worker_processes import worker_processes
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError
@@ -154,7 +155,7 @@ class VideoReader:
         built = {}
         for name, candidates in job.candidates.items():
             task, sampling = self.tasks[name]
-            examples = task.build(video, list(candidates.values()), job.vocabularies[name], sampling)
+            examples = map(task.stamped, task.build(video, list(candidates.values()), job.vocabularies[name], sampling))
             built[name] = dict(zip(candidates, examples, strict=True))
         return built
 

@@ -74,8 +74,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
         **dict.fromkeys(("answer", "prompt_set", "box_format"), Value("string")),
     }
     features = task.features()
-    if task.follows_paper and task.freezes_by_protocol():
-        features["metadata"] = {**features["metadata"], "protocol": Value("string")}
+    features["metadata"] = {**features["metadata"], **dict.fromkeys(task.made_by, Value("string"))}
     return Features(
         {
             "position": Value("int32"),

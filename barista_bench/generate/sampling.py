@@ -9,7 +9,7 @@ from itertools import groupby
 
 import msgspec
 
-from barista_bench.core.task import content_seed
+from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
 
 

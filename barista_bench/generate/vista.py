@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from barista_bench.core.task import content_seed
+from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.sampling import Item, once_an_event, thin

@@ -17,9 +17,9 @@ from pathlib import Path
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import status_counts
+from barista_bench.core.example import Status, status_counts
 from barista_bench.core.prompt import Prompt, named_domain, released_clone
-from barista_bench.core.task import Example, Status, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion

@@ -120,7 +120,7 @@ def check_answers(run: ScoredRun) -> None:
         ConfigError: the examples were frozen by another protocol.
     """
     where = f"{run.folder / CONFIG_FILE}"
-    run.task.refuse_other_protocol(run.examples.examples)
+    run.task.refuse_others(run.examples.examples)
     _check_wording(run.task, where)
     remedy = "name the dataset that was run with --data, or start the run anew with another --out"
     check_log(log_files(run.folder), _expected_answers(run, where), remedy)

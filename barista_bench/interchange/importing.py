@@ -26,9 +26,10 @@ from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Status
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import PromptTexts, by_hash
-from barista_bench.core.task import ParseError, ProtocolName, Status, Task
+from barista_bench.core.task import ParseError, Task
 from barista_bench.data.rows import file_sha256
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_target, replacing_folder
@@ -98,7 +99,7 @@ def import_run(
     root: str | Path | None = None,
     box_format: BoxFormat | None = None,
     benchmark: str = "barista",
-    protocol: ProtocolName = "release",
+    options: Mapping[str, object] | None = None,
 ) -> ImportedRun:
     """Make a run folder of ours from one folder of the released harness, or from several as repetitions.
 
@@ -109,6 +110,7 @@ def import_run(
         root: the release; needed where the frozen file leaves something out, and to show pictures in reports.
         box_format: how the model was asked to write boxes; None takes what the run's settings say, and without
             settings the release's convention for the model's family.
+        options: of the task.
 
     Raises:
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
@@ -125,8 +127,8 @@ def import_run(
     for other in released[1:]:
         check_same(first, other)
     name = task_class(benchmark, first.predictions[0].task_name).name
-    task = get_task(benchmark, name, _prompts(released), protocol=protocol)
-    task.refuse_other_protocol(first.examples)
+    task = get_task(benchmark, name, _prompts(released), options=options)
+    task.refuse_others(first.examples)
     importer = _Importer(task, released, box_format or first.boxes or family_format(first.model, first.provider))
     with replacing_folder(out) as partial:
         importer.write(partial, out, root)

@@ -16,7 +16,7 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, judge_folder_name, write_json
 from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVerdict
 from barista_bench.judging.results import MEAN

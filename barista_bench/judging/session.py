@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.answers import (
     REASONING,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
+from barista_bench.core.example import Status
 from barista_bench.core.resampling import LEVEL
-from barista_bench.core.task import Status
 from barista_bench.files.text_out import decimal
 from barista_bench.reporting.analyses import Analyses, tier
 from barista_bench.reporting.breakdowns import KeyGroups

@@ -18,8 +18,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property
 from typing import Any, Final
 
+from barista_bench.core.example import Status
 from barista_bench.core.failures import FAILURE_KINDS
-from barista_bench.core.task import FrameRef, Status
+from barista_bench.core.task import FrameRef
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.leaderboard import Leaderboard
 from barista_bench.reporting.pictures import Album, SamplePictures

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.options import OptionValue
 from barista_bench.core.prompt import WORDING, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import Sha256
@@ -156,6 +157,11 @@ class RunDescription(_Part):
         return {**self.options, **self.identity.options}
 
 
+def other_options(task: Task) -> dict[str, OptionValue]:
+    """The options of a task but for the protocol, which records name apart."""
+    return {name: value for name, value in task.chosen.items() if name != "protocol"}
+
+
 def run_description(
     folder: Path,
     task: Task,
@@ -180,7 +186,7 @@ def run_description(
         "barista_bench": __version__,
         "protocol": task.protocol,
         "prompts": asdict(task.prompts),
-        "options": task.chosen,
+        "options": other_options(task),
         "identity": {
             "benchmark": task.benchmark,
             "task": task.name,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from barista_bench.core.example import content_seed
 from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import (
     LEVEL,
@@ -29,7 +30,7 @@ from barista_bench.core.resampling import (
     resampled_interval,
 )
 from barista_bench.core.statistics import Floats, SumStatistics, fraction
-from barista_bench.core.task import Task, content_seed
+from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.results import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.samples import by_repetition

@@ -18,10 +18,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOXES
-from barista_bench.core.example import MAX_TEXT, write_scores
+from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
 from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example, ParseError, Status, Task, content_seed
+from barista_bench.core.task import Example, ParseError, Task
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, read_manifest
 from barista_bench.errors import DataError, TaskError

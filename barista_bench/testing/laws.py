@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import get_args
 
 from barista_bench.core.boxes import BOX_ORDERS, DEFAULT_BOXES, BoxFormat
+from barista_bench.core.example import content_seed
 from barista_bench.core.failures import FAILURE_KINDS
-from barista_bench.core.options import PROTOCOLS, ProtocolName
-from barista_bench.core.task import Example, OverlayKind, ParseError, Prediction, Scored, Task, Verdict, content_seed
+from barista_bench.core.options import OptionValue
+from barista_bench.core.task import Example, OverlayKind, ParseError, Prediction, Scored, Task, Verdict
 from barista_bench.data.frozen import read_frozen, write_frozen
 from barista_bench.data.rows import from_row, question_columns, row_features, to_row
 from barista_bench.errors import BaristaError, ConfigError
@@ -38,21 +40,21 @@ class LawError(BaristaError, AssertionError):
 
 
 def check_task(task: type[Task], examples: Sequence[Example], *, options: Mapping[str, object] | None = None) -> None:
-    """Hold a task to the laws that all tasks keep, in every box format, under both protocols where these differ.
+    """Hold a task to the laws that all tasks keep, in every box format, under every choice of its rules.
 
     Needs jsonschema for a task with an answer schema.
 
     Args:
         task: of a benchmark in `BENCHMARKS`.
-        examples: some of its own, a handful of several videos at best. A task whose protocols freeze different
-            examples needs some of both.
+        examples: some of its own, a handful of several videos at best. A task that has an option which
+            changes examples needs some of each choice.
         options: of the task, where its defaults need what a test lacks, such as a model that compares names.
 
     Raises:
         LawError: it breaks one.
     """
-    for protocol in PROTOCOLS if task.protocol_rules else PROTOCOLS[:1]:
-        case = _Case(task(protocol=protocol, options=options), of_protocol(examples, task, protocol))
+    for rules in choices_of_rules(task):
+        case = _Case(*under(task, examples, {**(options or {}), **rules}))
         for law, (remedy, holds) in _LAWS.items():
             case.at()
             try:
@@ -60,16 +62,29 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
             except Exception as error:  # a task is anybody's code: whatever it raises breaks the law
                 raised = "" if isinstance(error, _Broken) else f"raised {type(error).__name__}: "
                 raise LawError(
-                    f"{task.benchmark}/{task.name} by the protocol {protocol}{case.place}: broken is the law that "
+                    f"{task.benchmark}/{task.name}{_in_words(rules)}{case.place}: broken is the law that "
                     f"{law}: {raised}{error!s:.300}. Remedy: {remedy}"
                 ) from error
 
 
-def of_protocol(examples: Sequence[Example], task: type[Task], protocol: ProtocolName) -> tuple[Example, ...]:
-    """The examples that a protocol shows: all, unless it freezes its own."""
-    if not task.freezes_by_protocol():
-        return tuple(examples)
-    return tuple(example for example in examples if example.metadata.get("protocol", "release") == protocol)
+def choices_of_rules(task: type[Task]) -> list[dict[str, OptionValue]]:
+    """Every choice of the options that a run or a set is made by, such as the protocol; one without any for others."""
+    ruling = {name: option for name, option in task.options.items() if option.changes in ("examples", "run")}
+    return [dict(zip(ruling, values, strict=True)) for values in product(*(o.choices for o in ruling.values()))]
+
+
+def under(
+    kind: type[Task], examples: Sequence[Example], options: Mapping[str, object]
+) -> tuple[Task, tuple[Example, ...]]:
+    """The task with these options, and those of the examples that were made by them."""
+    task = kind(options=options)
+    making = [name for name, option in task.options.items() if option.changes == "examples"]
+    own = (e for e in examples if all(e.metadata.get(n, task.options[n].default) == task.chosen[n] for n in making))
+    return task, tuple(own)
+
+
+def _in_words(options: Mapping[str, OptionValue]) -> str:
+    return "".join(f" by the {name} {value}" for name, value in options.items())
 
 
 def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat) -> str:
@@ -102,7 +117,7 @@ def _brief(what: object) -> str:
 
 @dataclass
 class _Case:
-    """A task under one protocol, and examples of it; `place` is where a law is looked at."""
+    """A task under one choice of rules, and examples of it; `place` is where a law is looked at."""
 
     task: Task
     examples: tuple[Example, ...]
@@ -117,7 +132,7 @@ class _Case:
     def known(self) -> tuple[Example, ...]:
         """Those whose answer is known."""
         known = tuple(filter(self.task.has_answer, self.examples))
-        _demand(bool(known), f"no example of the protocol {self.task.protocol} is given whose answer is known")
+        _demand(bool(known), f"no example{_in_words(self.task.made_by)} is given whose answer is known")
         return known
 
     @cached_property
@@ -207,7 +222,7 @@ def _baselines_can_be_read(case: _Case) -> None:
 
 def _parse_takes_anything(case: _Case) -> None:
     task = case.task
-    untouched = type(task)(protocol=task.protocol, options=task.chosen)
+    untouched = type(task)(options=task.chosen)
     for example, text in case.answers():
         asked, started = copy.deepcopy(example.inputs), time.process_time()
         for boxes in case.formats:
@@ -349,7 +364,7 @@ def _offered(baseline: Callable[[Example], str], example: Example) -> str | None
 _LAWS: Mapping[str, tuple[str, Callable[[_Case], None]]] = {
     "the reference scores the maximum": (
         "make `reference_answer` write what `parse` reads as the target, in every box format, and `statistics` give 1; "
-        "a task needs examples of each protocol whose answers are known",
+        "a task needs examples by all choices of its rules whose answers are known",
         _reference_scores_the_maximum,
     ),
     "nothing is wrong with the reference": (

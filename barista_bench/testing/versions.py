@@ -10,12 +10,11 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOXES
-from barista_bench.core.options import PROTOCOLS
 from barista_bench.core.task import Example, Prediction, Task
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged
-from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance_answer, of_protocol
+from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance_answer, choices_of_rules, under
 
 _MAX_FILE = 2**24
 """Bytes."""
@@ -100,10 +99,7 @@ def _read(file: Path) -> dict[str, VersionRecord]:
 def _record(
     task: type[Task], examples: Sequence[Example], source: str, options: Mapping[str, object] | None
 ) -> VersionRecord:
-    cases = [
-        (task(protocol=protocol, options=options), of_protocol(examples, task, protocol))
-        for protocol in (PROTOCOLS if task.protocol_rules else PROTOCOLS[:1])
-    ]
+    cases = [under(task, examples, {**(options or {}), **rules}) for rules in choices_of_rules(task)]
     return VersionRecord(
         version=task.version,
         made_of=_digest([source, *map(str, BOX_FORMATS), *HOSTILE_ANSWERS, *damaged(_SAMPLE)]),
@@ -147,7 +143,7 @@ def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, obje
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())
         asked += [
-            (type(task)(protocol=task.protocol, options={**options, name: value}), DEFAULT_BOXES)
+            (type(task)(options={**task.chosen, name: value}), DEFAULT_BOXES)
             for value in (values if option.changes == "prompt" else ())
         ]
     for chosen, box_format in asked:

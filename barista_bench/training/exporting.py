@@ -17,7 +17,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from barista_bench.benchmarks import get_task, task_names
+from barista_bench.benchmarks import task_class, task_names
+from barista_bench.benchmarks.protocol import by_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import Prompt
@@ -146,7 +147,8 @@ def _refuse_partial(data: Path) -> None:
 
 def _task_of(data: Path, name: str) -> Task:
     manifest = read_manifest(data)
-    return get_task(str(manifest.get("benchmark", DEFAULT)), name, protocol=manifest.get("protocol", "release"))
+    kind = task_class(str(manifest.get("benchmark", DEFAULT)), name)
+    return kind(options=by_protocol(kind, manifest.get("protocol", "release")))
 
 
 def _chat_tasks(data: Path) -> tuple[str, ...]:

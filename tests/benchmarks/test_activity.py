@@ -12,9 +12,9 @@ import pytest
 
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import write_scores
+from barista_bench.core.example import SkippedExample, write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, SkippedExample
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
 from barista_bench.errors import DataError
 from tests.benchmarks.activity_kit import (
     ALL,

@@ -65,7 +65,7 @@ def test_answers_are_read_as_released(answer: str, choice: str | None) -> None:
 
 @pytest.mark.parametrize("answer", ["**ANSWER:** B", "ANSWER: (B)", "ANSWER: **B**", 'ANSWER: "B"', "ANSWER: <<B>>"])
 def test_the_papers_protocol_passes_over_punctuation(answer: str) -> None:
-    assert Activity(protocol="paper").parse(answer, FOUR, BOXES) == Prediction({"choice_id": "B"})
+    assert Activity(options={"protocol": "paper"}).parse(answer, FOUR, BOXES) == Prediction({"choice_id": "B"})
 
 
 @given(st.text(max_size=100), st.sampled_from("ABCD"))

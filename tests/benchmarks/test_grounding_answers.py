@@ -89,7 +89,7 @@ def test_answers_are_read_as_released(answer: str, boxes: list[list[float]], dro
 def test_the_papers_protocol_reads_signs_and_drops_single_entries(
     answer: str, boxes: list[list[float]], dropped: int
 ) -> None:
-    assert Grounding(protocol="paper").parse(answer, SIZE, GRID) == Prediction({"boxes": boxes}, dropped)
+    assert Grounding(options={"protocol": "paper"}).parse(answer, SIZE, GRID) == Prediction({"boxes": boxes}, dropped)
 
 
 def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:

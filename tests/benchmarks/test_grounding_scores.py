@@ -16,7 +16,7 @@ from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 
-TASK = Grounding(protocol="paper")
+TASK = Grounding(options={"protocol": "paper"})
 PIXELS = BoxFormat("xyxy", None)
 SIZE: dict[str, Any] = {"frame_width": 1000, "frame_height": 1000}
 BOX, OTHER = [100, 100, 300, 300], [500, 500, 800, 900]

@@ -74,7 +74,7 @@ def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
 )
 def test_the_papers_protocol_reads_plain_numbers_alone(bad: object) -> None:
     assert isinstance(TASK.parse(json.dumps([bad]), SIZE, GRID), Prediction)
-    assert isinstance(HandObject(protocol="paper").parse(json.dumps([bad]), SIZE, GRID), ParseError)
+    assert isinstance(HandObject(options={"protocol": "paper"}).parse(json.dumps([bad]), SIZE, GRID), ParseError)
 
 
 def test_a_true_hand_that_nothing_overlaps_uses_up_an_answered_one_as_released() -> None:
@@ -85,7 +85,7 @@ def test_a_true_hand_that_nothing_overlaps_uses_up_an_answered_one_as_released()
     asked = Example("e", "barista", "hand_object", "both", (FrameRef("v", 0),), size, target)
     answer = json.dumps([item(hands=alone, target=[0, 0, 9, 9], kind="both")])
     scores = []
-    for task in (TASK, HandObject(protocol="paper")):
+    for task in (TASK, HandObject(options={"protocol": "paper"})):
         parsed = task.parse(answer, size, GRID)
         assert isinstance(parsed, Prediction)
         scores.append(task.aggregate([Scored(asked, parsed)])["hand_iou"])

@@ -33,7 +33,7 @@ COMMON = Sampling.names()
 
 
 def tasks(name: str) -> tuple[Task, Task]:
-    return get_task("barista", name), get_task("barista", name, protocol="paper")
+    return get_task("barista", name), get_task("barista", name, options={"protocol": "paper"})
 
 
 def examples(task: Task, root: Path, **sampling: Any) -> list[Example]:
@@ -77,9 +77,9 @@ def test_what_was_published_is_the_default(name: str) -> None:
 
 def test_the_release_is_the_default_and_others_are_refused() -> None:
     assert {get_task("barista", name).protocol for name in NAMES} == {"release"}
-    assert {get_task("barista", name, protocol="paper").protocol for name in NAMES} == {"paper"}
-    with pytest.raises(ConfigError, match=r"no protocol 'arxiv'\. Remedy: use one of release, paper"):
-        get_task("barista", "relations", protocol="arxiv")  # type: ignore[arg-type]
+    assert {get_task("barista", name, options={"protocol": "paper"}).protocol for name in NAMES} == {"paper"}
+    with pytest.raises(ConfigError, match=r"option protocol is 'arxiv'\. Remedy: give one of release, paper"):
+        get_task("barista", "relations", options={"protocol": "arxiv"})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,20 +88,20 @@ def test_the_protocol_is_part_of_an_examples_identity_only_where_it_makes_anothe
 ) -> None:
     ours, papers = tasks(name)
     sampling = {key: getattr(ours.sampling, key) for key in ours.sampling.names() if key not in COMMON}
-    first, other = (examples(task, small_kitchen, **sampling)[:5] for task in (ours, papers))
+    first, other = (list(map(t.stamped, examples(t, small_kitchen, **sampling)[:5])) for t in (ours, papers))
     assert all("protocol" not in example.metadata for example in first)
     write_frozen(other, tmp_path / "f.jsonl")
     read = list(read_frozen(tmp_path / "f.jsonl"))
-    if not papers.freezes_by_protocol():
+    if not papers.made_by:
         assert content_hash(first) == content_hash(other)
-        ours.refuse_other_protocol(read)
+        ours.refuse_others(read)
         return
     assert content_hash(first) != content_hash(other)
     assert {example.metadata["protocol"] for example in read} == {"paper"}
-    papers.refuse_other_protocol(read)
+    papers.refuse_others(read)
     for task, given in ((ours, read), (papers, first)):
         with pytest.raises(ConfigError, match=r"was frozen by the protocol '(paper|release)', not"):
-            task.refuse_other_protocol(given)
+            task.refuse_others(given)
     features = row_features(papers, "frozen")
     row = {"metadata": other[0].metadata}
     assert features["metadata"].keys() == row["metadata"].keys()

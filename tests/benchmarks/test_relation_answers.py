@@ -63,7 +63,7 @@ def test_answers_are_read_as_released(answer: str, relations: list[dict], droppe
 
 def test_the_papers_protocol_drops_numbers_that_are_not_whole_and_fields_that_are_no_texts() -> None:
     entries = [{**ONE, "source_id": 1.5}, {**ONE, "target_id": True}, {**ONE, "value": 5}, ONE]
-    parsed = Relations(protocol="paper").parse(json.dumps(entries), {}, BOXES)
+    parsed = Relations(options={"protocol": "paper"}).parse(json.dumps(entries), {}, BOXES)
     assert parsed == Prediction({"relations": [ONE]}, dropped=3)
 
 
@@ -75,10 +75,10 @@ def test_half_a_character_is_spelled_out_so_that_it_can_be_written_down() -> Non
 def test_truths_of_unread_answers_count_in_the_pooled_figures_and_not_by_type() -> None:
     asked = Example("e", "barista", "relations", "", (FrameRef("v", 0),), {"objects": []}, {"relations": [ONE]})
     samples = [Scored(asked, Prediction({"relations": [ONE]})), Scored(asked, None)]
-    both = [task.aggregate(samples) for task in (TASK, Relations(protocol="paper"))]
+    both = [task.aggregate(samples) for task in (TASK, Relations(options={"protocol": "paper"}))]
     assert [figures["micro_recall"] for figures in both] == [0.5, 0.5]
     assert [figures["per_relation_type"]["position"]["recall"] for figures in both] == [1.0, 0.5]
-    for task, figures in zip((TASK, Relations(protocol="paper")), both, strict=True):
+    for task, figures in zip((TASK, Relations(options={"protocol": "paper"})), both, strict=True):
         drawn = task.statistics(samples).figures(np.ones((1, 2)))
         assert {name: values[0] for name, values in drawn.items()} == pytest.approx(
             {name: figures[name] for name in drawn}

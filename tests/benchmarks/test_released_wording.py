@@ -65,7 +65,9 @@ def asked(clone: Path, name: str, box_format: BoxFormat = YXYX, *, protocol: str
     frames = 2 if name in ("activity", "temporal_vqa") else 1
     inputs: Fields = {"frame_width": 64, "frame_height": 36, **INPUTS[name]}
     example = Example("e", "barista", name, "", (FrameRef("v", 0),) * frames, inputs, {})
-    return get_task("barista", name, released_prompts(clone, name), protocol=protocol).prompt(example, box_format)  # type: ignore[arg-type]
+    return get_task("barista", name, released_prompts(clone, name), options={"protocol": protocol}).prompt(
+        example, box_format
+    )
 
 
 def flat(prompt: Prompt) -> list[str | int]:

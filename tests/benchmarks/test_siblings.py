@@ -15,7 +15,8 @@ import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, ParseError, Scored, Task, content_seed
+from barista_bench.core.example import content_seed
+from barista_bench.core.task import Example, ParseError, Scored, Task
 from tests.conformance.task_examples import Releases
 from tests.conftest import SHARED
 from tests.stats.made import drawn_out

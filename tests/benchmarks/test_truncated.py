@@ -17,7 +17,7 @@ from barista_bench.core.task import ParseError, Prediction
 SIZE: dict[str, Any] = {"frame_width": 1000, "frame_height": 1000}
 GRID = BoxFormat()
 FIELDS = {"relations": "relations", "hand_object": "interactions", "grounding": "boxes"}
-TASKS = {name: get_task("barista", name, protocol="paper") for name in FIELDS}
+TASKS = {name: get_task("barista", name, options={"protocol": "paper"}) for name in FIELDS}
 RELEASED = {name: get_task("barista", name) for name in FIELDS}
 
 grid_box = st.lists(st.integers(0, 1000), min_size=4, max_size=4)

@@ -200,9 +200,8 @@ def test_activity_answers_the_choice_that_is_the_truth_most_often() -> None:
             {"choice_id": letter, "class_id": class_id, "text": names[class_id], "verb": ""}
             for letter, class_id in zip("ABC", "abc", strict=True)
         ]
-        return Example(
-            name, "barista", "activity", "", (FrameRef(name, 0),), {"choices": choices}, {"class_id": reference}
-        )
+        target = {"choice_id": "ABC"["abc".index(reference)], "class_id": reference}
+        return Example(name, "barista", "activity", "", (FrameRef(name, 0),), {"choices": choices}, target)
 
     assert (
         task.prior_answer(asked("v9", "a"), [asked("v1", "c"), asked("v2", "c"), asked("v3", "a")], GRID) == "ANSWER: C"

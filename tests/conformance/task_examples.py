@@ -8,9 +8,9 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.deriving import GraphTask, ReleaseTask
-from barista_bench.core.options import PROTOCOLS
 from barista_bench.core.task import Example, Task
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.testing.laws import choices_of_rules
 from tests.graph_examples import graph_examples
 
 TASKS: tuple[type[Task], ...] = tuple(task for name in BENCHMARKS for task in BENCHMARKS[name].tasks)
@@ -44,10 +44,10 @@ class Releases:
 
     def examples(self, kind: type[Task]) -> list[Example]:
         """Examples of a task, where its protocols freeze different ones those of both; made once."""
-        protocols = PROTOCOLS if kind.freezes_by_protocol() else PROTOCOLS[:1]
         if kind not in self._made:
-            made = [example for protocol in protocols for example in self._examples(kind(protocol=protocol))]
-            self._made[kind] = made
+            first, *others = (kind(options=rules) for rules in choices_of_rules(kind))
+            tasks = [first, *(task for task in others if task.made_by)]
+            self._made[kind] = [example for task in tasks for example in self._examples(task)]
         return self._made[kind]
 
     def _examples(self, task: Task) -> list[Example]:

@@ -52,7 +52,7 @@ def test_the_plain_name_is_the_newest_and_every_entry_has_a_name_of_its_own(smal
 def test_the_same_examples_asked_by_another_protocol_are_another_entry(small_release: Path, offline: Path) -> None:
     asked = []
     for protocol in ("release", "paper"):
-        build(small_release, "out", configs=["hand_object"], sampling={"limit": 4}, protocol=protocol)
+        build(small_release, "out", configs=["hand_object"], sampling={"limit": 4}, options={"protocol": protocol})
         rows = load_dataset("barista", "hand_object", split="test").sort("example_id")
         asked.append((rows["example_id"][:], rows["messages"][:]))
     assert asked[0][0] == asked[1][0]

@@ -38,7 +38,7 @@ def test_sets_of_the_paper_are_built_and_run_by_the_paper_alone(
         configs=["activity", "referring"],
         sampling={"limit": 4},
         split_file=kitchen_split,
-        protocol="paper",
+        options={"protocol": "paper"},
         cache=False,
     )
     for name in ("activity", "referring"):

@@ -331,7 +331,7 @@ def test_the_release_says_no_split_so_asking_for_one_is_an_error(six_frozen: Pat
 def test_the_papers_protocol_refuses_boxes_that_are_on_the_grid_alone(six_frozen: Path, tmp_path: Path) -> None:
     for name in ("grounding", "hand_object"):
         (read, *_) = read_frozen(released(six_frozen, name, tmp_path / "f.jsonl"))
-        task = get_task("barista", name, protocol="paper")
+        task = get_task("barista", name, options={"protocol": "paper"})
         with pytest.raises(DataError, match="protocol=release"):
             task.aggregate([Scored(read, None)])
 

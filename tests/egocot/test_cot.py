@@ -17,8 +17,9 @@ from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.cot import CotSampling
 from barista_bench.benchmarks.egocot.items import SUBTASKS
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.task import Example, Prediction, Scored, SkippedExample
+from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import DataError
 from tests.egocot.made import record, write
 

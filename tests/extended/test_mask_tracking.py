@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks.extended.mask_tracking import MaskTracking
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, SkippedExample
+from barista_bench.core.example import SkippedExample
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.catalog import check_fit

@@ -11,7 +11,7 @@ from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.benchmarks.extended.open_activity import OpenActivity, paper_tables
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName
+from barista_bench.core.task import Example, ParseError, Prediction
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.tables import Ranged
 from tests.extended.kit import BOXES, Named, answered, derived, video
@@ -33,9 +33,9 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("protocol", ["release", "paper"])
-def test_the_clips_are_those_of_the_question_with_choices(videos: Path, protocol: ProtocolName) -> None:
-    openly, skipped = derived(OpenActivity(protocol=protocol), videos, ALL)
-    by_choice, skipped_there = derived(Activity(protocol=protocol), videos, ALL)
+def test_the_clips_are_those_of_the_question_with_choices(videos: Path, protocol: str) -> None:
+    openly, skipped = derived(OpenActivity(options={"protocol": protocol}), videos, ALL)
+    by_choice, skipped_there = derived(Activity(options={"protocol": protocol}), videos, ALL)
     assert len(openly) > 5
     assert [example.frames for example in openly] == [example.frames for example in by_choice]
     assert [example.metadata for example in openly] == [example.metadata for example in by_choice]

@@ -13,7 +13,8 @@ import pytest
 
 from barista_bench.benchmarks.extended.temporal_scene_graph import BASELINE_ENTRIES, TemporalSceneGraph
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, SkippedExample
+from barista_bench.core.example import SkippedExample
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import CUP, LEFT, RIGHT, document, relation, write_release

@@ -13,7 +13,8 @@ from PIL import Image
 
 from barista_bench.benchmarks.handyvqa import HandyvqaRelease
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored, SkippedExample, Task
+from barista_bench.core.example import SkippedExample
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.scene_graph import encode_mask
 
 BOXES = BoxFormat()

@@ -191,7 +191,9 @@ def test_the_mean_of_an_answer_is_over_the_criteria_that_have_a_verdict(
     run = make_run(VQA, runs=1)
     use(ScriptedJudge(lambda r, p: Completion("no") if criterion(r) == "accuracy" else verdict(5)))
     session = judge(run, "any", draws=1)
-    results = score_judged(replace(session.run, task=TemporalVQA(protocol=protocol)), session.folder).results
+    results = score_judged(
+        replace(session.run, task=TemporalVQA(options={"protocol": protocol})), session.folder
+    ).results
     figure = results.figures.get("mean")
     assert (figure.mean if figure else None) == mean
     assert results.coverage.judged == count * results.coverage.answered

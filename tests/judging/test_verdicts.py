@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, read_verdict
 from barista_bench.models import Completion, Failure
 from barista_bench.runs.ask.replies import MAX_REPLY, Unusable, reply_status

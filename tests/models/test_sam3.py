@@ -127,7 +127,7 @@ def test_the_grounding_task_reads_boxes_and_confidences() -> None:
     assert isinstance(answer, Completion)
     assert grounder.box_format == BoxFormat("xyxy", None)
     size = {"frame_width": SIZE, "frame_height": SIZE}
-    parsed = Grounding(protocol="paper").parse(answer.text, size, grounder.box_format)
+    parsed = Grounding(options={"protocol": "paper"}).parse(answer.text, size, grounder.box_format)
     assert parsed == Prediction({"boxes": [[1.0, 2.0, 4.0, 5.0]], "scores": [0.75]})
     released = Grounding().parse(answer.text, size, grounder.box_format)
     assert isinstance(released, Prediction)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.barista.common import FrameMetadata, FrameSampling, frame_metadata
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Target
@@ -78,7 +77,9 @@ class Open(GraphTask[FrameSampling]):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         reference, answer = example.target["touch"], prediction.value["touch"] if prediction else None
         return (
-            explanation([str(reference)]) if answer == reference else explanation((), [str(reference)], [str(answer)])
+            Explanation.of([str(reference)])
+            if answer == reference
+            else Explanation.of((), [str(reference)], [str(answer)])
         )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from barista_bench.core.task import Example, Overlay, Prediction, Status
+from barista_bench.core.example import Status
+from barista_bench.core.task import Example, Overlay, Prediction
 from barista_bench.reporting import write_report
 from barista_bench.scene_graph import encode_mask
 from tests.reporting.browser import Watched, opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.breakdowns import KeyGroups, ModelGroup, breakdown_table, key_groups, separation
 from barista_bench.reporting.leaderboard import TaskStanding, finding, leaderboard

@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 from PIL import Image
 
-from barista_bench.core.task import FrameRef, Status, Task
+from barista_bench.core.example import Status
+from barista_bench.core.task import FrameRef, Task
 from barista_bench.reporting import write_report
 from barista_bench.reporting.pictures import LARGE, LEAST
 from barista_bench.runs.score.scoring import ScoredRun

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import markdown
 from barista_bench.reporting import write_report

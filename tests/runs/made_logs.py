@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, encode_record, sample_digest, seal
 

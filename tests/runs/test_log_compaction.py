@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 from hypothesis import given, settings
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import writing
 from barista_bench.runs.log import log_reader

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.errors import DataError
 from barista_bench.runs.log import log_reader as reader_module
 from barista_bench.runs.log.log_reader import LogReader, finished_samples

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import Shard

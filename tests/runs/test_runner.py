@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.data.dataset import BuiltExamples, LoadedExample
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request

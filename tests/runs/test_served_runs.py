@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.models.served import client as served_client
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked

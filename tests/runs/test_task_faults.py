@@ -14,8 +14,9 @@ from barista_bench.benchmarks import BENCHMARKS, task_class
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.cli import app
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Status
 from barista_bench.core.guarding import note_fault, noted_faults
-from barista_bench.core.task import Example, Status, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.data.folder import build
 from barista_bench.errors import TaskError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request

@@ -10,10 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Status
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.statistics import SumStatistics, mean_statistics
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Status, Task
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample, counted_samples
 from barista_bench.runs.score.scoring import ScoredRun

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import permutation_test
 
 from barista_bench.cli.run_commands import comparison_line
-from barista_bench.core.task import Scored, Status
+from barista_bench.core.example import Status
+from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
 from barista_bench.reporting.diagnosis import comparisons as comparisons_table
 from barista_bench.runs.score.scoring import ScoredRun, score

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import bootstrap
 
+from barista_bench.core.example import Status
 from barista_bench.core.resampling import interval, ratio_interval, video_resamples, without_each
-from barista_bench.core.task import FrameRef, Status
+from barista_bench.core.task import FrameRef
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.samples import counted_samples, intervals
 from barista_bench.runs.score.scoring import ScoredRun, interval_of

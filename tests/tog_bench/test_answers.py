@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.clock_times import clock_seconds
+from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_SPAN, SNAP, clock_seconds, read_time, snapped
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.tog_bench import TSTVG, answers
-from barista_bench.benchmarks.tog_bench.answers import MAX_BOXES, MAX_INTERVALS, MAX_NAME, MAX_SPAN
-from barista_bench.benchmarks.tog_bench.columns import SNAP, read_time, snapped
+from barista_bench.benchmarks.tog_bench.answers import MAX_BOXES, MAX_NAME
 from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import ParseError, Prediction

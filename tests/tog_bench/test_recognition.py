@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.sentence_similarity import sentence_encoder
-from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign, synonym_groups
+from barista_bench.benchmarks.tog_bench.scores import Recogniser, assign, synonym_groups
 from barista_bench.errors import ConfigError
 
 Floats = NDArray[np.float64]

@@ -11,10 +11,10 @@ import pytest
 from barista_bench.benchmarks.vista import BENCHMARK, TASKS, open_release
 from barista_bench.benchmarks.vista.matching import All, Minecraft, VirtualHome
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.core.example import write_scores
+from barista_bench.core.example import SkippedExample, write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.sampling import EvenSampling
-from barista_bench.core.task import Example, ParseError, Prediction, SkippedExample
+from barista_bench.core.task import Example, ParseError, Prediction
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import GenerationConfig, Request
 from tests.vista.made import BOXES, answered, example, plain_frames, scored, write_frames, write_set

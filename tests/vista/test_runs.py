@@ -9,7 +9,7 @@ import pytest
 
 from barista_bench.api import evaluate
 from barista_bench.benchmarks.vista import TASKS, counts, open_release
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.data.folder import build
 from barista_bench.reporting import write_report
 from barista_bench.stats import breakdown, breakdown_keys

@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.activity_choices import (
     ActivityChoice,
     ActivityInputs,
@@ -37,12 +36,12 @@ from barista_bench.benchmarks.barista.common import (
     frame_metadata,
     frozen_sentence,
 )
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, ChosenLetter, read_letter
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64, per_example, read_scores
+from barista_bench.core.example import Evidence, Int64, SkippedExample, per_example, read_scores
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
@@ -54,7 +53,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
-    SkippedExample,
     evidence_objects,
 )
 from barista_bench.metrics.choice_accuracy.inputs import ChoiceQuestion, as_questions
@@ -100,7 +98,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     sampling = ActivitySampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = ActivityInputs
     target_type = ActivityTarget
@@ -144,7 +142,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         names = dict(reversed(vocabulary))
         segments = named_activities(video)
         for candidate in candidates:
-            yield self.stamped(self._example(video, segments[candidate.item], candidate.item, names, sampling))
+            yield self._example(video, segments[candidate.item], candidate.item, names, sampling)
 
     def _example(
         self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling
@@ -200,7 +198,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
         """
-        labels = [choice.choice_id for choice in _choices(inputs)]
+        labels = [choice.choice_id for choice in ActivityInputs.read(inputs).choices]
         if not self.follows_paper or read_scores(text, labels) is not None:
             return read_letter(text, labels)
         text = text[-MAX_ANSWER:]
@@ -229,7 +227,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """The difference of the chosen activity from the true one: its verb, its object, or both."""
         reference, chosen = _reference_and_chosen(example, prediction)
         if chosen is None:
-            return self.unreadable(example)
+            return (AnswerFailure("format", evidence_objects(example)),)
         if reference == chosen:
             return ()
         objects = evidence_objects(example)
@@ -243,9 +241,9 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         reference, chosen = _reference_and_chosen(example, prediction)
         shown = f"{reference.choice_id}: {reference.text}"
         if reference == chosen:
-            return explanation([shown])
+            return Explanation.of([shown])
         note = "same verb, another object" if chosen and chosen.verb == reference.verb else "another verb"
-        return explanation(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
+        return Explanation.of(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
     def correct_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)
@@ -272,7 +270,7 @@ def _chosen(prediction: Prediction | None) -> str | None:
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
     """How often each activity class is the reference."""
-    return Counter(str(example.target["class_id"]) for example in examples)
+    return Counter(str(ActivityTarget.of(example).class_id) for example in examples)
 
 
 def _reference_and_chosen(
@@ -356,7 +354,3 @@ def _defined_tables(sums: Row) -> dict[str, Any]:
         fractions = per_kind["distractors"].items()
         per_kind["distractors"] = {name: value for name, value in fractions if value is not None}
     return {name: value for name, value in per_kind.items() if value is not None}
-
-
-def _choices(inputs: Fields) -> list[ActivityChoice]:
-    return ActivityInputs.read(inputs).choices

@@ -16,16 +16,16 @@ Where the sources differ or are silent:
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     Bools,
@@ -36,9 +36,10 @@ from barista_bench.benchmarks.barista.common import (
     any_row,
     cached_by_set,
     domain_called,
+    released_body,
     thinned,
+    within_bounds,
 )
-from barista_bench.benchmarks.barista.grounding_answers import read_released
 from barista_bench.benchmarks.barista.phrases import (
     Described,
     Phrase,
@@ -56,16 +57,19 @@ from barista_bench.benchmarks.kinds.box_answers import (
     grid_pixels,
     on_usual_grid,
     pixels_grid,
+    released_number,
+    released_pixels,
     usual_boxes,
     write_grid,
 )
-from barista_bench.benchmarks.kinds.boxes import BoxTask, answered_boxes, read_boxes
+from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, BoxTask, answered_boxes, listed_boxes, read_boxes
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.sampling import Count
-from barista_bench.core.task import Example, Fields, ParseError, Prediction
+from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import PhraseRules
@@ -145,7 +149,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget
@@ -349,3 +353,48 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
             attribute_rows=sorted({row for item in reference for row in item.colors.values()}),
         ),
     )
+
+
+# A match can begin only where a run of digits does: looking for it inside of long runs would take quadratic time.
+_FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
+
+
+@within_bounds
+def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
+    """Boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits; `written` as answered."""
+    body = released_body(text)
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = None
+    listed = listed_boxes(answer) if isinstance(answer, dict) else None
+    written = None if listed is None else _written_boxes(listed, box_format)
+    dropped = len(listed) - len(written) if listed is not None and written is not None else 0
+    if written is None:
+        written = _runs_of_four(body, box_format)
+        if not written:
+            return NO_BOXES
+    pixels = [released_pixels(box, inputs, box_format) for box in written]
+    return Prediction({"boxes": cast("Json", pixels), "written": cast("Json", written)}, dropped)
+
+
+def _written_boxes(listed: Sequence[object], box_format: BoxFormat) -> list[list[float]] | None:
+    """The entries that are lists of four numbers or more, by their first four; None where one of those is no number."""
+    entries = [entry for entry in listed if isinstance(entry, list) and len(entry) >= 4]
+    try:
+        return [
+            [released_number(value, box_format) for value in entry[:4]]
+            for entry in entries
+            if all(isinstance(value, int | float) for value in entry[:4])
+        ]
+    except ValueError:  # NaN
+        return None
+
+
+def _runs_of_four(body: str, box_format: BoxFormat) -> list[list[float]]:
+    if box_format.scale == 1:
+        return [[float(number) for number in match.groups()] for match in FRACTIONS.finditer(body)]
+    try:
+        return [[int(number) for number in match.groups()] for match in _FOUR_INTEGERS.finditer(body)]
+    except ValueError as error:  # more digits than Python reads
+        raise OverflowError(str(error)) from error

@@ -25,7 +25,6 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
@@ -51,7 +50,6 @@ from barista_bench.benchmarks.barista.interactions import (
     true_interactions,
     usual_interactions,
 )
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.box_answers import (
     FrameSize,
     box_failures,
@@ -62,6 +60,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     random_grid_box,
     write_grid,
 )
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
@@ -159,7 +158,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
     answer_note = "JSON: boxes of object and hands, left or right"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = FrameSize
     target_type = InteractionTarget
@@ -250,7 +249,7 @@ class HandObject(GraphTask[HandObjectSampling]):
             for i, item in enumerate(answered)
             if i not in used
         ]
-        return explanation(hits, misses, wrong)
+        return Explanation.of(hits, misses, wrong)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         target = InteractionTarget.of(example)

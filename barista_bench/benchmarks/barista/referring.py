@@ -27,7 +27,6 @@ import numpy as np
 from msgspec import Meta
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
@@ -50,22 +49,14 @@ from barista_bench.benchmarks.barista.reference_text import (
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, Target, TypedFields
+from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, SkippedExample, Target, TypedFields
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.sampling import Count
-from barista_bench.core.task import (
-    Example,
-    Fields,
-    Judged,
-    Overlay,
-    ParseError,
-    Prediction,
-    SkippedExample,
-    evidence_objects,
-)
+from barista_bench.core.task import Example, Fields, Judged, Overlay, ParseError, Prediction, evidence_objects
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -162,7 +153,7 @@ class Referring(TextTask[ReferringSampling]):
     sampling = ReferringSampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
     row_note = "a frame and a box, and what a description of that object must say"
     answer_note = "one sentence"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = ReferringInputs
     target_type = ReferringTarget
@@ -197,7 +188,7 @@ class Referring(TextTask[ReferringSampling]):
         domain = domain_called(sampling.domain)
         for candidate in candidates:
             shown = facts[candidate.frame]
-            yield self.stamped(_example(video, candidate, shown, domain, every_context=self.follows_paper))
+            yield _example(video, candidate, shown, domain, every_context=self.follows_paper)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = ReferringInputs.of(example)

@@ -21,7 +21,6 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameArrays,
@@ -47,7 +46,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relations_schema,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example
@@ -103,7 +102,7 @@ class Relations(GraphTask[RelationsSampling]):
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
     answer_note = "JSON: numbered objects and relations"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = RelationInputs
     target_type = RelationSet
@@ -130,7 +129,7 @@ class Relations(GraphTask[RelationsSampling]):
         entries = vocabulary_entries(vocabulary)
         for candidate in candidates:
             positions = np.flatnonzero(active[:, candidate.frame]).tolist()
-            yield self.stamped(_example(video, candidate.frame, positions, entries, sampling))
+            yield _example(video, candidate.frame, positions, entries, sampling)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = RelationInputs.of(example)
@@ -158,9 +157,11 @@ class Relations(GraphTask[RelationsSampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Precision, recall and F1 of a sample are those of its frame alone."""
+        # The release's figures by type leave out the true relations of examples that were not answered.
+        groups_of: GroupsOf = "all" if self.follows_paper else "answered"
         rows = [
             example_sums(
-                self._answered(s.prediction) if s.prediction else None, self._true(s.example), groups_of=self._groups_of
+                self._answered(s.prediction) if s.prediction else None, self._true(s.example), groups_of=groups_of
             )
             for s in samples
         ]
@@ -186,7 +187,9 @@ class Relations(GraphTask[RelationsSampling]):
         reference = self._true(example)
         answered = self._answered(prediction) if prediction else Counter()
         groups = (reference & answered, reference - answered, answered - reference)
-        return explanation(*([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups))
+        return Explanation.of(
+            *([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups)
+        )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return json.dumps(example.target["relations"])
@@ -234,11 +237,6 @@ class Relations(GraphTask[RelationsSampling]):
     @property
     def counts_provider_errors(self) -> bool:
         return not self.follows_paper
-
-    @property
-    def _groups_of(self) -> GroupsOf:
-        """The release's figures by type leave out the true relations of examples that were not answered."""
-        return "all" if self.follows_paper else "answered"
 
     def _true(self, example: Example) -> Counter[RelationTuple]:
         return _true_relations(example, self.follows_paper)

@@ -26,7 +26,6 @@ from typing import Annotated, cast
 
 from msgspec import Meta
 
-from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clips
 from barista_bench.benchmarks.barista.common import (
@@ -47,12 +46,13 @@ from barista_bench.benchmarks.barista.qa_templates import (
 )
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import after_last, content_words, labelled, most_typical, overlap
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, Target
+from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.sampling import Count
-from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction, SkippedExample
+from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
 
@@ -131,7 +131,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
     sampling = TemporalSampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
     row_note = "frames of a clip, and a question about what changes in it"
     answer_note = "free text"
-    protocol_rules = rules_of(PROMPT_PACKAGE, name)
+    options = packaged_protocol(PROMPT_PACKAGE, name)
 
     inputs_type = TemporalInputs
     target_type = TemporalTarget
@@ -196,7 +196,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
                 "writer": writer,
             }
             selected = _selected(frames[item], sampling.max_frames)
-            yield self.stamped(_example(video, selected, pair, about, metadata))
+            yield _example(video, selected, pair, about, metadata)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = TemporalInputs.of(example)

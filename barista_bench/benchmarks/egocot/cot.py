@@ -37,11 +37,11 @@ from barista_bench.benchmarks.egocot.items import (
 )
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, LetteredChoice
 from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
@@ -58,7 +58,6 @@ from barista_bench.core.task import (
     Prediction,
     Rationale,
     Scored,
-    SkippedExample,
     evidence_objects,
 )
 from barista_bench.errors import DataError
@@ -250,14 +249,14 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         choices, right = self.choices(example), known_answer(example)
         reference = f"{right}: {choices[right]}"
         if prediction is None:
-            return explanation(misses=[reference])
+            return Explanation.of(misses=[reference])
         letter = CotAnswer.read(prediction.value).answer
         findings = self.check(example, prediction).findings
         good = [_row_text(finding) for finding in findings if finding.verdict == "supported"]
         bad = [_row_text(finding) for finding in findings if finding.verdict == "contradicted"]
         if letter == right:
-            return explanation([reference, *good], wrong=bad)
-        return explanation(good, [reference], [f"{letter}: {choices[letter]}", *bad])
+            return Explanation.of([reference, *good], wrong=bad)
+        return Explanation.of(good, [reference], [f"{letter}: {choices[letter]}", *bad])
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The boxes that the evidence has in focus, or else all of its boxes, on the frame nearest in time."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.evidence import Names, Terms, Times, Vocabulary
 from barista_bench.benchmarks.egocot.lexicon import (
     ANYTHING,
@@ -29,6 +28,7 @@ from barista_bench.benchmarks.egocot.lexicon import (
     Predicate,
     Region,
 )
+from barista_bench.benchmarks.kinds.spans import read_seconds
 from barista_bench.benchmarks.lexical import stem
 
 MAX_TEXT = 100_000

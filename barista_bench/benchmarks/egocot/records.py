@@ -16,7 +16,6 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.items import (
     CotItem,
     DatedRelation,
@@ -30,6 +29,7 @@ from barista_bench.benchmarks.egocot.items import (
     group_called,
     subtask_called,
 )
+from barista_bench.benchmarks.kinds.spans import read_seconds
 from barista_bench.benchmarks.release_records import PlacedRecord, each, elements, kind, typed
 from barista_bench.errors import RecordError
 from barista_bench.files.reading import valid_video_id

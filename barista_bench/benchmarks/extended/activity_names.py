@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from barista_bench.benchmarks.barista.activity import named_activities
 from barista_bench.benchmarks.barista.common import cached_by_set
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import content_words
-from barista_bench.benchmarks.name_matching import Matcher, NameMatcher, matching_options
+from barista_bench.benchmarks.name_matching import NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, Vocabulary
 from barista_bench.core.example import Target, TypedFields, evidence_objects
+from barista_bench.core.options import Option
 from barista_bench.core.sampling import SamplingT
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
@@ -80,7 +80,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     benchmark = "extended"
     prompt_package = "barista_bench.benchmarks.extended"
-    options = matching_options(
+    options: ClassVar[Mapping[str, Option]] = matching_options(
         "synonyms",
         "how activities are compared: by sentence embeddings, synonyms, or exactly (the same content words, stemmed)",
     )
@@ -91,8 +91,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
     @cached_property
     def matcher(self) -> ActivityMatcher:
         """How names are compared, as the options say."""
-        threshold, encoder = cast("float", self.option("threshold")), cast("str", self.option("encoder"))
-        return ActivityMatcher(cast("Matcher", self.option("matcher")), threshold, encoder)
+        return ActivityMatcher.by(self.chosen)
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """(class id, name) pairs of the sampled videos."""
@@ -132,7 +131,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         hits = (
             [f"{reference.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
         )
-        return explanation(
+        return Explanation.of(
             hits, [] if hits else [reference.activity], map(repr, names[:1] if right[:1] == [False] else [])
         )
 

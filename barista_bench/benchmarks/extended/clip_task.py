@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clips
 from barista_bench.benchmarks.barista.common import FrameArrays, FrameMetadata, frame_metadata
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Target
-from barista_bench.core.task import Example, FrameRef, SkippedExample
+from barista_bench.core.example import Evidence, Inputs, SkippedExample, Target
+from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 

@@ -22,10 +22,8 @@ import numpy as np
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
 from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
 from barista_bench.benchmarks.kinds.masks import (
-    FOUND_ABOVE,
     MAX_MASKS,
     NO_MASKS,
     MaskFields,
@@ -33,12 +31,15 @@ from barista_bench.benchmarks.kinds.masks import (
     RunLengthFields,
     Size,
     bounds,
-    box_mask,
     empty_mask,
+    explain_masks,
     mask_entries,
+    placed_box,
+    random_box,
     score_frame,
     sound_mask,
     union,
+    usual_box,
 )
 from barista_bench.benchmarks.parsing import integer
 from barista_bench.core.boxes import BoxFormat
@@ -63,11 +64,7 @@ from barista_bench.core.task import (
 from barista_bench.errors import DataError
 from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, figures as tracking_figures, sequence_counts
 from barista_bench.scene_graph import Rle
-from barista_bench.scene_graph.masks import mask_boxes
 from barista_bench.scene_graph.release import PixelCount
-
-_CENTRE = [0.25, 0.25, 0.75, 0.75]
-"""[x0, y0, x1, y1] in fractions of the frame."""
 
 
 class GivenMask(TypedFields):
@@ -193,17 +190,12 @@ class MaskTracking(ClipTask[TrackingSampling]):
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere for each object on each frame."""
         asked = TrackingInputs.of(example)
-        masks = {}
-        for key in _asked_for(asked):
-            xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in (asked.width, asked.height))
-            masks[key] = box_mask((xs[0], ys[0], xs[1], ys[1]), asked.size)
-        return _text(masks)
+        return _text({key: random_box(rng, asked.size) for key in _asked_for(asked)})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """On every frame the median box of the masks in other videos; the middle without any."""
         asked = TrackingInputs.of(example)
-        box = box_mask((np.array(usual_box(others)) * ([asked.width, asked.height] * 2)).tolist(), asked.size)
-        return _text(dict.fromkeys(_asked_for(asked), box))
+        return _text(dict.fromkeys(_asked_for(asked), placed_box(_usual_box(others), asked.size)))
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         asked = TrackingInputs.of(example)
@@ -222,14 +214,10 @@ class MaskTracking(ClipTask[TrackingSampling]):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """An object is hit if its mean J is above 0.5."""
         answered = {number for (number, _), mask in _answered(prediction).items() if bounds(mask)}
-        rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
-        scores = object_scores(example, prediction)
-        for item in TrackingInputs.of(example).objects:
-            score = scores[item.number]
-            verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if item.number in answered else "miss"
-            note = " (no mask)" if verdict == "miss" else ""
-            rows[verdict].append(f"{item.number} {item.category}: J {score.j:.2f}, F {score.f:.2f}{note}")
-        return explanation(*rows.values())
+        scores, objects = object_scores(example, prediction), TrackingInputs.of(example).objects
+        return explain_masks(
+            (f"{item.number} {item.category}", scores[item.number], item.number in answered) for item in objects
+        )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The masks given, true and answered, in their tight boxes."""
@@ -270,16 +258,8 @@ def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingS
 
 
 @cached_by_set
-def usual_box(examples: Sequence[Example]) -> list[float]:
-    """The median box of all true masks, [x0, y0, x1, y1] in fractions of the frame; the middle without any."""
-    fractions = [np.empty((0, 4))]
-    for example in examples:
-        asked, masks = TrackingInputs.of(example), _true_masks(example).values()
-        tight = mask_boxes([mask.counts for mask in masks], *asked.size)
-        tight[:, 2:] += tight[:, :2]
-        fractions.append(tight / ([asked.width, asked.height] * 2))
-    boxes = np.concatenate(fractions)
-    return np.median(boxes, axis=0).tolist() if len(boxes) else _CENTRE
+def _usual_box(examples: Sequence[Example]) -> Sequence[float]:
+    return usual_box(mask for example in examples for mask in _true_masks(example).values())
 
 
 def _asked_for(asked: TrackingInputs) -> list[ObjectFrame]:

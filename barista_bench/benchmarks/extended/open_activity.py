@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import starmap
@@ -31,13 +31,15 @@ from barista_bench.benchmarks.extended.activity_names import (
 )
 from barista_bench.benchmarks.lexical import labelled
 from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.benchmarks.protocol import protocol, rules_of
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import Inputs
+from barista_bench.core.example import Inputs, SkippedExample
 from barista_bench.core.model_samples import ModelSamples
+from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.resampling import ratio_interval
-from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction, SkippedExample
+from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.tables import Ranged, Table
 
@@ -58,7 +60,10 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
     sampling = Activity.sampling
     row_note = "frames of one activity, and what it is called"
     answer_note = "the activity in own words"
-    protocol_rules = tuple(rule for rule in Activity.protocol_rules if rule.changes in ("examples", "scores"))
+    options: ClassVar[Mapping[str, Option]] = {
+        **NamedActivityTask.options,
+        **protocol([rule for rule in rules_of(Activity) if rule.changes in ("examples", "scores")]),
+    }
 
     inputs_type = OpenActivityInputs
     metadata_type = ActivityMetadata
@@ -67,7 +72,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
     @cached_property
     def by_choice(self) -> Activity:
         """The task that asks about the same clips with choices."""
-        return Activity(protocol=self.protocol)
+        return Activity(options={"protocol": self.protocol})
 
     @property
     def counts_provider_errors(self) -> bool:

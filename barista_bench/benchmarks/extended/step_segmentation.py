@@ -18,26 +18,15 @@ from typing import Annotated
 import msgspec
 
 from barista_bench.benchmarks.barista.common import FrameMetadata, cached_by_set, frame_metadata
-from barista_bench.benchmarks.clock_times import read_seconds
-from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array
+from barista_bench.benchmarks.kinds.spans import read_seconds, timed_frames
+from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target, TypedFields
+from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.sampling import Count, Sampling, Seconds
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import (
-    Example,
-    Explanation,
-    Fields,
-    FrameRef,
-    Json,
-    ParseError,
-    Prediction,
-    Scored,
-    SkippedExample,
-)
+from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.metrics.temporal_segmentation.scoring import (
@@ -170,10 +159,8 @@ class StepSegmentation(GraphTask[StepSampling]):
             frame_count=str(len(asked.times)),
             duration=f"{asked.frame_count / asked.fps:.1f}",
         )
-        parts: list[TextPart | ImagePart] = []
-        for index, time in enumerate(asked.times):
-            parts += [TextPart(f"Frame {index + 1}, {time:.2f} s:\n"), ImagePart(index)]
-        return Prompt(system, (*parts, TextPart(f"\n{user}")))
+        frames = timed_frames(f"{time:.2f}" for time in asked.times)
+        return Prompt(system, (*frames, TextPart(f"\n{user}")))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last JSON list of lists (or empty list): its entries that name a step and a stretch of the clip.
@@ -191,8 +178,7 @@ class StepSegmentation(GraphTask[StepSampling]):
 
     def answer_schema(self, example: Example) -> Fields:
         entry: list[Json] = [{"enum": StepInputs.of(example).steps}, {"type": "number"}, {"type": "number"}]
-        items: Fields = {"type": "array", "prefixItems": entry, "minItems": len(entry), "maxItems": len(entry)}
-        return {"type": "array", "items": items}
+        return rows_schema(entry)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Frame accuracy, edit score, F1 at overlaps of 10, 25 and 50 percent, and coverage; see the metric."""
@@ -217,7 +203,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         answered = segments_of(_labels(prediction.value, example)) if prediction else []
         matches = matched_segments(answered, reference, max(OVERLAPS))
         matched = set(matches.values())
-        return explanation(
+        return Explanation.of(
             (_sentence(segment, fps) for at, segment in enumerate(reference) if at in matched),
             (_sentence(segment, fps) for at, segment in enumerate(reference) if at not in matched),
             (_sentence(segment, fps) for at, segment in enumerate(answered) if at not in matches),

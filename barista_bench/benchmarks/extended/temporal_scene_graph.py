@@ -21,9 +21,8 @@ from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
 from barista_bench.benchmarks.barista.common import Bools, FrameArrays, cached_by_set
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
-from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array
+from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
@@ -138,7 +137,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         thing: Fields = {"type": "string", "enum": asked.objects}
         frame: Fields = {"type": "integer", "minimum": 1, "maximum": asked.n_frames}
         entry: list[Json] = [thing, {"type": "string", "enum": asked.relations}, thing, frame, frame]
-        return {"type": "array", "items": {"type": "array", "prefixItems": entry, "minItems": 5, "maxItems": 5}}
+        return rows_schema(entry)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return _written(_reference(example))
@@ -175,7 +174,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         hits, misses, wrong = _compared(example, prediction)
-        return explanation(*(map(str, group) for group in (hits, misses, wrong)))
+        return Explanation.of(*(map(str, group) for group in (hits, misses, wrong)))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A wrong entry whose triplet is missed at another time is that one's; then what is left over on each side."""

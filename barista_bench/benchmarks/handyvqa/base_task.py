@@ -19,10 +19,10 @@ from barista_bench.benchmarks.handyvqa.release import (
 )
 from barista_bench.benchmarks.kinds.masks import thinned_size
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, Target
+from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, SkippedExample, Target
 from barista_bench.core.options import Option
 from barista_bench.core.sampling import EvenSampling
-from barista_bench.core.task import Example, FrameRef, SkippedExample
+from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
@@ -188,7 +188,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
 
     @property
     def max_side(self) -> int | None:
-        chosen = self.option("max_side")
+        chosen = self.chosen["max_side"]
         return chosen if isinstance(chosen, int) else None
 
     def _thinned(self, image: Image.Image) -> Image.Image:

@@ -27,8 +27,16 @@ from PIL import Image
 
 from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, OptionsTask, Parts, Process, State, letters
-from barista_bench.benchmarks.handyvqa.objects import Objects
+from barista_bench.benchmarks.handyvqa.choice_tasks import (
+    Action,
+    Location,
+    Objects,
+    OptionsTask,
+    Parts,
+    Process,
+    State,
+    letters,
+)
 from barista_bench.benchmarks.handyvqa.release import (
     MAX_ANNOTATED,
     MAX_OPTIONS,

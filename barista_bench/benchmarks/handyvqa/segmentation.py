@@ -15,13 +15,12 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-import numpy as np
 from PIL import Image
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, ClipFrames, HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.benchmarks.kinds.masks import (
+    CENTRE,
     FOUND_ABOVE,
     FrameMask,
     MaskFields,
@@ -29,13 +28,16 @@ from barista_bench.benchmarks.kinds.masks import (
     Size,
     answered_masks,
     bounds,
-    box_mask,
+    explain_masks,
     frame_masks,
     mask_on,
     masks_schema,
     parse_masks,
+    placed_box,
+    random_box,
     score_frame,
     thinned_size,
+    usual_box,
     write_masks,
 )
 from barista_bench.core.boxes import BoxFormat
@@ -54,7 +56,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
-    Verdict,
 )
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.release import PixelCount
@@ -63,8 +64,6 @@ MAX_CLIP = 2**16
 """Frames of a clip."""
 PRIOR_EXAMPLES = 200
 """Examples that the prior is made from, evenly drawn: it is asked anew for every example."""
-_CENTRE = (0.25, 0.25, 0.75, 0.75)
-"""[x0, y0, x1, y1] in fractions of the frame."""
 
 
 class SegmentationInputs(Inputs):
@@ -151,7 +150,7 @@ class SegmentationTask(HandyvqaTask):
             "phrases": self._phrases(example),
             "frames": self._annotated_images(asked),
             "answer": "masks",
-            "mode": str(self.option("mode")),
+            "mode": str(self.chosen["mode"]),
             "width": asked.width,
             "height": asked.height,
         }
@@ -161,7 +160,7 @@ class SegmentationTask(HandyvqaTask):
         count, size = len(self._shown(asked)), thinned_size(asked.width, asked.height, self.max_side)
         what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
-            what = self.prompts.text("named" if self.option("truth_options") else "question", what=what)
+            what = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=what)
         system, user = self.prompts.fill(
             frame_count=str(count),
             last=str(count - 1),
@@ -210,33 +209,27 @@ class SegmentationTask(HandyvqaTask):
                 yield AnswerFailure(wrong if has_mask else "missed")
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
-        for index, score, has_mask in _scored_frames(example, prediction):
-            verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
-            note = " (no mask)" if verdict == "miss" else ""
-            rows[verdict].append(f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}")
-        return explanation(*rows.values())
+        return explain_masks(
+            (f"frame {example.frames[index].frame_index}", score, has_mask)
+            for index, score, has_mask in _scored_frames(example, prediction)
+        )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return self._answer(example, true_masks(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere on each annotated frame."""
-        asked, masks = SegmentationInputs.of(example), []
-        for index in asked.frames:
-            xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in (asked.width, asked.height))
-            masks.append(FrameMask(index, box_mask((xs[0], ys[0], xs[1], ys[1]), asked.size)))
-        return self._answer(example, masks)
+        asked = SegmentationInputs.of(example)
+        return self._answer(example, [FrameMask(index, random_box(rng, asked.size)) for index in asked.frames])
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """On every annotated frame the median box of the masks in some other videos; the middle without any."""
         step = max(1, len(others) // PRIOR_EXAMPLES)
-        relative = [box for other in others[::step] for box in _relative_boxes(other)]
-        return self._same_box(example, np.median(relative, axis=0).tolist() if relative else _CENTRE)
+        return self._same_box(example, usual_box(mask for other in others[::step] for _, mask in true_masks(other)))
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The middle of each annotated frame, half as wide and as high."""
-        return self._same_box(example, _CENTRE)
+        return self._same_box(example, CENTRE)
 
     def answer_schema(self, example: Example) -> Fields | None:
         return masks_schema(len(self._shown(SegmentationInputs.of(example))))
@@ -264,18 +257,17 @@ class SegmentationTask(HandyvqaTask):
     def _same_box(self, example: Example, relative: Sequence[float]) -> str:
         """One box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
         asked = SegmentationInputs.of(example)
-        x0, y0, x1, y1 = relative
-        mask = box_mask((x0 * asked.width, y0 * asked.height, x1 * asked.width, y1 * asked.height), asked.size)
+        mask = placed_box(relative, asked.size)
         return self._answer(example, [FrameMask(index, mask) for index in asked.frames])
 
     def _phrases(self, example: Example) -> list[str]:
-        if self.option("truth_options"):
+        if self.chosen["truth_options"]:
             return SegmentationTarget.of(example).phrases
         return [SegmentationInputs.of(example).query]
 
     def _shown(self, asked: SegmentationInputs) -> list[int]:
         """For each image that is shown, the index of its frame among the example's."""
-        return asked.frames if self.option("mode") == "frame_wise" else list(range(asked.frame_count))
+        return asked.frames if self.chosen["mode"] == "frame_wise" else list(range(asked.frame_count))
 
     def _annotated_images(self, asked: SegmentationInputs) -> list[int]:
         """Which of the images shown are annotated."""
@@ -320,13 +312,6 @@ def _scored_frames(example: Example, prediction: Prediction | None) -> list[tupl
         score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
         scored.append((index, score, bounds(mask) is not None))
     return scored
-
-
-def _relative_boxes(example: Example) -> list[tuple[float, ...]]:
-    """The tight boxes of an example's masks, in fractions of the frame."""
-    height, width = SegmentationInputs.of(example).size
-    boxes = [box for _, mask in true_masks(example) if (box := bounds(mask))]
-    return [(x0 / width, y0 / height, x1 / width, y1 / height) for x0, y0, x1, y1 in boxes]
 
 
 def _sample_sums(sample: Scored) -> Row:

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE,
     FrameSize,
     box_failures,
     box_schema,
     box_size,
+    frame_size,
     in_words,
     random_grid_box,
     read_pixels,
@@ -78,7 +78,7 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
         answer, listed = {}, [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
     if not listed and not answer:
         return NO_BOXES
-    read = [_box_numbers(entry) for entry in listed]
+    read = [four_numbers(entry[:4]) if isinstance(entry, list) else None for entry in listed]
     kept = [_rounded(numbers, box_format) for numbers in read if numbers is not None]
     dropped = len(listed) - len(kept) + begun
     value: Fields = {"boxes": [read_pixels(numbers, inputs, box_format) for numbers in kept]}
@@ -109,7 +109,7 @@ def explain_boxes(phrase: str, reference: Sequence[list[float]], answered: Seque
         for j, box in enumerate(answered)
         if j not in pairs.values()
     ]
-    return explanation(hits, misses, wrong)
+    return Explanation.of(hits, misses, wrong)
 
 
 def _answer_object(body: str) -> Mapping[str, object]:
@@ -124,10 +124,6 @@ def _answer_object(body: str) -> Mapping[str, object]:
 def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:
     listed = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
     return listed if isinstance(listed, list) else None
-
-
-def _box_numbers(entry: object) -> list[float] | None:
-    return four_numbers(entry[:4]) if isinstance(entry, list) else None
 
 
 def _rounded(numbers: list[float], box_format: BoxFormat) -> list[float]:
@@ -203,11 +199,6 @@ class BoxStatistics(SampleStatistics):
         return {**tables(self.evaluated), "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
 
 
-def boxes_schema(inputs: Fields) -> Fields:
-    """An object with the list `bboxes`."""
-    return object_schema({"bboxes": {"type": "array", "items": box_schema(inputs)}})
-
-
 class BoxTask(Task):
     """A task that asks for all boxes of something on one frame; `inputs` hold the frame's size (`FrameSize`)."""
 
@@ -266,10 +257,10 @@ class BoxTask(Task):
         return (*reference, *(Overlay(0, as_xyxy(box), "predicted") for box in answered_boxes(prediction)))
 
     def answer_schema(self, example: Example) -> Fields:
-        return boxes_schema(example.inputs)
+        return object_schema({"bboxes": {"type": "array", "items": box_schema(example.inputs)}})
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        width, height = FrameSize.read(example.inputs).frame_width, FrameSize.read(example.inputs).frame_height
+        width, height = frame_size(example.inputs)
         written = [write_box(as_xyxy(box), box_format, width, height) for box in self.true_boxes(example)]
         return json.dumps({"bboxes": written})
 

@@ -16,7 +16,6 @@ from itertools import chain
 from string import ascii_uppercase
 from typing import ClassVar
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
@@ -153,7 +152,7 @@ class ChoiceTask(Task):
         """Right, missed and wrong choices."""
         texts, right = self.choices(example), self.correct_choices(example)
         named = self.answered_choices(prediction) if prediction else ()
-        return explanation(
+        return Explanation.of(
             (f"{label}: {texts[label]}" for label in right if label in named),
             (f"{label}: {texts[label]}" for label in right if label not in named),
             (f"{label}: {texts[label]}" for label in named if label not in right),

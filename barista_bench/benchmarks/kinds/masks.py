@@ -9,8 +9,9 @@ image shown where it was scaled down; one of any other size, or with damaged run
 from __future__ import annotations
 
 import json
+import random
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -20,7 +21,7 @@ from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.parsing import integer, last_array, object_schema, unfenced
 from barista_bench.core.example import TypedFields
-from barista_bench.core.task import Fields, ParseError, Prediction
+from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, Verdict
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.masks import mask_boxes, run_problems
@@ -72,6 +73,29 @@ def box_mask(box: Sequence[float], size: Size) -> Rle:
     return encode_mask(mask)
 
 
+CENTRE = (0.25, 0.25, 0.75, 0.75)
+"""[x0, y0, x1, y1] in fractions of the frame, as below."""
+
+
+def placed_box(box: Sequence[float], size: Size) -> Rle:
+    """The mask of a box in fractions of the frame."""
+    (height, width), (x0, y0, x1, y1) = size, box
+    return box_mask((x0 * width, y0 * height, x1 * width, y1 * height), size)
+
+
+def random_box(rng: random.Random, size: Size) -> Rle:
+    """The mask of a rectangle anywhere."""
+    xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in reversed(size))
+    return box_mask((xs[0], ys[0], xs[1], ys[1]), size)
+
+
+def usual_box(masks: Iterable[Rle]) -> Sequence[float]:
+    """The median of the tight boxes of masks, in fractions of the frame; the middle without any."""
+    tight = [(box, mask.size) for mask in masks if (box := bounds(mask))]
+    relative = [(x0 / width, y0 / height, x1 / width, y1 / height) for (x0, y0, x1, y1), (height, width) in tight]
+    return np.median(relative, axis=0).tolist() if relative else CENTRE
+
+
 def bounds(rle: Rle) -> tuple[float, float, float, float] | None:
     """The tight box [x0, y0, x1, y1] of a sound mask, far edges exclusive; None where it is empty."""
     x, y, width, height = mask_boxes([rle.counts], *rle.size)[0].tolist()
@@ -103,6 +127,20 @@ def score_frame(predicted: str, true: str, size: Size) -> MaskScore:
     """J and F (DAVIS) of two sound masks of one size; kept, since tables score the same masks many times over."""
     pair = tuple({"size": list(size), "counts": counts} for counts in (predicted, true))
     return MaskScore(region_j(*pair), boundary_f(*pair))
+
+
+def explain_masks(scored: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
+    """What was asked for is hit if its J is above 0.5.
+
+    Args:
+        scored: name, J and F, and whether the answer has a mask there.
+    """
+    rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
+    for name, score, has_mask in scored:
+        verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
+        note = " (no mask)" if verdict == "miss" else ""
+        rows[verdict].append(f"{name}: J {score.j:.2f}, F {score.f:.2f}{note}")
+    return Explanation.of(*rows.values())
 
 
 MAX_MASKS = 4096

@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
@@ -108,7 +107,9 @@ class TextTask(GraphTask[SamplingT]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Means of `lexical_f1`, `lexical_precision`, `lexical_recall`; no readable or an empty answer scores 0."""
-        overlaps = [self._overlap(sample.example, sample.prediction) for sample in samples]
+        overlaps = [
+            overlap(self.text_of(s.prediction), *self.compared(s.example)) if s.prediction else None for s in samples
+        ]
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
@@ -131,15 +132,11 @@ class TextTask(GraphTask[SamplingT]):
         """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""
         answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
-        return explanation(
+        return Explanation.of(
             (shown for text, shown in facts if is_said(text, answer)),
             (shown for text, shown in facts if not is_said(text, answer)),
             (f"not in the reference: {word}" for word in self._unexpected(example, prediction)),
         )
-
-    def _overlap(self, example: Example, prediction: Prediction | None) -> Overlap | None:
-        """None without a readable answer."""
-        return overlap(self.text_of(prediction), *self.compared(example)) if prediction else None
 
     def _unexpected(self, example: Example, prediction: Prediction | None) -> list[str]:
         return unexpected(self.text_of(prediction), *self.compared(example))

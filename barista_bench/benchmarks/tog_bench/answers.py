@@ -7,13 +7,13 @@ an unreadable interval spoils all intervals of its object, as in the metric. Wor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_NESTED, first_of, is_span, read_spans, read_time
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_objects, unfenced
-from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, read_time
+from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects
 from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, Xyxy, four_numbers, read_box
@@ -22,26 +22,16 @@ from barista_bench.core.task import Prediction
 NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"
 MAX_NAME = 200
-MAX_INTERVALS = 200
-"""Of one object; more are left out."""
 MAX_BOXES = 20_000
 """Of one answer; more are left out."""
 MAX_COORDINATE = 1e6
 
 _NOTHING = frozenset({"", "none", "null", "n/a", "na", "-", "nothing"})
 _OBJECT_KEYS = ("object", "name", "category", "label", "object_name")
-_START_KEYS = ("start", "start_time", "begin", "from", "t_start")
-_END_KEYS = ("end", "end_time", "stop", "to", "t_end")
-_INTERVAL_KEYS = ("intervals", "interval", "segments", "segment", "time", "times", "timestamps", "temporal_grounding")
 _TIME_KEYS = ("time", "timestamp", "t", "second", "seconds")
 _FRAME_KEYS = ("frame", "frame_number", "frame_index", "frame_id", "image")
 _BOX_KEYS = ("box", "bbox", "bounding_box", "bbox_2d", "box_2d", "boxes", "bboxes")
 _TRACK_KEYS = ("boxes", "bboxes", "tracking", "track", "frames", "spatial_tracking")
-_BETWEEN = re.compile(r"-|–|—|\bto\b|~")
-MAX_SPAN = 100
-"""Characters of an interval written as text."""
-MAX_NESTED = 4
-"""Containers in one another below an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +106,7 @@ class _Reader:
             self._name(answer.get(key), key.partition("_")[0])
         for item in self.objects.values():  # once: entries may be many, and look their object up several times each
             self.plain.setdefault(plain_name(item.name), []).append(item)
-        for owner, value in self._owned(answer.get(TEMPORAL), _is_interval):
+        for owner, value in self._owned(answer.get(TEMPORAL), is_span):
             self._interval(owner, value)
         for owner, value in self._owned(answer.get(SPATIAL), self._is_track):
             self._track(owner, value)
@@ -126,7 +116,7 @@ class _Reader:
     def _name(self, value: object, kind: str) -> None:
         """Names of one field: text, commas between several, or a list; each name counts once."""
         for item in value if isinstance(value, list) else [value]:
-            text = _first(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
+            text = first_of(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
             if text is None:
                 continue
             if not is_text(text):
@@ -177,7 +167,7 @@ class _Reader:
         return alike[0] if len(alike) == 1 else None
 
     def _interval(self, owner: BegunObject, value: object) -> None:
-        read = _intervals(value, self.shown.times)
+        read = read_spans(value, self.shown.times)
         if read is None:
             owner.broken = True
             return
@@ -212,8 +202,8 @@ class _Reader:
             for item in value:
                 yield from self._placed(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
         elif (time := self._stamp(value)) is not None:
-            yield from ((time, box) for box in _one_or_several(_first(value, _BOX_KEYS)))
-        elif (track := _first(value, _TRACK_KEYS)) is not None:
+            yield from ((time, box) for box in _one_or_several(first_of(value, _BOX_KEYS)))
+        elif (track := first_of(value, _TRACK_KEYS)) is not None:
             yield from self._placed(track, depth + 1)
         else:
             for key, item in value.items():
@@ -222,8 +212,8 @@ class _Reader:
 
     def _stamp(self, value: Mapping[str, object]) -> float | None:
         """The time that an entry states, in seconds or by a frame's number."""
-        stamp = _first(value, _TIME_KEYS)
-        return self._frame(_first(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
+        stamp = first_of(value, _TIME_KEYS)
+        return self._frame(first_of(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
 
     def _time(self, value: object) -> float | None:
         return read_time(value, self.shown.times)
@@ -231,11 +221,6 @@ class _Reader:
     def _frame(self, value: object) -> float | None:
         """The time of a frame shown, by its number."""
         return read_time(f"frame {value}", self.shown.times) if isinstance(value, int | str) else None
-
-
-def _first(value: Mapping[str, object], keys: Sequence[str]) -> object:
-    """The value under the first of the keys that are there."""
-    return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
 def _entries(
@@ -256,52 +241,12 @@ def _named(
 ) -> Iterator[tuple[object, object]]:
     if not isinstance(value, Mapping):
         yield None, value
-    elif (name := _first(value, _OBJECT_KEYS)) is not None:
+    elif (name := first_of(value, _OBJECT_KEYS)) is not None:
         yield name, value
     elif not is_entry(value) and value and all(known(key) for key in value):
         yield from value.items()
     else:
         yield None, value
-
-
-def _is_interval(value: object) -> bool:
-    """Whether a value is one stretch of time, and no list of them or mapping of names."""
-    if isinstance(value, Mapping):
-        return any(key in value for key in (*_START_KEYS, *_END_KEYS, *_INTERVAL_KEYS))
-    return isinstance(value, list) and len(value) == 2 and all(read_time(end, ()) is not None for end in value)
-
-
-def _intervals(value: object, shown: Sequence[float], depth: int = 0) -> list[tuple[float, float]] | None:
-    """The stretches of time that an entry holds; None where any of it is something else.
-
-    >>> _intervals("00:08 - 0:20", []), _intervals([[1, 2], {"start": 3, "end": "4.5 s"}], []), _intervals([2, 1], [])
-    ([(8.0, 20.0)], [(1.0, 2.0), (3.0, 4.5)], None)
-    """
-    if depth > MAX_NESTED:
-        return None
-    if isinstance(value, str):
-        return _pair(_BETWEEN.split(value), shown) if len(value) <= MAX_SPAN else None
-    if isinstance(value, Mapping):
-        ends = [_first(value, keys) for keys in (_START_KEYS, _END_KEYS)]
-        if any(end is not None for end in ends):
-            return _pair(ends, shown)
-        return _intervals(_first(value, _INTERVAL_KEYS), shown, depth + 1)
-    if not isinstance(value, list):
-        return None
-    if len(value) == 2 and (pair := _pair(value, shown)):
-        return pair
-    intervals: list[tuple[float, float]] = []
-    for item in value[: MAX_INTERVALS + 1]:
-        read = _intervals(item, shown, depth + 1)
-        if read is None:
-            return None
-        intervals += read
-    return intervals
-
-
-def _pair(ends: Sequence[object], shown: Sequence[float]) -> list[tuple[float, float]] | None:
-    times = [time for time in (read_time(end, shown) for end in ends) if time is not None]
-    return [(times[0], times[1])] if len(times) == len(ends) == 2 and times[0] <= times[1] else None
 
 
 def _one_or_several(value: object) -> list[object]:

@@ -20,8 +20,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import ClassVar, cast
 
-from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.name_matching import Matcher, matching_options, plain_name
+from barista_bench.benchmarks.kinds.spans import snapped, timed_frames
+from barista_bench.benchmarks.name_matching import matching_options, plain_name
 from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
 from barista_bench.benchmarks.tog_bench.baselines import BaselineAnswers
 from barista_bench.benchmarks.tog_bench.columns import (
@@ -31,15 +31,14 @@ from barista_bench.benchmarks.tog_bench.columns import (
     RequiredObject,
     RequiredObjects,
     TogSampling,
-    snapped,
 )
-from barista_bench.benchmarks.tog_bench.recognition import Recogniser
 from barista_bench.benchmarks.tog_bench.release import BEYOND, FiledTask, ObjectRecord, TogRelease, VideoRecord
 from barista_bench.benchmarks.tog_bench.scores import (
     T_IOU,
     V_IOU,
     BoxTimes,
     GroundingStatistics,
+    Recogniser,
     ScoringRules,
     Viou,
     answered_objects,
@@ -52,8 +51,9 @@ from barista_bench.benchmarks.tog_bench.scores import (
 )
 from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, box_names, describe_format
 from barista_bench.core.deriving import Release
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -64,7 +64,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
-    SkippedExample,
     evidence_objects,
 )
 from barista_bench.errors import DataError
@@ -117,12 +116,9 @@ class TSTVG(BaselineAnswers):
     @cached_property
     def rules(self) -> ScoringRules:
         """How answers are scored, as the options say."""
-        recogniser = Recogniser(
-            cast("Matcher", self.option("matcher")),
-            cast("float", self.option("threshold")),
-            cast("str", self.option("encoder")),
+        return ScoringRules(
+            Recogniser.by(self.chosen), cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"])
         )
-        return ScoringRules(recogniser, cast("Viou", self.option("viou")), cast("BoxTimes", self.option("box_times")))
 
     def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:
         """One a task, by video and then in the order of the files."""
@@ -149,11 +145,7 @@ class TSTVG(BaselineAnswers):
             duration=f"{inputs.duration:.1f}",
             instruction=inputs.instruction,
         )
-        frames = [
-            part
-            for index, time in enumerate(inputs.times)
-            for part in (TextPart(f"Frame {index + 1}, {round(time, 2)} s:\n"), ImagePart(index))
-        ]
+        frames = timed_frames(str(round(time, 2)) for time in inputs.times)
         return Prompt(system, (*frames, TextPart(f"\n{user}")))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
@@ -227,7 +219,7 @@ class TSTVG(BaselineAnswers):
             overlap = f"tIoU {measures[T_IOU]:.2f}, vIoU {measures[V_IOU]:.2f}"
             hits.append(f"{text}: answered as {assessed.names[answer_of[index]]!r}, {overlap}")
         answers = zip(assessed.names, assessed.matches, strict=True)
-        return explanation(
+        return Explanation.of(
             hits, misses, (f"{name!r} is none of the objects" for name, match in answers if match is None)
         )
 

@@ -20,8 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from barista_bench.benchmarks import rules_of
-from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
     LOWEST,
@@ -38,7 +37,7 @@ from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemS
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import read_scores
+from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
@@ -51,9 +50,7 @@ from barista_bench.core.task import (
     FrameRef,
     ParseError,
     Prediction,
-    ProtocolName,
     Scored,
-    SkippedExample,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
@@ -85,10 +82,10 @@ class Matching(ReleaseTask[EvenSampling]):
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
     answer_note = "a score for each description"
-    protocol_rules = rules_of(_PACKAGE, _WORDING)
     breakdown_keys = GROUPED_BY
     scores_whole_units = True
     options: ClassVar[Mapping[str, Option]] = {
+        **packaged_protocol(_PACKAGE, _WORDING),
         "conversation": Option(
             "two",
             "describe and match in two conversations, in one, or in one as the paper did for Minecraft",
@@ -107,15 +104,9 @@ class Matching(ReleaseTask[EvenSampling]):
     environment: ClassVar[str | None]
     """In the paper's words; None for all."""
 
-    def __init__(
-        self,
-        prompts: PromptTexts | None = None,
-        *,
-        protocol: ProtocolName = "release",
-        options: Mapping[str, object] | None = None,
-    ) -> None:
+    def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         wording = _MINECRAFT if (options or {}).get("conversation") == _MINECRAFT else _WORDING
-        super().__init__(prompts or packaged_prompts(_PACKAGE, wording), protocol=protocol, options=options)
+        super().__init__(prompts or packaged_prompts(_PACKAGE, wording), options=options)
 
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
         """Every video of every set, by the sets' ids and then as their files list them.
@@ -190,15 +181,15 @@ class Matching(ReleaseTask[EvenSampling]):
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         """Describe the frames, or (unless `conversation=two`) describe, compare and score."""
         asked = MatchingInputs.of(example)
-        shown = asked.example_gpt if self.option("one_shot") else None
+        shown = asked.example_gpt if self.chosen["one_shot"] else None
         values = {"frame_count": str(asked.frame_count), "task": asked.prompt_gpt.strip()}
-        if self.option("conversation") == _MINECRAFT:
+        if self.chosen["conversation"] == _MINECRAFT:
             values["truths"] = self.prompts.text("several" if asked.problem_set in MULTILABEL else "one")
             values["summaries"] = _summaries(asked)
         else:
             values["example"] = self.prompts.text("example", example=shown.strip()) + "\n" if shown else ""
         system, user = self.prompts.fill(**values)
-        if self.option("conversation") == "single":
+        if self.chosen["conversation"] == "single":
             user = self.prompts.text("single", **values, summaries=_summaries(asked))
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
@@ -208,7 +199,7 @@ class Matching(ReleaseTask[EvenSampling]):
         A model that scores the descriptions at once, as dual encoders do, has answered already.
         """
         asked = MatchingInputs.of(example)
-        is_done = self.option("conversation") != "two" or len(answers) > 1
+        is_done = self.chosen["conversation"] != "two" or len(answers) > 1
         if is_done or read_scores(answers[0], asked.labels) is not None:
             return None
         text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(asked))
@@ -221,10 +212,10 @@ class Matching(ReleaseTask[EvenSampling]):
     @property
     def _highest(self) -> int:
         """The score of what fits best, as the prompt says."""
-        return 1 if self.option("conversation") == _MINECRAFT else HIGHEST
+        return 1 if self.chosen["conversation"] == _MINECRAFT else HIGHEST
 
     def statistics(self, samples: Sequence[Scored]) -> MatchedSets:
-        return MatchedSets.of(samples, str(self.option("standardise")))
+        return MatchedSets.of(samples, str(self.chosen["standardise"]))
 
     def facets(self, example: Example) -> Fields:
         """Beside metadata: whether several descriptions fit."""
@@ -252,7 +243,7 @@ class Matching(ReleaseTask[EvenSampling]):
             score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
             return f"{label} [{score}]: {texts[label]}"
 
-        return explanation(
+        return Explanation.of(
             (shown(label) for label in texts if label in reference and label in best),
             (shown(label) for label in texts if label in reference and not set(reference).intersection(best)),
             (shown(label) for label in best if label not in reference),

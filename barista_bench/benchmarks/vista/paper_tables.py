@@ -71,7 +71,7 @@ def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
     for item in samples:
         runs: defaultdict[str, list[MatchedSet]] = defaultdict(list)
         for run in item.runs:
-            for matched in MatchedSets.of(run, str(item.task.option("standardise"))).sets:
+            for matched in MatchedSets.of(run, str(item.task.chosen["standardise"])).sets:
                 runs[matched.set_id].append(matched)
         for set_id, of_set in runs.items():
             scored = [(each.f1, each.majority) for each in of_set if each.f1 is not None and each.majority is not None]

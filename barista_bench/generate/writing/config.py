@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
-from barista_bench.core.task import ProtocolName
 from barista_bench.runs.ask.config import Count, ModelSettings, Texts
 
 
@@ -18,7 +18,7 @@ class QuestionConfig(ModelSettings):
     out: Path = Field(
         Path("questions"), description="Folder for <video>_qa_pairs.jsonl; videos that have theirs are left out."
     )
-    protocol: ProtocolName = Field(
+    protocol: Literal["release", "paper"] = Field(
         "release",
         description="release: one try, kept if it can be read and is long enough; paper: it must name every change "
         "and nothing else.",

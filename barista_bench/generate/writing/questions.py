@@ -44,7 +44,6 @@ from barista_bench.core.prompt import (
     packaged_prompts,
     released_clone,
 )
-from barista_bench.core.task import ProtocolName
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_place, write_whole
 from barista_bench.generate.writing.config import QuestionConfig
@@ -127,7 +126,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
         ConfigError: a setting cannot be used, or the folder holds the questions of another writer.
         DataError, ModelError: the release or the model cannot be used.
     """
-    task = TemporalVQA(protocol=config.protocol)
+    task = TemporalVQA(options={"protocol": config.protocol})
     given = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
     overrides = parse_pairs(given)
     if "pairs" in overrides:
@@ -210,7 +209,7 @@ def _plan(
     return _QuestionPlan(video_ids, questions)
 
 
-def _wrong_with(question: _PlannedQuestion, pair: QaPair, protocol: ProtocolName, domain: Domain | None) -> str:
+def _wrong_with(question: _PlannedQuestion, pair: QaPair, protocol: str, domain: Domain | None) -> str:
     return wrong_with(pair, question.category, question.changes, domain) if protocol == "paper" else too_short(pair)
 
 

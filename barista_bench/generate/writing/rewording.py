@@ -22,9 +22,9 @@ from typing import Any
 import msgspec
 
 from barista_bench.benchmarks.parsing import object_schema
+from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fenced
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
-from barista_bench.core.task import content_seed
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_place, refuse_inside, write_whole
 from barista_bench.generate.family import family_class

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.errors import ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.runs.log.sample_log import SampleRecord

@@ -13,10 +13,11 @@ import msgspec
 from PIL import Image
 from tqdm import tqdm
 
+from barista_bench.core.example import Status
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guarded
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Status, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.errors import BaristaError, DataError, TaskError

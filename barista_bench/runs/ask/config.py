@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from barista_bench.benchmarks import parse_pairs
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
@@ -140,6 +141,11 @@ class RunConfig(ModelSettings):
     cluster: str | None = Field(None, description=CLUSTER_HELP)
     workers: Count = Field(2, description="Threads that decode frames ahead.")
     frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the tasks, as `task_options` takes them."""
+        return parse_pairs([*self.option, *([] if self.protocol == "release" else [f"protocol={self.protocol}"])])
 
 
 QUESTION_SETTINGS = frozenset(

@@ -66,13 +66,13 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
 def open_questions(config: RunConfig) -> list[OpenedTask]:
     """As `open_tasks`, whichever model is asked."""
     chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
-    options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in chosen], config.option)
+    options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in chosen], config.options)
     opened = []
     for choice, options in zip(chosen, options_of_each, strict=True):
         benchmark, name = choice.benchmark, choice.task
-        task = get_task(benchmark, name, _wording(config, choice), protocol=config.protocol, options=options)
+        task = get_task(benchmark, name, _wording(config, choice), options=options)
         examples = open_examples(choice.data, benchmark, name, split=choice.split, root=config.root, limit=config.limit)
-        task.refuse_other_protocol(examples.examples)
+        task.refuse_others(examples.examples)
         opened.append(OpenedTask(task, examples, choice.folder, choice.data))
     _refuse_shared_ids(opened)
     return opened

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
+from barista_bench.core.example import Status, content_seed
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Status, content_seed
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
 from barista_bench.runs.ask.answered import answer_fields, each_answered
 from barista_bench.runs.ask.asking import AskCounts

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import content_seed
 from barista_bench.core.guarding import guarded
 from barista_bench.core.options import OptionValue
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Task, content_seed
+from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.reading import read_json_lines

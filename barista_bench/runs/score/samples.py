@@ -14,11 +14,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from barista_bench.benchmarks import get_task, task_class
+from barista_bench.benchmarks import task_class
+from barista_bench.benchmarks.protocol import by_protocol
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Status
 from barista_bench.core.guarding import guarded
 from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval, ResampledRun, run_intervals
-from barista_bench.core.task import Example, ParseError, Prediction, Scored, Status, Task
+from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.log.log_reader import run_records
@@ -106,20 +108,20 @@ def run_task(described: RunDescription, options: Mapping[str, object]) -> Task:
     Raises:
         ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
     """
-    identity, kept = described.identity, described.identity.options
-    version = task_class(identity.benchmark, identity.task).version
-    if identity.task_version != version:
+    identity = described.identity
+    kind = task_class(identity.benchmark, identity.task)
+    if identity.task_version != kind.version:
         raise ConfigError(
             f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
-            f"{version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
+            f"{kind.version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
         )
+    kept = identity.options | by_protocol(kind, described.protocol)
     for name, value in options.items():
         if name in kept and kept[name] != value:
             raise ConfigError(
                 f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
             )
-    chosen = {**described.all_options, **options}
-    return get_task(identity.benchmark, identity.task, described.wording, protocol=described.protocol, options=chosen)
+    return kind(described.wording, options={**described.options, **kept, **options})
 
 
 def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:

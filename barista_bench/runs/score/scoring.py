@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import msgspec
 
 from barista_bench.benchmarks import task_class
-from barista_bench.core.example import status_counts
+from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guarded, note_fault
 from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval
-from barista_bench.core.task import Example, Json, Status, Task
+from barista_bench.core.task import Example, Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
-from barista_bench.runs.run_folder import RunPrices, read_run
+from barista_bench.runs.run_folder import RunPrices, other_options, read_run
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     Breakdown,
@@ -207,14 +207,14 @@ def score_tasks(
 def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known: int) -> Results:
     """Of those samples whose reference is known, of `known` examples."""
     described, task, identity = read.described, read.task, read.described.identity
-    scored = [s for s in samples if s.counts]
+    scored, options = [s for s in samples if s.counts], other_options(task)
     with guarded(task, "statistics", f"{len(scored)} samples"):
         details = [group.resampled.statistics.published() for group in counted.values()]
     return Results(
         barista_bench=__version__,
         protocol=described.protocol,
-        options=dict(task.chosen),
-        changed_options={name: value for name, value in task.chosen.items() if value != task.options[name].default},
+        options=dict(options),
+        changed_options={name: value for name, value in options.items() if value != task.options[name].default},
         model=ModelInfo(**identity.model.model_dump()),
         dataset=DatasetInfo(
             benchmark=task.benchmark,

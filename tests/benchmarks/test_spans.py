@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barista_bench.benchmarks.clock_times import MAX_TEXT, read_seconds
+from barista_bench.benchmarks.kinds.spans import MAX_TEXT, read_seconds
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,163 @@
+"""Times and stretches of time: how frames are shown with theirs, and how annotations and models write them.
+
+Read are numbers of seconds, with or without a unit, clock times, numbers of shown frames, and pairs of these.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+from barista_bench.core.prompt import ImagePart, TextPart
+
+TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
+"""[start, end] in seconds."""
+
+MAX_TEXT = 64
+MAX_SECONDS = 1e9
+
+_CLOCK = re.compile(r"\s*(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)\s*")
+_SECONDS = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:s|secs?|seconds?)?\.?\s*", re.IGNORECASE)
+SNAP = 0.25
+"""Seconds that a time may be off from a frame's and still mean it."""
+
+_FRAME = re.compile(r"\A\s*(?:frame|image)\s*#?\s*([0-9]{1,7})\s*\Z", re.IGNORECASE)
+
+_START_KEYS = ("start", "start_time", "begin", "from", "t_start")
+_END_KEYS = ("end", "end_time", "stop", "to", "t_end")
+_INTERVAL_KEYS = ("intervals", "interval", "segments", "segment", "time", "times", "timestamps", "temporal_grounding")
+_BETWEEN = re.compile(r"-|–|—|\bto\b|~")
+MAX_SPAN = 100
+"""Characters of an interval written as text."""
+MAX_INTERVALS = 200
+"""Of one object; more are left out."""
+MAX_NESTED = 4
+"""Containers in one another below an entry."""
+
+
+def timed_frames(times: Iterable[str]) -> list[TextPart | ImagePart]:
+    """Every frame shown, after a line with its number, from 1, and its time."""
+    return [
+        part
+        for index, time in enumerate(times)
+        for part in (TextPart(f"Frame {index + 1}, {time} s:\n"), ImagePart(index))
+    ]
+
+
+def ranges(intervals: list[TimeRange]) -> list[tuple[float, float]]:
+    return [(start, end) for start, end in intervals]
+
+
+def read_seconds(value: object) -> float | None:
+    """Seconds of a number, of one with its unit, or of a clock time; None for anything else.
+
+    >>> [read_seconds(value) for value in (3, "12.5", "3.5 s", "01:02.50", "noon", -1, True)]
+    [3.0, 12.5, 3.5, 62.5, None, None, None]
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        # Compared before it is made a float: an int may be too large for one; NaN compares false.
+        return float(value) if 0 <= value <= MAX_SECONDS else None
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        return None
+    match = _SECONDS.fullmatch(value)
+    return float(match[1]) if match else clock_seconds(value)
+
+
+def clock_seconds(text: str) -> float | None:
+    """Seconds of `mm:ss` or `h:mm:ss`, with or without a fraction; None for anything else.
+
+    >>> clock_seconds("1:02"), clock_seconds("01:00:02.5"), clock_seconds("62"), clock_seconds("1:75")
+    (62.0, 3602.5, None, None)
+    """
+    match = _CLOCK.fullmatch(text) if len(text) <= MAX_TEXT else None
+    if not match:
+        return None
+    hours, minutes, seconds = int(match[1] or 0), int(match[2]), float(match[3])
+    if seconds >= 60 or (match[1] and minutes >= 60):
+        return None
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def read_time(value: object, shown: Sequence[float]) -> float | None:
+    """Seconds of what a model wrote; None where it is no time.
+
+    Beside what `read_seconds` reads, `frame 3` is the time of the third frame shown.
+
+    Args:
+        value: of any kind.
+        shown: (n,) seconds of the frames shown, in order.
+
+    >>> [read_time(value, [0.0, 4.0]) for value in (3, "3.5 s", "01:10", "Frame 2", "frame 9", "soon", -1, True)]
+    [3.0, 3.5, 70.0, 4.0, None, None, None, None]
+    """
+    match = _FRAME.match(value) if isinstance(value, str) and len(value) <= MAX_TEXT else None
+    if match is None:
+        return read_seconds(value)
+    number = int(match[1])
+    return shown[number - 1] if 1 <= number <= len(shown) else None
+
+
+def snapped(time: float, grid: Sequence[float]) -> float:
+    """The time of the sorted grid that is meant: the nearest within `SNAP`, else the time itself, in milliseconds.
+
+    >>> snapped(3.9, [0.0, 4.0]), snapped(5.12345, [0.0, 4.0]), snapped(4.2, [4.0, 4.3])
+    (4.0, 5.123, 4.3)
+    """
+    index = bisect_left(grid, time)
+    before = time - grid[index - 1] if index else math.inf
+    after = grid[index] - time if index < len(grid) else math.inf
+    if min(before, after) > SNAP + 1e-9:  # a hair wider, for times that are off by rounding alone
+        return round(time, 3)
+    return grid[index - 1] if before <= after else grid[index]
+
+
+def first_of(value: Mapping[str, object], keys: Sequence[str]) -> object:
+    """The value under the first of the keys that are there."""
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
+def is_span(value: object) -> bool:
+    """Whether a value is one stretch of time, and no list of them or mapping of names."""
+    if isinstance(value, Mapping):
+        return any(key in value for key in (*_START_KEYS, *_END_KEYS, *_INTERVAL_KEYS))
+    return isinstance(value, list) and len(value) == 2 and all(read_time(end, ()) is not None for end in value)
+
+
+def read_spans(value: object, shown: Sequence[float], depth: int = 0) -> list[tuple[float, float]] | None:
+    """The stretches of time that an entry holds; None where any of it is something else.
+
+    >>> read_spans("00:08 - 0:20", []), read_spans([[1, 2], {"start": 3, "end": "4.5 s"}], []), read_spans([2, 1], [])
+    ([(8.0, 20.0)], [(1.0, 2.0), (3.0, 4.5)], None)
+    """
+    if depth > MAX_NESTED:
+        return None
+    if isinstance(value, str):
+        return _span(_BETWEEN.split(value), shown) if len(value) <= MAX_SPAN else None
+    if isinstance(value, Mapping):
+        ends = [first_of(value, keys) for keys in (_START_KEYS, _END_KEYS)]
+        if any(end is not None for end in ends):
+            return _span(ends, shown)
+        return read_spans(first_of(value, _INTERVAL_KEYS), shown, depth + 1)
+    if not isinstance(value, list):
+        return None
+    if len(value) == 2 and (pair := _span(value, shown)):
+        return pair
+    intervals: list[tuple[float, float]] = []
+    for item in value[: MAX_INTERVALS + 1]:
+        read = read_spans(item, shown, depth + 1)
+        if read is None:
+            return None
+        intervals += read
+    return intervals
+
+
+def _span(ends: Sequence[object], shown: Sequence[float]) -> list[tuple[float, float]] | None:
+    times = [time for time in (read_time(end, shown) for end in ends) if time is not None]
+    return [(times[0], times[1])] if len(times) == len(ends) == 2 and times[0] <= times[1] else None

@@ -90,14 +90,14 @@ def test_examples_in_the_docstrings_hold() -> None:
 def test_each_row_of_a_batch_is_held_to_its_own_schema(
     held: TransformersModel, loaded: dict[str, TransformersModel], config: GenerationConfig
 ) -> None:
-    requests = questions([SCORE, None, NAMES, {}, SCORE, NAMES], seeds=(1, 2))
+    requests = questions([SCORE, None, NAMES, {}], seeds=(1, 2))
     answers = held.generate(requests, config)
-    assert len(finished(requests, answers)) == 8
+    assert len(finished(requests, answers)) == 4
     held.batch_size = 1
     assert alike(held.generate(requests, config)) == alike(answers)
     held.batch_size = 8
     free = alike(loaded["gemma3"].generate(requests, config))
-    assert [alike(answers)[n] == free[n] for n in range(6)] == [False, True, False, True, False, False]
+    assert [alike(answers)[n] == free[n] for n in range(4)] == [False, True, False, True]
 
 
 def test_holding_only_takes_tokens_away(held: TransformersModel, loaded: dict[str, TransformersModel]) -> None:

@@ -31,7 +31,7 @@ from barista_bench.cli.app import (
 )
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.resampling import RESAMPLES
-from barista_bench.errors import ConfigError
+from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange.trackers import Tracker, log_results
@@ -82,7 +82,11 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
         opened = open_tasks(config)
-        session = run_config(config, opened)
+        session, stopped = None, None
+        try:
+            session = run_config(config, opened)
+        except BudgetError as spent:  # what was answered is scored, as incomplete
+            stopped = spent
         runs, unscored = score_tasks(opened, config.root)
         for scored in runs:
             print_result(summary_line(scored.results))
@@ -91,7 +95,10 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         if runs:
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
-        _report_session(session)
+        if stopped:
+            raise stopped
+        if session:
+            _report_session(session)
     if not runs:
         raise typer.Exit(1)
 

@@ -23,12 +23,11 @@ from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
-from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, write_results
 from barista_bench.runs.score.samples import ScoredSample, figure
-from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.scoring import ScoredRun, costs_of
 from barista_bench.version import __version__
 
 MISSING = "missing"
@@ -182,7 +181,8 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
         },
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        cost=token_cost(tokens_in, tokens_out, described.prices.get("input"), described.prices.get("output")),
+        cost=described.prices.cost(tokens_in, tokens_out, sum(record.cached_tokens or 0 for record in read.records)),
+        costs=costs_of(read.records, described.prices),
     )
 
 

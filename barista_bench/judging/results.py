@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.files.reading import Strict, read_model
-from barista_bench.runs.score.results import Comparability, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
+from barista_bench.runs.score.results import Comparability, Cost, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
 
 SCHEMA_VERSION = 2
 MEAN = "mean"
@@ -94,6 +94,7 @@ class JudgedResults(Recorded):
     input_tokens: int
     output_tokens: int
     cost: float | None = Field(description="US dollars, None without prices")
+    costs: dict[str, Cost] = Field(default_factory=dict, description="of verdicts, by COST_NAMES, as of runs")
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -8,6 +8,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,10 +66,11 @@ def judged(run: Any, server: ServedStandIn, **settings: Any) -> Any:
     return session, score_judged(session.run, session.folder).results
 
 
-def test_published_figures_equal_a_calculation_by_hand(answers: Callable) -> None:
-    run = answers()
+def test_published_figures_equal_a_calculation_by_hand(answers: Callable, tmp_path: Path) -> None:
+    run, prices = answers(), tmp_path / "prices.json"
+    prices.write_text('{"teacher": {"input": 2.0, "output": 10.0}}')
     with ServedStandIn(lambda call: say(verdict(grade(*form_of(call.body))))) as server:
-        session, results = judged(run, server, draws=1, price_input=2.0, price_output=10.0)
+        session, results = judged(run, server, draws=1, prices=prices)
     assert session.failed == 0
     per_run: dict[int, list[tuple[int, int]]] = {}
     for sample in session.run.samples:

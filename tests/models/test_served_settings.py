@@ -54,8 +54,6 @@ def request(*parts, images=(), seeds=(5,), system="", schema=None) -> Request:
         {"think_tags": ("<think>", "")},
         {"token_limit_field": "tokens"},
         {"omit": ("messages",)},
-        {"price_input": 1.0},
-        {"price_input": -1.0, "price_output": 1.0},
         {"extra_body": {"temperature": 0.1}},
         {"extra_body": {"x": {1, 2}}},
         {"base_url": "ftp://host/v1"},
@@ -170,7 +168,7 @@ def test_the_identity_names_what_changes_answers_and_nothing_else():
 
 
 def test_every_setting_is_in_the_identity_unless_it_cannot_change_an_answer():
-    at_most_failures = {"timeout", "max_concurrency", "max_attempts", "api_key_env", "price_input", "price_output"}
+    at_most_failures = {"timeout", "max_concurrency", "max_attempts", "api_key_env"}
     elsewhere = {"revision", "box_format"}  # of `ModelIdentity` itself, and in the prompt
     videos = {"frames_as", "video_fps"}  # test_videos
     assert set(load().identity.settings) == set(ServedSettings.model_fields) - at_most_failures - elsewhere - videos
@@ -277,16 +275,14 @@ def test_image_tokens_follow_the_published_rule(size, tokens):
     assert estimated_image_tokens(size) == tokens
 
 
-def test_the_estimate_counts_the_most_tokens_and_what_they_cost():
-    model = load(price_input=2.0, price_output=8.0, max_image_side=512)
+def test_the_estimate_counts_the_most_tokens():
+    model = load(max_image_side=512)
     images = (picture(1024, 768), picture())
     asked = request(ImagePart(0), ImagePart(1), TextPart("x" * 400), images=images, seeds=(1, 2, 3))
     sampled = model.estimate(iter([asked, asked]), GenerationConfig(temperature=0.7, max_new_tokens=100))
     assert sampled.max_output_tokens == 600
     text = 2 * (100 + 10)
     assert text + 4 * 255 <= sampled.input_tokens <= text + 4 * 255 + 20
-    assert sampled.cost == pytest.approx((sampled.input_tokens * 2.0 + 600 * 8.0) / 1e6)
     assert model.estimate([asked], GREEDY).max_output_tokens == 50
-    assert load().estimate([asked], GREEDY).cost is None
     with pytest.raises(ValueError, match="request r: the prompt places images"):
         model.estimate([request(ImagePart(0))], GREEDY)

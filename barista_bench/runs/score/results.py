@@ -191,7 +191,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
         *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
-        *("max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
+        *("reasoning", "max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
     }
 )
 
@@ -285,11 +285,27 @@ class Breakdown(Strict):
     figure: Figure
 
 
+COST_NAMES: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens", "seconds", "dollars")
+"""Names of costs: cached tokens are among the input's, those of thinking among the output's; dollars are US dollars."""
+
+
+class Cost(Strict):
+    """What answers took of one kind: in all, and each on the average, of those `samples` of which the log says it.
+
+    Repetitions of a greedy answer, which is generated once, count 0.
+    """
+
+    total: int | float
+    mean: float
+    samples: int
+
+
 class Timing(Strict):
     """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs.
 
     Rates are over the seconds that generation took or stood still, summed over processes. `cost` is in US dollars,
-    and None where no prices were given.
+    and None where no prices were given. The tokens and the cost here count what the log does not say as 0; `costs`, by
+    `COST_NAMES`, leave it out, and have no entry where it says nothing.
     """
 
     sessions: int
@@ -299,6 +315,7 @@ class Timing(Strict):
     samples_per_second: float | None = None
     output_tokens_per_second: float | None = None
     cost: float | None = None
+    costs: dict[str, Cost] = Field(default_factory=dict)
 
 
 class Results(Recorded):

@@ -8,7 +8,8 @@ from typing import Literal
 from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.files.reading import Strict, read_model
-from barista_bench.runs.score.results import Comparability, Cost, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
+from barista_bench.runs.score.costs import Cost
+from barista_bench.runs.score.results import Comparability, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
 
 SCHEMA_VERSION = 2
 MEAN = "mean"

@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
+from barista_bench.models.base import repeated
 from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm.model import VllmModel
 from barista_bench.runs.ask.catalog import load_model
@@ -77,7 +78,8 @@ def test_every_sample_is_asked_with_its_own_seed_and_greedy_ones_once(load):
     [sampled], [greedy] = model.generate([request], SAMPLED), model.generate([request], GREEDY)
     assert len(sampled) == 3
     assert len(greedy) == 3
-    assert greedy[0] == greedy[2]
+    assert [entry.cached_tokens for entry in sampled] == [8, 8, 8]
+    assert greedy == repeated(greedy[0], 3)
     assert len({entry.text for entry in sampled}) == 3
 
 

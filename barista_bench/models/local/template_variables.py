@@ -46,9 +46,7 @@ def chosen_variables(
         remedy = f"say {', '.join(known)}" if known else "leave reasoning out"
         raise ModelError(f"model {name}: {what}. Remedy: {remedy}")
     if twice := sorted(switches.keys() & given.keys()):
-        raise ModelError(
-            f"model {name}: template_kwargs sets {twice}, as reasoning does. Remedy: leave one of them out"
-        )
+        raise ModelError(f"model {name}: template_kwargs sets {twice}, as reasoning does. Remedy: leave one out")
     return {**given, **switches}
 
 

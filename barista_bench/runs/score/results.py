@@ -29,6 +29,7 @@ from barista_bench.core.prompt import WORDING, by_hash
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
+from barista_bench.runs.score.costs import Cost
 
 SCHEMA_VERSION = 2
 RESULTS_FILE = "results.json"
@@ -283,21 +284,6 @@ class Breakdown(Strict):
 
     examples: int
     figure: Figure
-
-
-COST_NAMES: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens", "seconds", "dollars")
-"""Names of costs: cached tokens are among the input's, those of thinking among the output's; dollars are US dollars."""
-
-
-class Cost(Strict):
-    """What answers took of one kind: in all, and each on the average, of those `samples` of which the log says it.
-
-    Repetitions of a greedy answer, which is generated once, count 0.
-    """
-
-    total: int | float
-    mean: float
-    samples: int
 
 
 class Timing(Strict):

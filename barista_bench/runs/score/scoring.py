@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,16 +28,13 @@ from barista_bench.core.task import Example, Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
-from barista_bench.models.base import TOKEN_COUNTS
 from barista_bench.models.prices import Prices
 from barista_bench.runs.log.asked import digest
-from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import (
-    COST_NAMES,
     RESULTS_FILE,
     Breakdown,
-    Cost,
     Coverage,
     DatasetInfo,
     Figure,
@@ -288,7 +284,7 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
     for session in sessions:
         seconds.update(session)
     records = [sample.record for sample in samples]
-    tokens_in, tokens_out, cached = _tokens(records)
+    tokens_in, tokens_out, cached = token_sums(records)
     busy = seconds["wait"] + seconds["generate"]
     return Timing(
         sessions=len(sessions),
@@ -300,34 +296,6 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
         cost=prices.cost(tokens_in, tokens_out, cached),
         costs=costs_of(records, prices),
     )
-
-
-def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
-    """What answers took, by `COST_NAMES`; of a kind that no record says there is no entry."""
-    costs = {
-        name: _cost(sum(said), len(said))
-        for name in TOKEN_COUNTS
-        if (said := [count for record in records if (count := getattr(record, name)) is not None])
-    }
-    if answered := [record.seconds for record in records if record.finished]:
-        costs["seconds"] = _cost(math.fsum(answered), len(answered))
-    counted = [record for record in records if None not in (record.input_tokens, record.output_tokens)]
-    if counted and (dollars := prices.cost(*_tokens(counted))) is not None:
-        costs["dollars"] = _cost(dollars, len(counted))
-    return {name: costs[name] for name in COST_NAMES if name in costs}
-
-
-def _cost(total: float, samples: int) -> Cost:
-    return Cost(total=round(total, 6), mean=round(total / samples, 9), samples=samples)
-
-
-def _tokens(records: Sequence[SampleRecord]) -> tuple[int, int, int]:
-    """Input, output and cached tokens of records; what one does not say counts 0."""
-    tokens_in, tokens_out, cached = (
-        sum(getattr(record, name) or 0 for record in records)
-        for name in ("input_tokens", "output_tokens", "cached_tokens")
-    )
-    return tokens_in, tokens_out, cached
 
 
 def session_seconds(folder: Path) -> list[dict[str, float]]:

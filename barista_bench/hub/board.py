@@ -38,7 +38,7 @@ from barista_bench.hub.checks import (
     published,
 )
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
-from barista_bench.runs.score.costs import COST_NAMES, cost_text
+from barista_bench.runs.score.costs import COST_NAMES
 from barista_bench.runs.score.results import SHORT, Comparability, Results, read_results, told_apart
 from barista_bench.tables import Table, Value
 
@@ -333,7 +333,7 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
     rows: list[tuple[Value, ...]] = [
         (
             *(rank, entry.model, entry.value, entry.low, entry.high, entry.runs, round(entry.coverage, 4)),
-            *(None if (mean := entry.costs.get(name)) is None else cost_text(name, mean) for name in costs),
+            *(round(entry.costs[name], 2) if name in entry.costs else None for name in costs),
             *(entry.revision, entry.version, entry.circumstances),
         )
         for entry, rank in zip(group, ranks(group), strict=True)

@@ -43,7 +43,7 @@ def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -
         return None
     columns = (*text_columns("tokens of thought"), *number_columns(words(primary), *(label for label, _ in thinking)))
     medians = sorted({median for _, bins in thinking for median in bins}, key=float)
-    rows = ((median, *(_thought(bins.get(median)) for _, bins in thinking)) for median in medians)
+    rows = ((Cell(median), *(_thought(bins.get(median)) for _, bins in thinking)) for median in medians)
     note = (
         "Samples of a model by how many tokens they thought, in bins of about as many samples, each at its median; "
         "with the 95% interval. Hard questions are thought about longer: a fall to the right is no harm of thinking."

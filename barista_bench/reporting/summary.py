@@ -119,7 +119,7 @@ def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
     rows = []
     for (heading, _), by_label in zip(tasks, of_runs, strict=True):
         known = [by_label.get(label, {}).get(name) for label in models for name in names]
-        rows.append((heading, *(cost and f"{cost.mean:,.0f}" for cost in known)))
+        rows.append((heading, *(f"{cost.mean:,.0f}" if cost else None for cost in known)))
     note = (
         "Mean over the samples of which the log says it; output includes thinking, and input what was cached. "
         "Repetitions of a greedy answer, which is generated once, count 0."

@@ -146,8 +146,11 @@ def costs(models: Sequence[Labelled]) -> Table | None:
     rows = []
     for label, results in models:
         of_model = [(name, results.timing.costs.get(name)) for name in names]
-        each = (Cell(cost and cost_text(name, cost.mean), notes=_of_samples(cost, results)) for name, cost in of_model)
-        rows.append((label, *each, *(cost and cost_text(name, cost.total) for name, cost in of_model)))
+        each = (
+            Cell(cost_text(name, cost.mean), notes=_of_samples(cost, results)) if cost else Cell(None)
+            for name, cost in of_model
+        )
+        rows.append((label, *each, *(cost_text(name, cost.total) if cost else None for name, cost in of_model)))
     note = (
         "Cached tokens are among the input's, tokens of thinking among the output's; seconds are of generation. What a "
         "log does not say is left out, and the samples that it says are counted. A greedy answer is generated once: "
@@ -156,11 +159,9 @@ def costs(models: Sequence[Labelled]) -> Table | None:
     return Table.of("Costs", columns, rows, note)
 
 
-def _of_samples(cost: Cost | None, results: Results) -> tuple[str, ...]:
+def _of_samples(cost: Cost, results: Results) -> tuple[str, ...]:
     """Of how many samples a cost is known, where it is not of all that are scored."""
-    if cost is None or cost.samples == results.coverage.scored:
-        return ()
-    return (f"of {cost.samples:,} samples",)
+    return () if cost.samples == results.coverage.scored else (f"of {cost.samples:,} samples",)
 
 
 def timing(models: Sequence[Labelled]) -> Table:

@@ -1,4 +1,4 @@
-"""What answers took: tokens, seconds and US dollars. Light on purpose: a leaderboard Space reads it (`hub/board.py`)."""
+"""What answers took: tokens, seconds, dollars. Light on purpose: a leaderboard Space reads it (`hub/board.py`)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ from barista_bench.core.task import (
     Task,
 )
 from barista_bench.errors import DataError
+from barista_bench.models.prices import Prices
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.costs import costs_of
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Breakdown,
@@ -168,8 +170,12 @@ def made_run(
     left_out: int = 0,
     folder: str = "a",
     task: Task | None = None,
+    thinks: bool = False,
 ) -> ScoredRun:
-    """Statuses go round over the samples; the last `left_out` examples were not run."""
+    """Statuses go round over the samples; the last `left_out` examples were not run.
+
+    One that `thinks` does so for 10 tokens more with each example, of those after the first.
+    """
     task = task or Fruit()
     samples = []
     for index, example in enumerate(examples.examples[: len(examples.examples) - left_out]):
@@ -186,7 +192,8 @@ def made_run(
                 reasoning="It is red." if run else None,
                 error=None if status is Status.OK else f"why {status}: {HOSTILE}",
                 input_tokens=100,
-                output_tokens=10,
+                output_tokens=10 * index + 10,
+                thinking_tokens=10 * index if thinks else None,
                 seconds=0.25,
             )
             prediction = task.parse(answer, {}, BoxFormat()) if status is Status.OK else None
@@ -243,5 +250,11 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
         breakdowns={"preparation": parts},
         details=cast("Any", details),
         versions={"numpy": "2.1", "pillow": "12.0"},
-        timing=Timing(sessions=1, seconds={"generate": 8.0, "total": 10.0}, input_tokens=100, output_tokens=10),
+        timing=Timing(
+            sessions=1,
+            seconds={"generate": 8.0, "total": 10.0},
+            input_tokens=100,
+            output_tokens=10,
+            costs=costs_of([s.record for s in samples], Prices()),
+        ),
     )

@@ -123,7 +123,7 @@ export function tableOf(table, drawing = {}) {
   const body = node("tbody", {}, ...table.rows.map((row) => rowOf(table.columns, row, drawing)));
   const caption = text("caption", table.title, { class: "hidden" });
   return [
-    table.chart ? chartOf(table.chart) : null,
+    table.chart ? chartOf(table.chart, table.title) : null,
     scrolled(table.title, node("table", {}, caption, head, body)),
     table.note ? text("p", table.note, { class: "note" }) : null,
   ];

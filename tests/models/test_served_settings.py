@@ -143,6 +143,40 @@ def test_a_thinking_budget_is_refused_until_its_field_is_named():
     assert model.settings.extra_body == {"chat_template_kwargs": {"a": 1}}
 
 
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        ({}, {}),
+        ({"reasoning": "low"}, {"reasoning_effort": "low"}),
+        ({"reasoning": "off"}, {"reasoning_effort": "none"}),
+        (
+            {"reasoning": "off", "reasoning_field": "chat_template_kwargs.enable_thinking"},
+            {"chat_template_kwargs": {"enable_thinking": False, "a": 1}},
+        ),
+        ({"reasoning": "high", "reasoning_field": "reasoning.effort"}, {"reasoning": {"effort": "high"}}),
+        ({"reasoning": "on", "reasoning_field": "reasoning.enabled"}, {"reasoning": {"enabled": True}}),
+    ],
+)
+def test_reasoning_is_sent_in_the_field_that_is_named(settings, sent):
+    extra = {"chat_template_kwargs": {"a": 1}} if "chat_template_kwargs" in sent else {}
+    body, plain = body_of(request(TextPart("hi")), extra_body=extra, **settings), body_of(request(TextPart("hi")))
+    assert {name: value for name, value in body.items() if name not in plain} == sent
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"reasoning": "on"}, "say off, low, medium or high, or name another reasoning_field"),
+        ({"reasoning": "low", "reasoning_field": "chat_template_kwargs.thinking"}, "say on or off"),
+        ({"reasoning": "low", "extra_body": {"reasoning_effort": "high"}}, "leave one of them out"),
+        ({"reasoning": "max"}, "give another value"),
+    ],
+)
+def test_reasoning_that_a_field_cannot_say_is_refused(settings, remedy):
+    with pytest.raises(ConfigError, match=f"reasoning.*Remedy: {remedy}"):
+        load(**settings)
+
+
 def test_the_identity_names_what_changes_answers_and_nothing_else():
     base = load()
     assert isinstance(base, StreamingModel)

@@ -225,6 +225,13 @@ def test_settings_and_models_that_vllm_would_not_heed_are_refused(settings, name
         load_model(config, [])
 
 
+def test_reasoning_is_refused_by_a_template_without_its_switch_and_by_what_has_none(load):
+    with pytest.raises(ModelError, match=r"no switch for reasoning off. Remedy: leave reasoning out"):
+        load(reasoning="off")
+    with pytest.raises(ConfigError, match=r"chance: has no switch for reasoning. Remedy: leave reasoning out"):
+        load_model(checked(RunConfig, {"data": "d", "out": "o", "model": "chance", "reasoning": "off"}), [])
+
+
 @pytest.mark.parametrize("arguments", ['{"model": "other"}', {"hf_token": "hf_" + "a" * 20}, "[1]"])
 def test_arguments_that_are_not_free_are_refused(arguments):
     with pytest.raises(ConfigError, match="engine_args"):

@@ -179,6 +179,7 @@ def made_run(
     task = task or Fruit()
     samples = []
     for index, example in enumerate(examples.examples[: len(examples.examples) - left_out]):
+        thought = 10 * index if thinks else 0
         for run in range(runs):
             status = statuses[(index + run) % len(statuses)]
             text = None if status is Status.INFRA_ERROR else answer
@@ -192,8 +193,8 @@ def made_run(
                 reasoning="It is red." if run else None,
                 error=None if status is Status.OK else f"why {status}: {HOSTILE}",
                 input_tokens=100,
-                output_tokens=10 * index + 10,
-                thinking_tokens=10 * index if thinks else None,
+                output_tokens=10 + thought,
+                thinking_tokens=thought if thinks else None,
                 seconds=0.25,
             )
             prediction = task.parse(answer, {}, BoxFormat()) if status is Status.OK else None

@@ -19,7 +19,7 @@ from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.score.scoring import score
 from tests import served_standin
 from tests.one_run import run
-from tests.runs.made_logs import read_folder
+from tests.runs.made_logs import change_lines, read_folder
 from tests.served_standin import Body, Fault, ServedStandIn
 
 PRICES = Prices(input=1.0, output=10.0, cached_input=0.5)
@@ -143,3 +143,19 @@ def test_prices_that_cannot_be_used_are_refused(tmp_path: Path, written: str, co
     path.write_text(written)
     with pytest.raises(ConfigError, match=rf"prices\.yaml: {complaint}.*Remedy: "):
         read_prices(path, "m")
+
+
+def test_logs_that_do_not_say_what_was_thought_and_cached_are_read_as_not_knowing(
+    dataset: Path, tmp_path: Path, prices: Path
+) -> None:
+    with ServedStandIn(lambda _: Fault("reply", change=thinks)) as server:
+        asked(dataset, tmp_path, server, runs=1, prices=prices)
+    now = score(tmp_path).results
+    later = {"thinking_tokens", "cached_tokens"}
+    change_lines(
+        tmp_path / "samples.jsonl", lambda line: {name: value for name, value in line.items() if name not in later}
+    )
+    old = score(tmp_path).results
+    assert set(now.timing.costs) - set(old.timing.costs) == later
+    assert old.model_dump(exclude={"timing"}) == now.model_dump(exclude={"timing"})
+    assert old.timing.input_tokens == now.timing.input_tokens

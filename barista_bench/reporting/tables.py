@@ -153,8 +153,8 @@ def costs(models: Sequence[Labelled]) -> Table | None:
         rows.append((label, *each, *(cost_text(name, cost.total) if cost else None for name, cost in of_model)))
     note = (
         "Cached tokens are among the input's, tokens of thinking among the output's; seconds are of generation. What a "
-        "log does not say is left out, and the samples that it says are counted. A greedy answer is generated once: "
-        "its repetitions count 0."
+        "log does not say is left out; where it says something of some samples alone, their number stands below. A "
+        "greedy answer is generated once: its repetitions count 0."
     )
     return Table.of("Costs", columns, rows, note)
 

@@ -104,6 +104,13 @@ def test_a_model_that_does_not_say_its_tokens_is_stopped_at_once(dataset: Path, 
     assert set(costs) == {"seconds"}  # unknown is no 0
 
 
+def test_a_bound_is_for_one_process(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match=r"one process keeps to max_cost.*Remedy"):
+        run(dataset, tmp_path / "run", model="chance", max_tokens_total=10)
+
+
 def test_evaluate_scores_what_was_answered_and_ends_with_3(dataset: Path, tmp_path: Path, prices: Path) -> None:
     with ServedStandIn() as server:
         flags = ["--model", "served:m", "--base-url", server.url, "--max-new-tokens", "100", "--task", "relations"]

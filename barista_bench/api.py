@@ -145,6 +145,7 @@ def evaluate(
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
         DataError, ModelError: the data or the model cannot be used, or no task could be scored.
+        BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; what was answered is logged.
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)

@@ -37,6 +37,10 @@ class ClusterError(BaristaError):
     """No cluster can be reached, a node lacks what it needs, or too many were lost."""
 
 
+class BudgetError(BaristaError):
+    """The next request could take more than may be spent. All that was answered is logged; a higher bound goes on."""
+
+
 class TaskError(BaristaError):
     """A method of a task raised what its contract does not let it raise. Names task, method, example and cause."""
 

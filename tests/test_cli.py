@@ -183,7 +183,10 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--resamples", "100", "--json"]).stdout)
     text = invoke(cli.app, ["compare", oracle, chance, "--resamples", "100"]).stdout.splitlines()
     assert f"= {compared['comparisons'][0]['difference']:+.3f} " in text[0]
-    assert text[1:] == [f"beside: {line}" for line in compared["beside"]]
+    beside = len(compared["beside"])
+    assert text[1 : beside + 1] == [f"beside: {line}" for line in compared["beside"]]
+    for (name, costs), line in zip(compared["costs"].items(), text[beside + 1 :], strict=True):
+        assert line.startswith(f"costs: {name}: {costs['seconds']['mean']:.2f} seconds a sample")
     traced = invoke(cli.app, ["trace", "v0", "10", "--data", data]).output
     assert all(task in traced for task in ("relations", "hand_object", "referring"))
     assert invoke(cli.app, ["trace", "v0", "10", "--data", str(tmp_path)]).exit_code == 1
@@ -282,7 +285,7 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
         assert shown.stdout.strip(), name
         assert "wrote " not in shown.stdout, name
     alone = invoke(cli.app, ["-q", *results["compare"], "--json"])
-    assert set(json.loads(alone.stdout)) == {"comparisons", "beside"}
+    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs"}
 
 
 def test_help_has_what_most_need_before_what_few_do() -> None:

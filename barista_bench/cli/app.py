@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
+SPENT = 3
+"""Exit code of a command that stopped at `--max-cost` or `--max-tokens-total`."""
 LINE = "interrupted"
 
 
@@ -55,12 +57,12 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.core.guarding import faults_at_the_end
     from barista_bench.core.plugins import registered
-    from barista_bench.errors import BaristaError, ConfigError
+    from barista_bench.errors import BaristaError, BudgetError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
     from barista_bench.models.base import ABLATIONS, SCRIPTED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
-    from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, resolve
+    from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
     from barista_bench.version import __version__
 
 if TYPE_CHECKING:
@@ -248,10 +250,16 @@ def main() -> None:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """One line for what went wrong, and exit code 1: at once, or at the end where the code of a task raised."""
+    """One line for what went wrong, and exit code 1: at once, or at the end where the code of a task raised.
+
+    Where what may be spent is spent, nothing went wrong: the exit code is `SPENT`.
+    """
     try:
         with faults_at_the_end():
             yield
+    except BudgetError as error:
+        echo(str(error), color="yellow", err=True)
+        raise typer.Exit(SPENT) from error
     except (BaristaError, OSError) as error:
         message = system_problem(error) if isinstance(error, OSError) else str(error)
         echo(f"error: {' '.join(message.splitlines())}", color="red", err=True)
@@ -366,13 +374,14 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
     "task": complete_tasks,
 }
 _TABLES: dict[str, type[SettingsTable]] = {
+    "Costs": SpendingSettings,
     "Served models": ServedSettings,
     "Local checkpoints": TransformersSettings,
     "vLLM": VllmSettings,
 }
 _RARELY_SET = frozenset(
     {"revision", "think_tags", "box_format", "top_p", "top_k", "repetition_penalty", "stop", "thinking_budget"}
-    | {"threshold", "mask_threshold", "cluster", "workers", "frame_cache_mib"}
+    | {"reasoning_field", "threshold", "mask_threshold", "cluster", "workers", "frame_cache_mib"}
 )
 
 

@@ -31,11 +31,12 @@ from barista_bench.cli.app import (
 )
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.resampling import RESAMPLES
-from barista_bench.errors import ConfigError
+from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
+from barista_bench.runs.score.costs import costs_in_words
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
@@ -82,7 +83,11 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
         opened = open_tasks(config)
-        session = run_config(config, opened)
+        session, stopped = None, None
+        try:
+            session = run_config(config, opened)
+        except BudgetError as spent:  # what was answered is scored, as incomplete
+            stopped = spent
         runs, unscored = score_tasks(opened, config.root)
         for scored in runs:
             print_result(summary_line(scored.results))
@@ -91,7 +96,10 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         if runs:
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
-        _report_session(session)
+        if stopped:
+            raise stopped
+        if session:
+            _report_session(session)
     if not runs:
         raise typer.Exit(1)
 
@@ -254,7 +262,7 @@ def compare(
 ) -> None:
     """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
     from barista_bench.files.writing import check_place
-    from barista_bench.stats import compare_runs, differing_circumstances
+    from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
     from barista_bench.tables import Table, to_csv
 
@@ -266,12 +274,18 @@ def compare(
         if csv is not None:
             write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
         beside = differing_circumstances(runs)
+        labels = run_labels(runs)
+        costs = {f"{run.task.name}, {labels[run.folder]}": run.results.timing.costs for run in runs}
         if json:
-            print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside})
+            numbers = {name: {kind: cost.model_dump() for kind, cost in of.items()} for name, of in costs.items()}
+            print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside, "costs": numbers})
         for item in comparisons:
             print_result(comparison_line(item))
         for line in beside:
             print_result(f"beside: {line}")
+        for name, taken in costs.items():
+            if taken:
+                print_result(f"costs: {name}: {costs_in_words(taken)}")
         if csv is not None:
             echo(f"wrote {csv}")
 

@@ -56,15 +56,16 @@ _DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
 class Status(StrEnum):
     """The outcome of one sample.
 
-    A log says what the model did; whether an answer can be read is found when it is scored. `infra_error`: nobody
-    answered (see `Task.counts_provider_errors`). `task_error`: the code of the task raised. Samples of these two that
-    have no answer are asked again.
+    A log says what the model did; whether an answer can be read is found when it is scored. `truncated_thinking`: cut
+    off within the thoughts, before any answer. `infra_error`: nobody answered (see `Task.counts_provider_errors`).
+    `task_error`: the code of the task raised. Samples of these two that have no answer are asked again.
     """
 
     OK = "ok"
     PARSE_ERROR = "parse_error"
     REFUSED = "refused"
     TRUNCATED = "truncated"
+    TRUNCATED_THINKING = "truncated_thinking"
     INFRA_ERROR = "infra_error"
     TASK_ERROR = "task_error"
 
@@ -74,10 +75,14 @@ class Status(StrEnum):
         return self not in (Status.INFRA_ERROR, Status.TASK_ERROR)
 
 
+SELDOM = frozenset({Status.TRUNCATED_THINKING, Status.TASK_ERROR})
+"""Named only where a sample has it."""
+
+
 def status_counts(statuses: Iterable[str]) -> dict[str, int]:
-    """How many samples have each status, also where it is none; `task_error` only where there is one."""
+    """How many samples have each status, also where it is none; of `SELDOM` only where there is one."""
     counts = Counter(str(status) for status in statuses)
-    return {str(status): counts[status] for status in Status if counts[status] or status is not Status.TASK_ERROR}
+    return {str(status): counts[status] for status in Status if counts[status] or status not in SELDOM}
 
 
 @dataclass(frozen=True, slots=True)

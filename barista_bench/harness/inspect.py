@@ -104,7 +104,7 @@ def ask() -> Solver:
             seed = sample_seed(questions.task, example.example_id, state.epoch - 1, len(earlier))
             state = await generate(state, seed=ours.sent_seed(get_model(), seed))
             answer = ours.completion(state.output)
-            is_cut |= answer.finish_reason == "length"
+            is_cut |= answer.finish_reason in ("length", "thinking")
             state.store.set(ours.EARLIER, earlier)
             state.store.set(ours.IS_CUT, is_cut)
             if answer.finish_reason == "refusal":

@@ -32,6 +32,7 @@ from barista_bench.runs.score.samples import ScoredSample
 
 _FINISH: dict[str, FinishReason] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 """Reasons of inspect_ai's for which an answer is no whole one."""
+_STOP_REASON: dict[str, ai.StopReason] = {"length": "max_tokens", "thinking": "max_tokens", "refusal": "content_filter"}
 
 
 def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
@@ -49,12 +50,15 @@ def completion(output: ai.ModelOutput) -> Completion:
     choice = output.choices[0] if output.choices else None
     parts = [] if choice is None or isinstance(choice.message.content, str) else choice.message.content
     tokens = choice.logprobs.content if choice and choice.logprobs else None
+    reasoning = "\n".join(part.reasoning for part in parts if isinstance(part, ai.ContentReasoning)) or None
+    reason = _FINISH.get(choice.stop_reason, "stop") if choice else "stop"
     return Completion(
         output.completion,
-        _FINISH.get(choice.stop_reason, "stop") if choice else "stop",
-        reasoning="\n".join(part.reasoning for part in parts if isinstance(part, ai.ContentReasoning)) or None,
+        "thinking" if reason == "length" and reasoning and not output.completion else reason,
+        reasoning=reasoning,
         input_tokens=output.usage.input_tokens if output.usage else None,
         output_tokens=output.usage.output_tokens if output.usage else None,
+        thinking_tokens=output.usage.reasoning_tokens if output.usage else None,
         logprobs=None if tokens is None else tuple(map(_token, tokens)),
     )
 
@@ -211,12 +215,17 @@ def _generation(config: ai.GenerateConfig) -> GenerationConfig:
 
 def _output(model: str, answer: Completion) -> ai.ModelOutput:
     thoughts: list[ai.Content] = [ai.ContentReasoning(reasoning=answer.reasoning)] if answer.reasoning else []
-    reason = {"length": "max_tokens", "refusal": "content_filter"}.get(answer.finish_reason, "stop")
+    reason = _STOP_REASON.get(answer.finish_reason, "stop")
     output = ai.ModelOutput.from_content(model, [*thoughts, ai.ContentText(text=answer.text)], reason)
     if answer.logprobs is not None:
         output.choices[0].logprobs = ai.Logprobs(content=[_logprob(token) for token in answer.logprobs])
     tokens = answer.input_tokens or 0, answer.output_tokens or 0
-    output.usage = ai.ModelUsage(input_tokens=tokens[0], output_tokens=tokens[1], total_tokens=sum(tokens))
+    output.usage = ai.ModelUsage(
+        input_tokens=tokens[0],
+        output_tokens=tokens[1],
+        total_tokens=sum(tokens),
+        reasoning_tokens=answer.thinking_tokens,
+    )
     return output
 
 

@@ -38,12 +38,14 @@ from barista_bench.hub.checks import (
     published,
 )
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
+from barista_bench.runs.score.costs import COST_NAMES
 from barista_bench.runs.score.results import SHORT, Comparability, Results, read_results, told_apart
 from barista_bench.tables import Table, Value
 
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
 MAX_FILES: Final = 20_000
+_COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 LONGEST: Final = 500
 """Characters of a cell that submissions fill."""
 _REMEDY: Final = "Remedy: use `submit`"
@@ -67,7 +69,7 @@ class BoardEntry:
     """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval.
 
     `record` is what an entry must share to stand in one table with this one, `circumstances` what is shown beside
-    it.
+    it, `costs` what a sample took on the average, by `COST_NAMES` but for dollars: prices are nobody's to publish.
     """
 
     model: str
@@ -81,6 +83,7 @@ class BoardEntry:
     coverage: float
     revision: str | None
     version: str
+    costs: dict[str, float]
 
     @property
     def complete(self) -> bool:
@@ -280,6 +283,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         coverage=min(coverage, judged_fraction(judged)) if judged else coverage,
         revision=(results.model.revision or "")[:SHORT] or None,
         version=results.barista_bench,
+        costs={name: cost.mean for name, cost in results.timing.costs.items() if name in _COSTS},
     )
 
 
@@ -325,16 +329,19 @@ def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
 
 
 def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Table:
+    costs = [name for name in _COSTS if any(name in entry.costs for entry in group)]
     rows: list[tuple[Value, ...]] = [
         (
             *(rank, entry.model, entry.value, entry.low, entry.high, entry.runs, round(entry.coverage, 4)),
+            *(round(entry.costs[name], 2) if name in entry.costs else None for name in costs),
             *(entry.revision, entry.version, entry.circumstances),
         )
         for entry, rank in zip(group, ranks(group), strict=True)
     ]
     rows.sort(key=lambda row: row[0] is None)
     judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
-    head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", "revision", "barista_bench")
+    took = (f"{name.replace('_', ' ')} a sample" for name in costs)
+    head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", *took, "revision", "barista_bench")
     asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording or 'that is not known'}"
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"

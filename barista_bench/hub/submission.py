@@ -37,6 +37,7 @@ from barista_bench.hub.checks import (
 from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.judging.results import JudgedResults
 from barista_bench.runs.run_folder import JUDGES
+from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results, public_settings
 
 IndexResult: TypeAlias = Mapping[str, Any]
@@ -251,9 +252,9 @@ def public_results(row: SubmissionRow, target: SubmissionTarget) -> Results:
     model = row.results.model
     settings = public_settings(model.settings)
     public = ModelInfo(name=target.model_repo, box_format=model.box_format, revision=model.revision, settings=settings)
-    return row.results.model_copy(
-        update={"model": public, "timing": row.results.timing.model_copy(update={"cost": None})}
-    )
+    timing = row.results.timing
+    unpriced = timing.model_copy(update={"cost": None, "costs": _without_prices(timing.costs)})
+    return row.results.model_copy(update={"model": public, "timing": unpriced})
 
 
 def public_judged(row: SubmissionRow, target: SubmissionTarget) -> JudgedResults | None:
@@ -267,8 +268,13 @@ def public_judged(row: SubmissionRow, target: SubmissionTarget) -> JudgedResults
             "model": target.model_repo,
             "judge": judge.model_copy(update={"name": _public_name(judge.name), "settings": settings}),
             "cost": None,
+            "costs": _without_prices(row.judged.costs),
         }
     )
+
+
+def _without_prices(costs: Mapping[str, Cost]) -> dict[str, Cost]:
+    return {name: cost for name, cost in costs.items() if name != "dollars"}
 
 
 def _public_name(name: str) -> str:

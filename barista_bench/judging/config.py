@@ -11,13 +11,13 @@ from pydantic import Field, model_validator
 
 from barista_bench.models import GenerationConfig
 from barista_bench.models.base import ABLATIONS, SCRIPTED
-from barista_bench.runs.ask.config import CLUSTER_HELP, Count, ModelSettings
+from barista_bench.runs.ask.config import CLUSTER_HELP, Count, ModelSettings, SpendingSettings
 
 OFFLINE = ("lexical", "oracle")
 """Judges that need no model: see `answers.py`."""
 
 
-class JudgeConfig(ModelSettings):
+class JudgeConfig(SpendingSettings, ModelSettings):
     """Settings of a judge. The descriptions are the help texts of the command line."""
 
     model: Literal[""] = Field("", description="The judge is named by judge.")

@@ -23,6 +23,7 @@ from barista_bench.judging.answers import REASONING, form_id
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
+from barista_bench.models.prices import Prices
 from barista_bench.runs.ask.replies import draw_keys
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.run_folder import JUDGE_FILE
@@ -40,7 +41,7 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
     rubric: dict[str, Any]
     prompt: dict[str, Any]
     barista_bench: str
-    prices: dict[str, float | None] = {}
+    prices: Prices = Prices()
     note: str = ""
 
     @property
@@ -83,9 +84,13 @@ def read_judge(folder: str | Path) -> JudgeDescription:
     """
     path = Path(folder) / JUDGE_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=JudgeDescription)
+        return msgspec.json.decode(path.read_bytes(), type=JudgeDescription, dec_hook=_prices)
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
         raise DataError(f"{path}: no judge's description ({error}). Remedy: run `barista-bench judge`") from error
+
+
+def _prices(kind: type, value: object) -> Prices:
+    return Prices.model_validate(value)
 
 
 def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:
@@ -95,4 +100,5 @@ def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str,
 
 
 def write_json(path: Path, content: object) -> None:
-    write_whole(path, msgspec.json.format(msgspec.json.encode(content, order="deterministic"), indent=1) + b"\n")
+    encoded = msgspec.json.encode(content, order="deterministic", enc_hook=Prices.model_dump)
+    write_whole(path, msgspec.json.format(encoded, indent=1) + b"\n")

@@ -23,9 +23,9 @@ from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
-from barista_bench.models.base import token_cost
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, write_results
 from barista_bench.runs.score.samples import ScoredSample, figure
 from barista_bench.runs.score.scoring import ScoredRun
@@ -134,8 +134,7 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
     verdicts = [verdict for of_sample in read.verdicts for verdict in of_sample]
     statuses = Counter(verdict.status for verdict in verdicts)
     scoring = Counter(verdict.scoring for verdict in verdicts)
-    tokens_in = sum(record.input_tokens or 0 for record in read.records)
-    tokens_out = sum(record.output_tokens or 0 for record in read.records)
+    tokens_in, tokens_out, cached = token_sums(read.records)
     tables = GroupFigures(run.task, read)
     everything = range(len(read.samples))
     return JudgedResults(
@@ -182,7 +181,8 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
         },
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        cost=token_cost(tokens_in, tokens_out, described.prices.get("input"), described.prices.get("output")),
+        cost=described.prices.cost(tokens_in, tokens_out, cached),
+        costs=costs_of(read.records, described.prices),
     )
 
 

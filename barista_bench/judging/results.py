@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.files.reading import Strict, read_model
+from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import Comparability, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
 
 SCHEMA_VERSION = 2
@@ -94,6 +95,7 @@ class JudgedResults(Recorded):
     input_tokens: int
     output_tokens: int
     cost: float | None = Field(description="US dollars, None without prices")
+    costs: dict[str, Cost] = Field(default_factory=dict, description="of verdicts, by COST_NAMES, as of runs")
 
     @property
     def is_held(self) -> bool:

@@ -39,13 +39,14 @@ from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
 from barista_bench.runs.ask.config import checked
 from barista_bench.runs.ask.replies import KeptTokens, ReadReply, RepeatedPrompt, Unusable, ask, draw_keys
+from barista_bench.runs.ask.spending import Spending, logged_tokens, prices_of
 from barista_bench.runs.log.asked import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.version import __version__
 
-STEPS_FILE = "steps.json"
+STEPS_FILE, STEPS_LOG = "steps.json", "steps.jsonl"
 FORM_VERSION = 1
 """Goes up with every change of the code that alters the text of a form, or how a reply to it is read."""
 STEP_TRIES = 3
@@ -77,6 +78,7 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
     Raises:
         ConfigError: a setting cannot be used, no judge scores the task, or another process judges here.
         DataError, ModelError: the run or the judge cannot be used.
+        BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; verdicts that were given are logged.
     """
     return judge_config(checked(JudgeConfig, {"run": Path(run), "judge": judge, **settings}))
 
@@ -101,13 +103,16 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     folder = config.run / JUDGES / judge_folder_name(model.identity.name, described.identity, described.generation)
     session = JudgeSession(folder, run)
     with SampleLog(folder / VERDICTS_FILE) as log:
+        spent = logged_tokens([folder / VERDICTS_FILE], [folder / STEPS_LOG])
+        spending = Spending(config, described.prices, described.config, spent)
         if rubric and described.identity["steps"] == "generate":
-            steps = _frozen_steps(folder, rubric, model, config.generation)
+            steps = _frozen_steps(folder, rubric, model, config.generation, spending)
             described = msgspec.structs.replace(described, steps=steps)
         write_json(folder / JUDGE_FILE, described)
         questions = judge_questions(described, RunAnswers.of(run).distinct)
         read, kept = reply_reading(described)
-        ask(model, described.config, questions, log, read, session, kept=kept, progress=config.progress)
+        asked = described.config
+        ask(model, asked, questions, log, read, session, kept=kept, spending=spending, progress=config.progress)
     return session
 
 
@@ -156,8 +161,8 @@ def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | N
         rubric=content,
         prompt=asdict(prompt),
         barista_bench=__version__,
-        prices={"input": config.price_input, "output": config.price_output},
         note=_HELD_NOTE if is_held else "",
+        prices=prices_of(config, config.judge),
     )
 
 
@@ -172,7 +177,7 @@ def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
     return score_tokens(completion.logprobs, verdict.score) if isinstance(verdict, JudgeVerdict) else None
 
 
-def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig) -> Steps:
+def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig, spending: Spending) -> Steps:
     """Steps of the judge's own: made once for a folder, and from then on read."""
     path = folder / STEPS_FILE
     if path.exists():
@@ -185,20 +190,24 @@ def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: Generation
         if set(steps) != set(rubric.names):
             raise DataError(f"{path}: has steps for {sorted(steps)}. Remedy: remove the folder and judge again")
         return steps
-    with SampleLog(folder / "steps.jsonl") as log:
-        steps = {criterion.name: _made_steps(log, rubric, criterion, model, config) for criterion in rubric.criteria}
+    with SampleLog(folder / STEPS_LOG) as log:
+        steps = {
+            criterion.name: _made_steps(log, rubric, criterion, model, config, spending)
+            for criterion in rubric.criteria
+        }
     write_json(path, steps)
     return steps
 
 
 def _made_steps(
-    log: SampleLog, rubric: Rubric, criterion: Criterion, model: Model, config: GenerationConfig
+    log: SampleLog, rubric: Rubric, criterion: Criterion, model: Model, config: GenerationConfig, spending: Spending
 ) -> tuple[str, ...]:
     identity = {"model": asdict(model.identity), "rubric": rubric.sha256, "prompt": judge_prompts("steps").sha256}
     item, prompt, error = f"steps:{criterion.name}", steps_prompt(rubric, criterion), ""
     for attempt in range(STEP_TRIES):
         keys = draw_keys(item, identity, asdict(config), [attempt])
-        records = ask(model, config, [RepeatedPrompt(item, prompt, keys, STEPS_SCHEMA)], log, read_steps, AskCounts())
+        asked = [RepeatedPrompt(item, prompt, keys, STEPS_SCHEMA)]
+        records = ask(model, config, asked, log, read_steps, AskCounts(), spending=spending)
         record = records[keys[attempt]]
         if record.status is Status.OK and record.text is not None:
             steps = read_steps(record.text)

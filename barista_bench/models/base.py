@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
@@ -14,7 +14,10 @@ from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.errors import BaristaError, ConfigError, TaskError
 
-FinishReason = Literal["stop", "length", "refusal"]
+FinishReason = Literal["stop", "length", "thinking", "refusal"]
+"""`length`: cut off within the answer; `thinking`: within the thoughts, so that there is no answer."""
+TOKEN_COUNTS = ("input_tokens", "output_tokens", "thinking_tokens", "cached_tokens")
+"""Names of the counts of a completion: see `Completion`."""
 
 _MAX_STOPS = 64
 _MAX_LOGPROBS = 100  # likeliest tokens a step; each is kept for every token of every answer
@@ -124,7 +127,10 @@ class TokenLogprob:
 class Completion:
     """The answer of a model. `text` is the answer alone; what it thought before stands in `reasoning`.
 
-    `logprobs` are of the answer's tokens, without the reasoning's; None where they were not asked for or not given.
+    Counts of tokens are None where nobody says them. `thinking_tokens`, those of the reasoning with its tags, are among
+    the `output_tokens`; `cached_tokens`, the beginning of the prompt that had been worked out before, are among the
+    `input_tokens`. `logprobs` are of the answer's tokens, without the reasoning's; None where they were not asked for
+    or not given.
     `batch_size` is the number of samples that were generated together, None where that means nothing.
     """
 
@@ -133,6 +139,8 @@ class Completion:
     reasoning: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    thinking_tokens: int | None = None
+    cached_tokens: int | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     batch_size: int | None = None
 
@@ -151,6 +159,14 @@ class Failure:
     def of(cls, error: BaristaError) -> Failure:
         """Why there was nothing to ask."""
         return cls(str(error), isinstance(error, TaskError))
+
+
+def repeated(entry: Completion | Failure, count: int) -> list[Completion | Failure]:
+    """A greedy answer for so many seeds: its copies count no tokens, so that sums are what was taken."""
+    if isinstance(entry, Failure):
+        return [entry] * count
+    zero: dict[str, Any] = {name: 0 for name in TOKEN_COUNTS if getattr(entry, name) is not None}
+    return [entry, *[replace(entry, **zero)] * (count - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +255,3 @@ class ScriptedModel:
             return Completion(self._answer(request_id, seed))
         except TaskError as error:
             return Failure.of(error)
-
-
-def token_cost(
-    input_tokens: int, output_tokens: int, input_price: float | None, output_price: float | None
-) -> float | None:
-    """US dollars, to the sixth place; prices are of a million tokens. None unless both are given.
-
-    >>> token_cost(1_000_000, 500_000, 2.0, 8.0), token_cost(1, 1, 2.0, None)
-    (6.0, None)
-    """
-    if input_price is None or output_price is None:
-        return None
-    return round((input_tokens * input_price + output_tokens * output_price) / 1e6, 6)

@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, Literal, get_args
+
+Reasoning = Literal["off", "on", "low", "medium", "high"]
+REASONING: Final[tuple[Reasoning, ...]] = get_args(Reasoning)
+_ON_OR_OFF = frozenset({"enable_thinking", "thinking", "enabled"})
 
 THINK_TAGS = ("<think>", "</think>")
 """The tags that most models put around their reasoning."""
+
+
+def switch_value(switch: str, wanted: Reasoning) -> bool | str | None:
+    """The value for which a switch of this name has a model reason as wanted; None where it has none.
+
+    Some switches are true or false; any other names an effort, and "none" for off.
+
+    >>> switch_value("enable_thinking", "off"), switch_value("reasoning_effort", "off")
+    (False, 'none')
+    >>> switch_value("enable_thinking", "high"), switch_value("reasoning_effort", "on")
+    (None, None)
+    """
+    is_plain = wanted in ("off", "on")
+    if switch in _ON_OR_OFF:
+        return wanted == "on" if is_plain else None
+    return {"off": "none", "on": None}[wanted] if is_plain else wanted
 
 
 def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:

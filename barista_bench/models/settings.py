@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.text_out import check_address, check_variable_name, check_way, is_local, refuse_credentials
-from barista_bench.models.reasoning import THINK_TAGS
+from barista_bench.models.reasoning import THINK_TAGS, Reasoning, switch_value
 from barista_bench.models.videos import FramesAs, video_settings
 
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
@@ -109,6 +109,9 @@ class GeneratorSettings(SettingsTable):
         description="Opening and closing tag of reasoning, with a comma between; <think>,</think> if left out.",
         min_length=2,
         max_length=2,
+    )
+    reasoning: Reasoning | None = Field(
+        None, description="Whether, or how hard, the model reasons first, if it has a switch; its own way if left out."
     )
     box_format: BoxFormatSetting = Field(
         None, description="How the model writes boxes, e.g. yxyx/1000, xyxy/1 or xyxy/pixels, if not as its family."
@@ -289,9 +292,10 @@ _RESERVED_FIELDS = frozenset(
     | {"response_format", "max_completion_tokens", "max_tokens"}
 )
 _OUTSIDE_IDENTITY = frozenset(
-    {"api_key_env", "timeout", "max_concurrency", "max_attempts", "price_input", "price_output"}
+    {"api_key_env", "timeout", "max_concurrency", "max_attempts"}
     | {"revision", "box_format"}  # fields of the model's own
     | {"frames_as", "video_fps"}  # named where frames are videos
+    | {"reasoning", "reasoning_field"}  # named where it is set
 )
 
 
@@ -327,6 +331,12 @@ class ServedSettings(GeneratorSettings):
         None, description="low, high or auto, where a server knows it."
     )
     prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
+    reasoning_field: str = Field(
+        "reasoning_effort",
+        description="Field of a served call that holds reasoning; dots go into objects: "
+        "chat_template_kwargs.enable_thinking where vLLM or SGLang serves a template with that switch.",
+        min_length=1,
+    )
     thinking_budget_field: str | None = Field(
         None,
         description="Field of a call that holds the thinking budget, e.g. thinking_token_budget; dots go into objects.",
@@ -343,8 +353,6 @@ class ServedSettings(GeneratorSettings):
     extra_body: JsonObject = Field(
         default_factory=dict, description="Further fields of every served call, as JSON. No secrets here."
     )
-    price_input: float | None = Field(None, ge=0, description="US dollars a million input tokens.")
-    price_output: float | None = Field(None, ge=0, description="US dollars a million output tokens.")
 
     @field_validator("omit")
     @classmethod
@@ -362,11 +370,27 @@ class ServedSettings(GeneratorSettings):
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
-        if (self.price_input is None) != (self.price_output is None):
-            raise ValueError("price_input and price_output belong together")
         if self.base_url is not None and self.api_key_env is not None:
             check_way("base_url", self.base_url)
         return self
+
+    @property
+    def reasoning_value(self) -> bool | str | None:
+        """What the `reasoning_field` holds; None for no such field.
+
+        Raises:
+            ConfigError: it cannot say what is wanted.
+        """
+        if self.reasoning is None:
+            return None
+        value = switch_value(self.reasoning_field.rpartition(".")[2], self.reasoning)
+        if value is None:
+            remedy = "say off, low, medium or high" if self.reasoning == "on" else "say on or off"
+            raise ConfigError(
+                f"reasoning is {self.reasoning!r}, which the field {self.reasoning_field} cannot say. "
+                f"Remedy: {remedy}, or name another reasoning_field"
+            )
+        return value
 
     @property
     def url(self) -> str:
@@ -415,6 +439,7 @@ class ServedSettings(GeneratorSettings):
         return {
             **self.model_dump(include=set(ServedSettings.model_fields) - _OUTSIDE_IDENTITY),
             **video_settings(self.frames_as, self.video_fps),
+            **({"reasoning": self.reasoning, "reasoning_field": self.reasoning_field} if self.reasoning else {}),
             "base_url": "local" if is_local(self.url) else self.url,
             "think_tags": " ".join(self.tags or THINK_TAGS),
             "omit": " ".join(sorted(self.omit)) or None,

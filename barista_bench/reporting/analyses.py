@@ -20,9 +20,11 @@ from barista_bench.stats import (
     FailureRow,
     PropagationGraph,
     RankAgreement,
+    ThoughtBin,
     baseline_gaps,
     breakdown_keys,
     breakdowns,
+    by_thinking,
     comparable,
     compare_pair,
     consistency,
@@ -46,7 +48,7 @@ class Analyses:
 
     `labels` are what models are called everywhere in the report. `comparisons` are of each model with the next one of
     its task, by the folder of the better run. `agreements` are by benchmark; empty for one over all of them.
-    `failures` and `breakdowns` (by key) are by run folder. `left_out` says what could not be made, and why.
+    `failures`, `breakdowns` (by key) and `thoughts` are by run folder. `left_out` says what could not be made, and why.
     """
 
     labels: Labels = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Analyses:
     graphs: Sequence[PropagationGraph] = ()
     failures: Mapping[Path, Sequence[FailureRow]] = field(default_factory=dict)
     breakdowns: Mapping[Path, Mapping[str, Sequence[BreakdownRow]]] = field(default_factory=dict)
+    thoughts: Mapping[Path, Sequence[ThoughtBin]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
 
 
@@ -89,6 +92,7 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
         graphs=list(_graphs(runs, labels, left_out)),
         failures={run.folder: failure_rows(run) for run in runs},
         breakdowns={run.folder: _breakdowns(run) for run in runs},
+        thoughts={run.folder: by_thinking(run) for run in runs},
         left_out=left_out,
     )
 

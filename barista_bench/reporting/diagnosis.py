@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.files.text_out import decimal
@@ -15,8 +16,9 @@ from barista_bench.stats import (
     PropagationEdge,
     PropagationGraph,
     RankAgreement,
+    ThoughtBin,
 )
-from barista_bench.tables import Bar, Cell, Row, Table, interval, number, number_columns, text_columns, words
+from barista_bench.tables import Bar, Cell, Ranged, Row, Table, interval, number, number_columns, text_columns, words
 
 
 def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
@@ -32,6 +34,31 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
         f"The models: {', '.join(ranks.models)}."
     )
     return Table.of(f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}", columns, rows, note)
+
+
+def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -> Table | None:
+    """The primary figure of each model against its tokens of thought; None where no model thought."""
+    thinking = [(label, {f"{each.tokens:g}": each for each in bins}) for label, bins in models if bins]
+    if not thinking:
+        return None
+    columns = (*text_columns("tokens of thought"), *number_columns(words(primary), *(label for label, _ in thinking)))
+    medians = sorted({median for _, bins in thinking for median in bins}, key=float)
+    rows = ((Cell(median), *(_thought(bins.get(median)) for _, bins in thinking)) for median in medians)
+    note = (
+        "Samples of a model by how many tokens they thought, in bins of about as many samples, each at its median; "
+        "with the 95% interval. Hard questions are thought about longer: a fall to the right is no harm of thinking."
+    )
+    return replace(Table.of("Score against tokens of thought", columns, rows, note), drawn="line")
+
+
+def _thought(thought: ThoughtBin | None) -> Cell:
+    if thought is None:
+        return Cell(None)
+    figure, row = thought.row.figure, thought.row
+    samples = f"{row.samples} samples, {row.value} tokens"
+    if figure.low is None or figure.high is None:
+        return Cell(figure.mean, notes=(samples,))
+    return Cell(Ranged(figure.mean, figure.low, figure.high), notes=(interval(figure.low, figure.high), samples))
 
 
 def comparisons(compared: Sequence[Comparison]) -> Table:

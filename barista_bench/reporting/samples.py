@@ -300,7 +300,9 @@ def _facts(sample: ScoredSample) -> tuple[tuple[str, str], ...]:
     facts: dict[str, object] = {
         "finish reason": record.finish_reason,
         "input tokens": record.input_tokens,
+        "cached tokens": record.cached_tokens,
         "output tokens": record.output_tokens,
+        "thinking tokens": record.thinking_tokens,
         "seconds": f"{record.seconds:.2f}",
         "invalid entries dropped": prediction.dropped if prediction and prediction.dropped else None,
     }

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from barista_bench.reporting.analyses import is_unranked
+from barista_bench.runs.score.costs import COST_NAMES
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.tables import Cell, Column, Row, Table, Value, number, text_columns, words
+from barista_bench.tables import Cell, Column, Row, Table, number, number_columns, text_columns, words
 
 TaskRuns = tuple[str, Mapping[str, ScoredRun]]
 """A task's heading, and its runs by model label."""
@@ -107,22 +108,20 @@ def _over_models(block: Mapping[str, Mapping[str, Sequence[float]]], models: Seq
 def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
     """Mean tokens a sample by task and model; None where no model counts tokens."""
     models = models_of(tasks)
-    model_columns = [Column(name, label) for label in models for name in ("input", "output")]
-    columns = [*text_columns("task"), *model_columns]
-    rows = []
-    for heading, runs in tasks:
-        cells: list[Value] = [heading]
-        for label in models:
-            records = [sample.record for sample in runs[label].samples] if label in runs else []
-            cells.append(_mean([record.input_tokens for record in records]))
-            cells.append(_mean([record.output_tokens for record in records]))
-        rows.append(cells)
-    if all(cell is None for row in rows for cell in row[1:]):
+    of_runs = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]
+    said = {name for by_label in of_runs for costs in by_label.values() for name in costs}
+    names = [name for name in COST_NAMES if name in said and name.endswith("_tokens")]
+    if not names:
         return None
-    note = "Mean over the samples of which the model said it; the answer's tokens include its reasoning."
+    columns = [*text_columns("task")]
+    for label in models:
+        columns += number_columns(label, *(name.removesuffix("_tokens") for name in names))
+    rows = []
+    for (heading, _), by_label in zip(tasks, of_runs, strict=True):
+        known = [by_label.get(label, {}).get(name) for label in models for name in names]
+        rows.append((heading, *(f"{cost.mean:,.0f}" if cost else None for cost in known)))
+    note = (
+        "Mean over the samples of which the log says it; output includes thinking, and input what was cached. "
+        "Repetitions of a greedy answer, which is generated once, count 0."
+    )
     return Table.of("Tokens a sample", columns, rows, note)
-
-
-def _mean(values: Sequence[int | None]) -> str | None:
-    known = [value for value in values if value is not None]
-    return f"{sum(known) / len(known):,.0f}" if known else None

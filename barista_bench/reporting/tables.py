@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from barista_bench.core.example import Status, status_counts
+from barista_bench.runs.score.costs import COST_NAMES, Cost, cost_text
 from barista_bench.runs.score.results import Figure, Results, tie_spread
 from barista_bench.tables import (
     Bar,
@@ -131,13 +132,44 @@ def details(models: Sequence[Labelled]) -> list[Table]:
     return tables
 
 
+def costs(models: Sequence[Labelled]) -> Table | None:
+    """One row a model: what its answers took, each and in all; None where nothing is known of any."""
+    known = _union(results.timing.costs for _, results in models)
+    names = [name for name in COST_NAMES if name in known]
+    if not names:
+        return None
+    columns = (
+        *text_columns("model"),
+        *number_columns("a sample", *map(words, names)),
+        *number_columns("in all", *map(words, names)),
+    )
+    rows = []
+    for label, results in models:
+        of_model = [(name, results.timing.costs.get(name)) for name in names]
+        each = (
+            Cell(cost_text(name, cost.mean), notes=_of_samples(cost, results)) if cost else Cell(None)
+            for name, cost in of_model
+        )
+        rows.append((label, *each, *(cost_text(name, cost.total) if cost else None for name, cost in of_model)))
+    note = (
+        "Cached tokens are among the input's, tokens of thinking among the output's; seconds are of generation. What a "
+        "log does not say is left out; where it says something of some samples alone, their number stands below. A "
+        "greedy answer is generated once: its repetitions count 0."
+    )
+    return Table.of("Costs", columns, rows, note)
+
+
+def _of_samples(cost: Cost, results: Results) -> tuple[str, ...]:
+    """Of how many samples a cost is known, where it is not of all that are scored."""
+    return () if cost.samples == results.coverage.scored else (f"of {cost.samples:,} samples",)
+
+
 def timing(models: Sequence[Labelled]) -> Table:
     stages = _union(results.timing.seconds for _, results in models)
     columns = (
         *text_columns("model"),
         Column("sessions"),
         *number_columns("seconds", *map(words, stages)),
-        *number_columns("tokens", "input", "output"),
         Column("samples / s"),
     )
     rows = []
@@ -145,7 +177,7 @@ def timing(models: Sequence[Labelled]) -> Table:
         timing, total = results.timing, results.timing.seconds.get("total", 0.0)
         seconds = (f"{timing.seconds[stage]:,.1f}" if stage in timing.seconds else None for stage in stages)
         rate = f"{results.coverage.scored / total:,.2f}" if total > 0 else None
-        rows.append((label, timing.sessions, *seconds, timing.input_tokens, timing.output_tokens, rate))
+        rows.append((label, timing.sessions, *seconds, rate))
     note = "Seconds over all sessions; samples / s are scored samples by total time. Stages may overlap."
     return Table.of("Timing", columns, rows, note)
 

@@ -38,7 +38,7 @@ class Section:
         warnings: what a reader must know before the figures.
         scores: names of the scores of one sample.
         breakdowns: what separates models most comes first.
-        others: what few readers look for: coverage, judges by category, details, timing, settings.
+        others: what few readers look for: coverage, judges by category, details, costs, timing, settings.
     """
 
     standing: TaskStanding
@@ -240,6 +240,10 @@ def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Ana
     judge_tables = judges.tables(by_judge)
     failure_table = diagnosis.failures(failed)
     primary = runs[0].results.primary
+    thoughts = diagnosis.thoughts(
+        [(label, analyses.thoughts.get(run.folder, ())) for label, run in standing.runs.items()], primary
+    )
+    costs = tables.costs(models)
     return Section(
         standing=standing,
         address=address,
@@ -251,6 +255,7 @@ def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Ana
             tables.figures(models),
             *([diagnosis.comparisons(compared)] if compared else []),
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
+            *([thoughts] if thoughts else []),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
         failures=(failure_table,) if failure_table else (),
@@ -258,6 +263,7 @@ def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Ana
             tables.coverage(models),
             *(table for table in judge_tables if table.title != judges.OVERVIEW),
             *tables.details(models),
+            *([costs] if costs else []),
             tables.timing(models),
             tables.provenance(models),
         ),

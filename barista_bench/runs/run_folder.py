@@ -29,6 +29,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
+from barista_bench.models.prices import Prices
 from barista_bench.runs.ask.config import MAX_RUNS
 from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
@@ -61,7 +62,6 @@ def _plain(value: object, depth: int = 0) -> object:
 
 
 _Plain = Annotated[Any, AfterValidator(_plain)]
-_Price = Annotated[float, Field(ge=0, le=1e9)] | None
 
 
 class _Part(BaseModel):
@@ -116,13 +116,6 @@ class _Prompts(_Part):
     wording: Annotated[str, StringConstraints(pattern=WORDING)] = ""
 
 
-class RunPrices(_Part):
-    """US dollars a million tokens."""
-
-    input: _Price = None
-    output: _Price = None
-
-
 class ImportedFolder(_Part):
     folder: str
     predictions_sha256: str
@@ -140,7 +133,7 @@ class RunDescription(_Part):
     protocol: Literal["release", "paper"]
     versions: dict[str, str]
     options: dict[str, _Plain] = {}
-    prices: RunPrices = RunPrices()
+    prices: Prices = Prices()
     training_videos: list[Sha256] = []
     """SHA-256 of the videos that the run's adapter was trained on, as far as it says so."""
     trained_on: list[Sha256] = []

@@ -11,6 +11,7 @@ other things together than videos (`Task.resampling_unit`); what is called a vid
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
+    by_thinking(run)                      -> (ThoughtBin, ...)       empty where nobody thought
     rank_agreement(runs)                  -> RankAgreement           several tasks, three models or more
     answer_agreement(runs)                -> (AnswerAgreement, ...)  each pair of runs of a task, people, all
     propagation(runs)                     -> PropagationGraph        one model, several tasks
@@ -37,9 +38,11 @@ from barista_bench.stats.baselines import (
 from barista_bench.stats.breakdowns import (
     BreakdownRow as BreakdownRow,
     FailureRow as FailureRow,
+    ThoughtBin as ThoughtBin,
     breakdown as breakdown,
     breakdown_keys as breakdown_keys,
     breakdowns as breakdowns,
+    by_thinking as by_thinking,
     failure_rows as failure_rows,
 )
 from barista_bench.stats.comparison import (

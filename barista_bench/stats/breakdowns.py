@@ -124,6 +124,33 @@ def breakdowns(
     }
 
 
+class ThoughtBin(NamedTuple):
+    """The samples that thought about as much: the median of their tokens of thought, and their primary figure."""
+
+    tokens: float
+    row: BreakdownRow
+
+
+def by_thinking(run: ScoredRun, *, resamples: int = RESAMPLES) -> tuple[ThoughtBin, ...]:
+    """The primary figure against tokens of thought, in quantile bins of the samples of which the log says these.
+
+    Repetitions of a greedy answer count once. Empty where no sample thought, where all thought as much, and of a task
+    whose units are scored whole: samples of one unit think differently.
+    """
+    counted = [s for s in run.samples if s.counts and s.record.thinking_tokens is not None and s.record.output_tokens]
+    tokens = np.array([s.record.thinking_tokens for s in counted], dtype=np.float64)
+    if run.task.scores_whole_units or not tokens.any():
+        return ()
+    return tuple(
+        ThoughtBin(
+            float(np.median([sample.record.thinking_tokens or 0 for sample in group.samples])),
+            _row(run.task, "thinking_tokens", group, figure),
+        )
+        for group in _binned(counted, tokens)
+        if (figure := group_figure(run.task, run.counted, group.samples, resamples=resamples)) is not None
+    )
+
+
 def _largest(groups: list[_Group], most: int | None) -> list[_Group]:
     """At most so many groups, those with the most examples, in their own order."""
     if most is None or len(groups) <= most:

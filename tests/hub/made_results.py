@@ -11,6 +11,7 @@ from barista_bench.hub.checks import checked
 from barista_bench.hub.rows import SubmissionRow
 from barista_bench.hub.submission import Submission, SubmissionTarget, submission_of
 from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
+from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Coverage,
@@ -83,7 +84,18 @@ def results(
         breakdowns={},
         details=[{}],
         versions={"numpy": "2.4.6"},
-        timing=Timing(sessions=1, seconds={"generate": 1.0}, input_tokens=1, output_tokens=1, cost=12.5),
+        timing=Timing(
+            sessions=1,
+            seconds={"generate": 1.0},
+            input_tokens=1,
+            output_tokens=1,
+            cost=12.5,
+            costs={
+                "output_tokens": Cost(total=1500, mean=7.5, samples=200),
+                "seconds": Cost(total=50.0, mean=0.25, samples=200),
+                "dollars": Cost(total=12.5, mean=12.5 / 200, samples=200),
+            },
+        ),
     )
 
 

@@ -34,7 +34,7 @@ RECORD = results().comparability
 
 
 def entry(model: str, value: float, low: float | None, high: float | None, coverage: float = 1.0) -> BoardEntry:
-    return BoardEntry(model, RECORD, "micro_f1", "", value, low, high, 3, coverage, None, "0.1.0")
+    return BoardEntry(model, RECORD, "micro_f1", "", value, low, high, 3, coverage, None, "0.1.0", {})
 
 
 def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Path:
@@ -68,6 +68,9 @@ def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) ->
     assert not board.refused
     relations = {table.title: table for table in tables(board)}["relations"]
     assert relations.heads[:5] == ("rank", "model", "value", "95% low", "95% high")
+    took = relations.heads.index("output tokens a sample")
+    assert relations.heads[took : took + 3] == ("output tokens a sample", "seconds a sample", "revision")
+    assert {row[took : took + 2] for row in relations.values} == {(7.5, 0.25)}  # and no dollars
     assert [row[:5] for row in relations.values] == [
         (1, "a/first", 60.0, 55.0, 65.0),
         (1, "a/tied", 58.0, 52.0, 63.0),

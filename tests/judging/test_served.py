@@ -8,11 +8,12 @@ import math
 import re
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from barista_bench.errors import ModelError
+from barista_bench.errors import BudgetError, ModelError
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from tests.served_standin import Call, Fault, ServedStandIn
@@ -65,10 +66,11 @@ def judged(run: Any, server: ServedStandIn, **settings: Any) -> Any:
     return session, score_judged(session.run, session.folder).results
 
 
-def test_published_figures_equal_a_calculation_by_hand(answers: Callable) -> None:
-    run = answers()
+def test_published_figures_equal_a_calculation_by_hand(answers: Callable, tmp_path: Path) -> None:
+    run, prices = answers(), tmp_path / "prices.json"
+    prices.write_text('{"teacher": {"input": 2.0, "output": 10.0}}')
     with ServedStandIn(lambda call: say(verdict(grade(*form_of(call.body))))) as server:
-        session, results = judged(run, server, draws=1, price_input=2.0, price_output=10.0)
+        session, results = judged(run, server, draws=1, prices=prices)
     assert session.failed == 0
     per_run: dict[int, list[tuple[int, int]]] = {}
     for sample in session.run.samples:
@@ -145,3 +147,18 @@ def test_a_refused_key_ends_the_command_and_leaves_what_was_judged(answers: Call
     with ServedStandIn(lambda call: say(verdict(5))) as server:
         _, results = judged(run, server, draws=1)
     assert results.coverage.judged == results.coverage.expected
+
+
+def test_a_judge_stops_at_its_bound_and_goes_on(answers: Callable, tmp_path: Path) -> None:
+    run, prices = answers(), tmp_path / "prices.json"
+    prices.write_text('{"teacher": {"input": 2.0, "output": 10.0}}')
+    settings = {"draws": 1, "prices": prices, "max_new_tokens": 100}
+    with ServedStandIn(lambda call: say(verdict(grade(*form_of(call.body))))) as server:
+        with pytest.raises(BudgetError, match="max_cost"):
+            judged(run, server, max_cost=0.006, **settings)
+        stopped_after = len(server.calls)
+        assert 0 < stopped_after * (100 * 2 + 7 * 10) / 1e6 <= 0.006
+        session, results = judged(run, server, max_cost=5.0, **settings)
+    assert session.already_done == stopped_after
+    assert len(server.calls) == 2 * len(session.run.samples)
+    assert results.costs["dollars"].total == pytest.approx(len(server.calls) * (100 * 2 + 7 * 10) / 1e6)

@@ -20,18 +20,18 @@ ANSWERS = {
         *({}, ("The cu", None, "refusal")),
     ),
     "cut off by the token limit": ({"content": "The cu", **CUT}, {}, ("The cu", None, "length")),
-    "cut off while thinking": ({"content": None, "reasoning_content": "Or", **CUT}, {}, ("", "Or", "length")),
+    "cut off while thinking": ({"content": None, "reasoning_content": "Or", **CUT}, {}, ("", "Or", "thinking")),
     "reasoning in a field": ({"content": "left", "reasoning_content": "It is."}, {}, ("left", "It is.", "stop")),
     "reasoning in another field": ({"content": "left", "reasoning": "It is."}, {}, ("left", "It is.", "stop")),
     "reasoning within the answer": (
         {"content": "<t>Hm.</t>left"},
         *({"think_tags": ("<t>", "</t>")}, ("left", "Hm.", "stop")),
     ),
-    "thinking that never ends": ({"content": "<think>or", "finish_reason": "stop"}, {}, ("", "or", "length")),
+    "thinking that never ends": ({"content": "<think>or", "finish_reason": "stop"}, {}, ("", "or", "thinking")),
     "thinking that the template opened": (
         {"content": "or", **CUT},
         {"prompt_opens_thinking": True},
-        ("", "or", "length"),
+        ("", "or", "thinking"),
     ),
     "an answer in parts": ({"content": PARTS}, {}, ("left", None, "stop")),
 }

@@ -44,7 +44,11 @@ choices = fields(
     finish_reason=st.sampled_from(["stop", "length", "content_filter", None]) | values,
     logprobs=fields(content=some_tokens | values) | values,
 )
-usages = fields(prompt_tokens=scalars, completion_tokens=scalars, total_tokens=scalars)
+details = fields(reasoning_tokens=scalars, cached_tokens=scalars) | values
+usages = fields(
+    **dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), scalars),
+    **dict.fromkeys(("prompt_tokens_details", "completion_tokens_details"), details),
+)
 replies = fields(choices=st.lists(choices, max_size=4) | values, usage=usages | values, model=values, error=values)
 
 
@@ -56,8 +60,11 @@ def test_any_json_is_a_reply_or_one_of_our_errors(reply, wanted):
         return
     assert 1 <= len(read.choices) <= wanted
     done = [choice for choice in read.choices if isinstance(choice, Completion)]
-    assert all(choice.finish_reason in ("stop", "length", "refusal") for choice in done)
+    assert all(choice.finish_reason in ("stop", "length", "thinking", "refusal") for choice in done)
     assert all(isinstance(choice.text, str) for choice in done)
+    for part, whole in (("thinking_tokens", "output_tokens"), ("cached_tokens", "input_tokens")):
+        counts = [(getattr(choice, part), getattr(choice, whole)) for choice in done]
+        assert all(few is None or (all_of is not None and 0 <= few <= all_of) for few, all_of in counts)
     for total, given_out in (
         (read.input_tokens, [choice.input_tokens for choice in done]),
         (read.output_tokens, [choice.output_tokens for choice in done]),

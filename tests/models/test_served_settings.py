@@ -54,8 +54,6 @@ def request(*parts, images=(), seeds=(5,), system="", schema=None) -> Request:
         {"think_tags": ("<think>", "")},
         {"token_limit_field": "tokens"},
         {"omit": ("messages",)},
-        {"price_input": 1.0},
-        {"price_input": -1.0, "price_output": 1.0},
         {"extra_body": {"temperature": 0.1}},
         {"extra_body": {"x": {1, 2}}},
         {"base_url": "ftp://host/v1"},
@@ -145,6 +143,40 @@ def test_a_thinking_budget_is_refused_until_its_field_is_named():
     assert model.settings.extra_body == {"chat_template_kwargs": {"a": 1}}
 
 
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        ({}, {}),
+        ({"reasoning": "low"}, {"reasoning_effort": "low"}),
+        ({"reasoning": "off"}, {"reasoning_effort": "none"}),
+        (
+            {"reasoning": "off", "reasoning_field": "chat_template_kwargs.enable_thinking"},
+            {"chat_template_kwargs": {"enable_thinking": False, "a": 1}},
+        ),
+        ({"reasoning": "high", "reasoning_field": "reasoning.effort"}, {"reasoning": {"effort": "high"}}),
+        ({"reasoning": "on", "reasoning_field": "reasoning.enabled"}, {"reasoning": {"enabled": True}}),
+    ],
+)
+def test_reasoning_is_sent_in_the_field_that_is_named(settings, sent):
+    extra = {"chat_template_kwargs": {"a": 1}} if "chat_template_kwargs" in sent else {}
+    body, plain = body_of(request(TextPart("hi")), extra_body=extra, **settings), body_of(request(TextPart("hi")))
+    assert {name: value for name, value in body.items() if name not in plain} == sent
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"reasoning": "on"}, "say off, low, medium or high, or name another reasoning_field"),
+        ({"reasoning": "low", "reasoning_field": "chat_template_kwargs.thinking"}, "say on or off"),
+        ({"reasoning": "low", "extra_body": {"reasoning_effort": "high"}}, "leave one of them out"),
+        ({"reasoning": "max"}, "give another value"),
+    ],
+)
+def test_reasoning_that_a_field_cannot_say_is_refused(settings, remedy):
+    with pytest.raises(ConfigError, match=f"reasoning.*Remedy: {remedy}"):
+        load(**settings)
+
+
 def test_the_identity_names_what_changes_answers_and_nothing_else():
     base = load()
     assert isinstance(base, StreamingModel)
@@ -170,10 +202,11 @@ def test_the_identity_names_what_changes_answers_and_nothing_else():
 
 
 def test_every_setting_is_in_the_identity_unless_it_cannot_change_an_answer():
-    at_most_failures = {"timeout", "max_concurrency", "max_attempts", "api_key_env", "price_input", "price_output"}
+    at_most_failures = {"timeout", "max_concurrency", "max_attempts", "api_key_env"}
     elsewhere = {"revision", "box_format"}  # of `ModelIdentity` itself, and in the prompt
-    videos = {"frames_as", "video_fps"}  # test_videos
-    assert set(load().identity.settings) == set(ServedSettings.model_fields) - at_most_failures - elsewhere - videos
+    where_set = {"frames_as", "video_fps", "reasoning", "reasoning_field"}
+    assert set(load().identity.settings) == set(ServedSettings.model_fields) - at_most_failures - elsewhere - where_set
+    assert set(load(reasoning="low").identity.settings) >= {"reasoning", "reasoning_field"}
 
 
 def test_the_box_format_follows_the_family_unless_it_is_given():
@@ -277,16 +310,14 @@ def test_image_tokens_follow_the_published_rule(size, tokens):
     assert estimated_image_tokens(size) == tokens
 
 
-def test_the_estimate_counts_the_most_tokens_and_what_they_cost():
-    model = load(price_input=2.0, price_output=8.0, max_image_side=512)
+def test_the_estimate_counts_the_most_tokens():
+    model = load(max_image_side=512)
     images = (picture(1024, 768), picture())
     asked = request(ImagePart(0), ImagePart(1), TextPart("x" * 400), images=images, seeds=(1, 2, 3))
     sampled = model.estimate(iter([asked, asked]), GenerationConfig(temperature=0.7, max_new_tokens=100))
     assert sampled.max_output_tokens == 600
     text = 2 * (100 + 10)
     assert text + 4 * 255 <= sampled.input_tokens <= text + 4 * 255 + 20
-    assert sampled.cost == pytest.approx((sampled.input_tokens * 2.0 + 600 * 8.0) / 1e6)
     assert model.estimate([asked], GREEDY).max_output_tokens == 50
-    assert load().estimate([asked], GREEDY).cost is None
     with pytest.raises(ValueError, match="request r: the prompt places images"):
         model.estimate([request(ImagePart(0))], GREEDY)

@@ -45,7 +45,7 @@ def tokens_of(reader, text: str) -> list[int]:
 def generated(reader, text: str, *, ended: bool = True, opened: bool = False, stopped: int | None = None) -> Generated:
     tokens = tokens_of(reader, text) + ([1, 0, 0] if ended else [])
     scores = TokenScores([-float(n) for n in range(len(tokens))], [[t] for t in tokens], [[-9.0]] * len(tokens))
-    return Generated(tokens, opened, stopped, prompt_tokens=9, rows=1, scores=scores)
+    return Generated(tokens, opened, stopped, prompt_tokens=9, cached=0, rows=1, scores=scores)
 
 
 def test_the_end_token_ends_an_answer(model, monkeypatch):
@@ -122,7 +122,8 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
     rows, closing = written_tokens(monkeypatch), thinker._engine.encoder.tokenizer("</think>\n")["input_ids"]
     requests = many_requests()
     free = alike(thinker.generate(requests, GREEDY))
-    assert {(completion.text, completion.finish_reason) for [completion] in free} == {("", "length")}
+    assert {(completion.text, completion.finish_reason) for [completion] in free} == {("", "thinking")}
+    assert all(completion.thinking_tokens == completion.output_tokens for [completion] in free)
     longest_first = rows[:8]
     for budget in (0, 1, 6):
         rows.clear()
@@ -132,6 +133,7 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
             assert row[budget : budget + len(closing)] == closing
             assert "</think>" not in thinker._engine.encoder.tokenizer.decode(row[budget + len(closing) :])
         assert all(completion.text for [completion] in answers)
+        assert {completion.thinking_tokens for [completion] in answers} == {budget + len(closing) - 1}  # no line break
 
 
 def test_a_model_that_knows_no_thinking_refuses_a_budget(model):
@@ -162,7 +164,7 @@ def test_reasoning_is_kept_apart(folders):
 
 def test_reasoning_opened_by_the_template_and_truncated_is_no_answer(thinker):
     [[answer]] = thinker.generate([request_of(0, 1, "cup")], GREEDY)
-    assert (answer.text, answer.finish_reason) == ("", "length")
+    assert (answer.text, answer.finish_reason) == ("", "thinking")
     assert answer.reasoning
 
 
@@ -173,9 +175,9 @@ def test_reasoning_opened_by_the_template_and_truncated_is_no_answer(thinker):
         ("left", False, False, ("left", None, "length")),
         ("<think>cup</think>\n\nleft", False, True, ("left", "cup", "stop")),
         ("cup</think>left", True, True, ("left", "cup", "stop")),
-        ("<think>cup", False, True, ("", "cup", "length")),
-        ("cup", True, True, ("", "cup", "length")),
-        ("<think>cup</think>left<think>jug", False, True, ("", "cupleftjug", "length")),
+        ("<think>cup", False, True, ("", "cup", "thinking")),
+        ("cup", True, True, ("", "cup", "thinking")),
+        ("<think>cup</think>left<think>jug", False, True, ("", "cupleftjug", "thinking")),
         ("<think>cup</think>", False, True, ("", "cup", "stop")),
     ],
 )

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
-from barista_bench.models.base import Failure, GenerationConfig, Request, StreamingModel  # noqa: E402
+from barista_bench.models.base import Failure, GenerationConfig, Request, StreamingModel, repeated  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
@@ -101,10 +101,14 @@ def test_samples_of_a_prompt_share_one_prefill(any_model):
     hook = any_model._engine.model.register_forward_pre_hook(
         lambda _module, _args, kwargs: rows.append(kwargs["input_ids"].shape[0]), with_kwargs=True
     )
-    any_model.generate(mixed_requests(seeds=(1, 2, 3)), SAMPLED)
+    requests = mixed_requests(seeds=(1, 2, 3))
+    answers = any_model.generate(requests, SAMPLED)
     hook.remove()
     assert rows[0] == 4
     assert set(rows[1:]) == {12}
+    for request, drawn in zip(requests, answers, strict=True):
+        prompt = drawn[0].input_tokens
+        assert [sample.cached_tokens for sample in drawn] == [0, prompt, prompt], request.request_id
 
 
 def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
@@ -112,7 +116,8 @@ def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
     watch(monkeypatch, model, lambda kwargs: rows.append(len(kwargs["input_ids"])))
     [answers] = model.generate([request_of(0, 1, "cup", seeds=(1, 2, 3))], GREEDY)
     assert rows == [1]
-    assert answers == [answers[0]] * 3
+    assert answers == repeated(answers[0], 3)
+    assert [answer.input_tokens == answer.output_tokens == 0 for answer in answers] == [False, True, True]
 
 
 def test_a_request_without_seeds_wants_nothing(model):

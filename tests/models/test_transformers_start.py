@@ -13,6 +13,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.errors import ConfigError, DataError, ModelError  # noqa: E402
 from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.local.template_variables import reasoning_switches  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED, mixed_requests, request_of, texts  # noqa: E402
 
 
@@ -76,15 +77,50 @@ def test_a_template_of_one_s_own_replaces_the_checkpoint_s(copy, loaded, tmp_pat
 THINKS = "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
 
 
-def test_thinking_is_switched_off_by_a_variable_of_the_template(copy):
+def test_thinking_is_switched_off_by_a_variable_of_the_template_or_by_the_one_setting_for_all(copy):
     template = copy / "chat_template.jinja"
     template.write_text(template.read_text() + THINKS)
     plain = TransformersModel.load(str(copy))
     off = TransformersModel.load(str(copy), template_kwargs='{"enable_thinking": false}')
-    written = [prompt_of(model) for model in (plain, off)]
-    assert [text.endswith("</think>\n\n") for text in written] == [False, True]
-    assert "template_kwargs" not in plain.identity.settings
+    same = TransformersModel.load(str(copy), reasoning="off")
+    written = [prompt_of(model) for model in (plain, off, same)]
+    assert [text.endswith("</think>\n\n") for text in written] == [False, True, True]
+    assert {"template_kwargs", "reasoning"}.isdisjoint(plain.identity.settings)
     assert off.identity.settings["template_kwargs"] == '{"enable_thinking": false}'
+    assert same.identity.settings["reasoning"] == "off"
+    with pytest.raises(ModelError, match=r"no switch for reasoning high. Remedy: say off, on"):
+        TransformersModel.load(str(copy), reasoning="high")
+    with pytest.raises(ModelError, match=r"sets \['enable_thinking'\], as reasoning does"):
+        TransformersModel.load(str(copy), reasoning="off", template_kwargs={"enable_thinking": False})
+
+
+def test_a_template_without_a_switch_refuses_reasoning(copy):
+    with pytest.raises(ModelError, match=r"no switch for reasoning off. Remedy: leave reasoning out"):
+        TransformersModel.load(str(copy), reasoning="off")
+
+
+EFFORT = "Reasoning: {{ reasoning_effort | default('medium') }}"
+GLM = "{% if enable_thinking is defined and not enable_thinking %}/nothink{% endif %}{{ reasoning_effort }}"
+SET_BY_ITSELF = "{% set enable_thinking = true %}{{ enable_thinking }}{% generation %}{% endgeneration %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "wanted", "switches"),
+    [
+        ("{{ thinking }}", "on", {"thinking": True}),
+        ("{{ thinking }}", "low", {}),
+        (EFFORT, "high", {"reasoning_effort": "high"}),
+        (EFFORT, "off", {}),
+        (f"{EFFORT}{{% if reasoning_effort == 'none' %}}{{% endif %}}", "off", {"reasoning_effort": "none"}),
+        (EFFORT, "on", {}),
+        (GLM, "off", {"enable_thinking": False}),
+        (GLM, "low", {"enable_thinking": True, "reasoning_effort": "low"}),
+        (SET_BY_ITSELF, "on", {}),
+        ({"default": "{{ messages }}", "tools": "{{ thinking }}"}, "off", {"thinking": False}),
+    ],
+)
+def test_reasoning_is_the_switch_that_a_template_reads(template, wanted, switches):
+    assert reasoning_switches(template, wanted) == switches
 
 
 @pytest.mark.parametrize("variable", ["enable_thinking", "tokenize", "messages"])

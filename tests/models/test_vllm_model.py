@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
+from barista_bench.models.base import repeated
 from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm.engine import Call, EngineOutput
 from barista_bench.models.vllm.model import VllmModel
@@ -78,7 +79,8 @@ def test_every_sample_is_asked_with_its_own_seed_and_greedy_ones_once(load):
     [sampled], [greedy] = model.generate([request], SAMPLED), model.generate([request], GREEDY)
     assert len(sampled) == 3
     assert len(greedy) == 3
-    assert greedy[0] == greedy[2]
+    assert [entry.cached_tokens for entry in sampled] == [8, 8, 8]
+    assert greedy == repeated(greedy[0], 3)
     assert len({entry.text for entry in sampled}) == 3
 
 
@@ -245,6 +247,13 @@ def test_settings_and_models_that_vllm_would_not_heed_are_refused(settings, name
     config = checked(RunConfig, {"data": "d", "out": "o", "model": "m", "engine": "vllm", **settings})
     with pytest.raises(ConfigError, match=f"{named}.*Remedy"):
         load_model(config, [])
+
+
+def test_reasoning_is_refused_by_a_template_without_its_switch_and_by_what_has_none(load):
+    with pytest.raises(ModelError, match=r"no switch for reasoning off. Remedy: leave reasoning out"):
+        load(reasoning="off")
+    with pytest.raises(ConfigError, match=r"chance: has no switch for reasoning. Remedy: leave reasoning out"):
+        load_model(checked(RunConfig, {"data": "d", "out": "o", "model": "chance", "reasoning": "off"}), [])
 
 
 @pytest.mark.parametrize("arguments", ['{"model": "other"}', {"hf_token": "hf_" + "a" * 20}, "[1]"])

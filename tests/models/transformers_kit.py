@@ -47,10 +47,12 @@ def texts(answers) -> list[list[str]]:
 
 
 def alike(answers: list[list[Completion | Failure]]) -> list[list[Completion | Failure]]:
-    """Answers without the size of their batch, which is the one thing in them that batches may change."""
+    """Answers without the size of their batch and what was cached in it: all in them that batches may change."""
     return [
         [
-            replace(completion, batch_size=None) if isinstance(completion, Completion) else completion
+            replace(completion, batch_size=None, cached_tokens=None)
+            if isinstance(completion, Completion)
+            else completion
             for completion in each
         ]
         for each in answers

@@ -56,7 +56,7 @@ def main():
         seen = [sum(map(sum, images)) % 256, len(images)]
         stopped = bool(prompt["sampling"].get("stop"))
         each = [[*answer, seed % 256, *seen] for seed in prompt["seeds"]]
-        samples = [{"tokens": tokens, "ended": "length", "met_stop_text": stopped} for tokens in each]
+        samples = [{"tokens": tokens, "ended": "length", "met_stop_text": stopped, "cached": 8} for tokens in each]
         say(id=10**6 if happens("stranger", text) else prompt["id"], prompt_tokens=len(text), samples=samples)
 
 

@@ -18,7 +18,9 @@ from barista_bench.core.sampling import Sampling
 from barista_bench.core.statistics import Row, SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, ExplanationRow, FrameRef, Overlay, Prediction, Scored, Task
 from barista_bench.errors import DataError
+from barista_bench.models.prices import Prices
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.costs import costs_of
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Breakdown,
@@ -159,11 +161,16 @@ def made_run(
     left_out: int = 0,
     folder: str = "a",
     task: Task | None = None,
+    thinks: bool = False,
 ) -> ScoredRun:
-    """Statuses go round over the samples; the last `left_out` examples were not run."""
+    """Statuses go round over the samples; the last `left_out` examples were not run.
+
+    One that `thinks` does so for 10 tokens more with each example, of those after the first.
+    """
     task = task or Fruit()
     samples = []
     for index, example in enumerate(examples.examples[: len(examples.examples) - left_out]):
+        thought = 10 * index if thinks else 0
         for run in range(runs):
             status = statuses[(index + run) % len(statuses)]
             text = None if status is Status.INFRA_ERROR else answer
@@ -177,7 +184,8 @@ def made_run(
                 reasoning="It is red." if run else None,
                 error=None if status is Status.OK else f"why {status}: {HOSTILE}",
                 input_tokens=100,
-                output_tokens=10,
+                output_tokens=10 + thought,
+                thinking_tokens=thought if thinks else None,
                 seconds=0.25,
             )
             prediction = task.parse(answer, {}, BoxFormat()) if status is Status.OK else None
@@ -234,5 +242,11 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
         breakdowns={"preparation": parts},
         details=cast("Any", details),
         versions={"numpy": "2.1", "pillow": "12.0"},
-        timing=Timing(sessions=1, seconds={"generate": 8.0, "total": 10.0}, input_tokens=100, output_tokens=10),
+        timing=Timing(
+            sessions=1,
+            seconds={"generate": 8.0, "total": 10.0},
+            input_tokens=100,
+            output_tokens=10,
+            costs=costs_of([s.record for s in samples], Prices()),
+        ),
     )

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from barista_bench.core.example import Status
+from barista_bench.core.example import SELDOM, Status
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import markdown
 from barista_bench.reporting import write_report
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import by_thinking
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, MadeItem, made_run
 
 
@@ -148,7 +149,7 @@ def test_page_says_what_was_evaluated(page: Page) -> None:
 
 def test_every_status_and_every_answer_is_in_the_samples(page: Page) -> None:
     answers = [answer for sample in page.samples for answer in sample["models"][0]]
-    assert {answer["status"] for answer in answers} == set(Status) - {Status.TASK_ERROR}
+    assert {answer["status"] for answer in answers} == set(Status) - SELDOM
     refused = next(answer for answer in answers if answer["status"] == "refused")
     assert refused["error"] == f"why refused: {HOSTILE}"
     assert refused["text"] == f"{HOSTILE}, apple"
@@ -159,6 +160,30 @@ def test_every_status_and_every_answer_is_in_the_samples(page: Page) -> None:
     assert infra["text"] is None
     assert infra["scores"] == [None, None]
     assert infra["rows"] == []
+
+
+def test_costs_and_thoughts_are_shown_where_they_are_known(tmp_path: Path) -> None:
+    examples = MadeExamples(40)
+    ends = [Status.OK, Status.OK, Status.TRUNCATED_THINKING]
+    runs = [
+        made_run(examples, name="thinker", thinks=True, statuses=ends),
+        made_run(examples, name="plain", statuses=[Status.OK], folder="b"),
+    ]
+    page = Page(write_report(runs, tmp_path, samples=1)[0].read_text(encoding="utf-8"))
+    costs = {row["model"]: row for row in page.rows("Costs")}
+    assert (costs["thinker"]["in all: output tokens"], costs["plain"]["in all: output tokens"]) == ("16,400", "800")
+    assert (costs["thinker"]["a sample: thinking tokens"], costs["plain"]["a sample: thinking tokens"]) == ("195", "–")
+    assert page.rows("Coverage")[1]["samples by status: truncated thinking"] == "26*"
+    bins = page.rows("Score against tokens of thought")
+    assert [row["tokens of thought"] for row in bins] == ["45", "145", "245", "345"]
+    assert all(set(row) == {"tokens of thought", "micro f1: thinker"} for row in bins)
+    (chart,) = [table["chart"] for table in page.task["figures"] if "chart" in table]
+    (series,) = chart["series"]
+    for (_, mean, low, high), part in zip(series["points"], by_thinking(runs[0]), strict=True):
+        assert low <= mean <= high
+        assert mean == part.row.figure.mean
+    assert sum(part.row.samples for part in by_thinking(runs[0])) == 80
+    assert by_thinking(runs[1]) == ()
 
 
 def test_explanations_and_scores_come_through_the_task(page: Page) -> None:

@@ -28,8 +28,8 @@ OTHERS = {
     "batch_size": "auto",
     "trust_remote_code": "true",
     "box_format": "yxyx/1000",
-    "price_input": "1.5",
-    "price_output": "6",
+    "prices": "prices.yaml",
+    "max_cost": "1.5",
 }
 
 
@@ -102,7 +102,8 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest(where: str, tmp_p
         ({"split": ""}, "split"),
         ({"batch_size": "large"}, "batch_size"),
         ({"box_format": "xywh/1000"}, "box format"),
-        ({"price_input": 1.0}, "price_output"),
+        ({"max_cost": 1.0}, "prices"),
+        ({"max_tokens_total": 0}, "max_tokens_total"),
         ({"quantization": "2bit"}, "quantization"),
     ],
 )
@@ -166,7 +167,7 @@ SECRET = "sk-not-to-be-seen"
 @pytest.mark.parametrize(
     "setting",
     [
-        {"price_input": 1.0, "base_url": f"https://{SECRET}@host/v1"},
+        {"max_image_side": 99, "base_url": f"https://{SECRET}@host/v1"},
         {"extra_body": f"[{SECRET}"},
         {"extra_body": [SECRET]},
         {"base_url": [SECRET]},

@@ -23,7 +23,9 @@ from tests.runs.made_logs import change_lines
 @pytest.fixture(scope="session")
 def a_run(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("described") / "run"
-    run(dataset, out, task="relations", model="oracle", runs=1, limit=3, price_input=1.0, price_output=2.0)
+    prices = out.parent / "prices.yaml"
+    prices.write_text("oracle: {input: 1.0, output: 2}")
+    run(dataset, out, task="relations", model="oracle", runs=1, limit=3, prices=prices)
     return out
 
 

@@ -108,7 +108,7 @@ def test_all_runs_of_an_example_are_one_request(dataset: Path, tmp_path: Path, u
     assert len({seed for _, seed in model.asked}) == SAMPLES
 
 
-def test_four_kinds_of_failure_are_four_statuses(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Path, use: object) -> None:
     names = example_ids(dataset)
     reference = json.dumps([{"source_id": 1, "target_id": 3, "relation_type": "position", "value": "part of"}])
     model = use(
@@ -119,6 +119,7 @@ def test_four_kinds_of_failure_are_four_statuses(dataset: Path, tmp_path: Path, 
                 names[2]: Completion('[{"source_id": 1,', finish_reason="length"),
                 names[3]: Failure("connection reset"),
                 names[4]: Completion(reference, finish_reason="length"),
+                names[5]: Completion("", finish_reason="thinking", reasoning="On the one hand"),
             }
         )
     )
@@ -127,13 +128,16 @@ def test_four_kinds_of_failure_are_four_statuses(dataset: Path, tmp_path: Path, 
     assert results.coverage.model_dump() == {
         "expected": SAMPLES,
         "scored": SAMPLES - 3,
-        "answered": SAMPLES - 12,
-        "statuses": {"ok": 57, "parse_error": 3, "refused": 3, "truncated": 6, "infra_error": 3},
+        "answered": SAMPLES - 15,
+        "statuses": {
+            **{"ok": 54, "parse_error": 3, "refused": 3, "truncated": 6, "truncated_thinking": 3},
+            "infra_error": 3,
+        },
     }
     assert not results.coverage.complete
     # In relations the release counts a provider's error as an answer that cannot be read; it lowers the coverage too.
     assert results.details[0]["n"] == 24
-    assert results.details[0]["n_failed"] == 4
+    assert results.details[0]["n_failed"] == 5
     assert results.details[0]["tp"] == 1
 
     model.answers.pop(names[3])

@@ -53,6 +53,13 @@ def settings(server: ServedStandIn, **others: object) -> dict[str, object]:
     }
 
 
+def priced(folder: Path, **prices: float) -> Path:
+    """A file of what the model of `settings` costs."""
+    path = folder / "prices.json"
+    path.write_text(json.dumps({"m": prices}))
+    return path
+
+
 def test_faults_of_the_server_move_no_score(dataset: Path, tmp_path: Path) -> None:
     with ServedStandIn() as clean:
         run(dataset, tmp_path / "clean", **settings(clean))
@@ -107,8 +114,8 @@ def test_the_key_stands_in_no_log_result_report_or_message(
 
 def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tmp_path: Path) -> None:
     with ServedStandIn() as server:
-        prices = {"price_input": 1.0, "price_output": 2.0}
-        values = settings(server, data=str(dataset), out=tmp_path / "run", max_new_tokens=100, **prices)
+        prices = priced(tmp_path, input=1.0, output=2.0)
+        values = settings(server, data=str(dataset), out=tmp_path / "run", max_new_tokens=100, prices=prices)
         estimated = estimate(checked(RunConfig, values))
     assert not server.calls
     assert not (tmp_path / "run").exists()
@@ -123,7 +130,7 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
 
 def test_tokens_and_cost_stand_in_the_results(dataset: Path, tmp_path: Path) -> None:
     with ServedStandIn() as server:
-        run(dataset, tmp_path, price_input=1.0, price_output=10.0, **settings(server))
+        run(dataset, tmp_path, prices=priced(tmp_path, input=1.0, output=10.0), **settings(server))
         billed = sum(100 for _ in server.calls), sum(7 * call.body.get("n", 1) for call in server.calls)
     timing = score(tmp_path).results.timing
     assert (timing.input_tokens, timing.output_tokens) == billed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ class Generated:
         opened: the prompt had opened the thinking already.
         stopped: tokens up to and with a stop text; None where none was met.
         prompt_tokens: tokens of the prompt, without padding.
+        cached: those of them that had been worked out before; None where nobody says it.
         rows: samples that were generated together; None where that means nothing.
         scores: log-probabilities, where they are wanted.
         held: the answer was held to a schema.
@@ -36,6 +37,7 @@ class Generated:
     opened: bool
     stopped: int | None
     prompt_tokens: int
+    cached: int | None
     rows: int | None
     scores: TokenScores | None = None
     held: bool = False
@@ -65,7 +67,7 @@ class AnswerReader:
     def read(self, row: Generated, stop: Sequence[str]) -> Completion:
         """The completion of one row; `stop` are the texts that end an answer.
 
-        Thinking that never closed counts as cut off (`length`), whatever ended it: there is no answer.
+        Thinking that never closed counts as cut off (`thinking`), whatever ended it: there is no answer.
         """
         ended = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
         lengths = [n for n in (ended, row.stopped) if n is not None]
@@ -77,16 +79,33 @@ class AnswerReader:
         reasoning, uncut = split_reasoning(free, self.tags)
         uncut += held.strip()
         answer = cut_at_stop(uncut, stop)
-        finished = (lengths or answer != uncut) and not is_still_thinking(free, self.tags)
+        thinking = is_still_thinking(free, self.tags)
+        finished = bool(lengths) or answer != uncut
         return Completion(
             text=answer,
-            finish_reason="stop" if finished else "length",
+            finish_reason="thinking" if thinking else "stop" if finished else "length",
             reasoning=reasoning,
             input_tokens=row.prompt_tokens,
             output_tokens=len(tokens),
+            thinking_tokens=len(tokens) if thinking else self._thinking_tokens(row, visible, text.removesuffix(held)),
+            cached_tokens=row.cached,
             logprobs=None if row.scores is None else self._logprobs(row, row.scores, visible, text, answer),
             batch_size=row.rows,
         )
+
+    def _thinking_tokens(self, row: Generated, steps: Sequence[int], text: str) -> int:
+        """Generated tokens up to the last closing tag and with it."""
+        before, closed, _ = text.rpartition(self.tags[1])
+        if not closed:
+            return 0
+        written = self._written(row, steps)
+        last = bisect_left(range(len(steps) + 1), len(before + closed), key=written)
+        return steps[last - 1] + 1
+
+    def _written(self, row: Generated, steps: Sequence[int]) -> Callable[[int], int]:
+        """A function of a number of these steps: the characters that so many have written."""
+        tokens = [row.tokens[step] for step in steps]
+        return lambda count: len(self._decoded(tokens[:count]))
 
     def _logprobs(
         self, row: Generated, scores: TokenScores, steps: Sequence[int], text: str, answer: str
@@ -98,12 +117,7 @@ class AnswerReader:
         start = len(text) - len(after.lstrip(None if closed else " "))
         if row.held:
             start = len(text) - len(thought_before(self.tags[0] + text if row.opened else text, self.tags)[1].lstrip())
-        tokens = [row.tokens[step] for step in steps]
-        counts = range(len(steps) + 1)
-
-        def written(count: int) -> int:
-            return len(self._decoded(tokens[:count]))
-
+        counts, written = range(len(steps) + 1), self._written(row, steps)
         first = bisect_right(counts, start, key=written) - 1
         last = bisect_left(counts, start + len(answer), key=written)
         return tuple(self._logprob(row.tokens[step], step, scores) for step in steps[first:last])

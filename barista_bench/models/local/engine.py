@@ -22,7 +22,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
 
@@ -174,7 +174,9 @@ class Engine:
                 yield entry.index, Answered(entry.request, [prepared for _ in seeds], 0.0)
             else:
                 # Greedy decoding has a single answer for all seeds.
-                completions = [by_slot[entry.index][slot if config.temperature > 0 else 0] for slot in seeds]
+                drawn = by_slot[entry.index]
+                is_greedy = config.temperature <= 0
+                completions = repeated(drawn[0], len(seeds)) if is_greedy else [drawn[slot] for slot in seeds]
                 yield entry.index, Answered(entry.request, completions, fraction * len(prepared.slots))
 
     def _generated(
@@ -312,6 +314,7 @@ class Engine:
         )
         generated = sequences[:, columns:]
         scores = recorder.rows(generated) if recorder else [None] * len(samples)
+        first = {id(job): row for row, job in reversed(list(enumerate(samples)))}
         completions = iter(
             self.reader.read(
                 Generated(
@@ -319,6 +322,7 @@ class Engine:
                     opened=job.encoded.opens_thinking,
                     stopped=stop.lengths[row],
                     prompt_tokens=job.encoded.prompt_tokens,
+                    cached=job.encoded.prompt_tokens if shared and row != first[id(job)] else 0,
                     rows=len(samples),
                     scores=scores[row],
                     held=job.begun is not None,

@@ -6,9 +6,7 @@ Imports torch and transformers, so it is itself imported only where a model is l
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -23,7 +21,9 @@ from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Request
+from barista_bench.models.local.template_variables import chosen_variables
 from barista_bench.models.local.text_models import TextProcessor
+from barista_bench.models.reasoning import Reasoning
 from barista_bench.models.videos import FramesAs, VideoClip, knows_one_rate, parts_with_clips
 
 log = logging.getLogger(__name__)
@@ -47,8 +47,6 @@ _PER_IMAGE = frozenset(
 )
 
 _PROBE = "barista-system-probe"
-# What is no variable of a template, though its name be given like one.
-_TAKEN = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
 # Take the images of a batch in one list, not in a list for each prompt.
 _FLAT_IMAGES = frozenset({"GotOcr2Processor"})
 _SIZE_STEP = 32  # pixels; sizes are rounded up to it before their tokens are measured, to measure few of them
@@ -100,10 +98,11 @@ class PromptEncoder:
         frames_as: `video` makes one video of images that follow each other, two or more of them.
         video_fps: frames a second of such a video; None for the times of its frames, which requests hold.
         template_kwargs: further variables of the chat template.
+        reasoning: whether, or how hard, the model reasons first; None for its own way.
 
     Raises:
-        ModelError: the processor has no chat template, or none that reads `template_kwargs`, cannot pad, or takes no
-            video where one is wanted.
+        ModelError: the processor has no chat template, or none that reads `template_kwargs` or has a switch for
+            `reasoning`, cannot pad, or takes no video where one is wanted.
     """
 
     def __init__(
@@ -115,6 +114,7 @@ class PromptEncoder:
         frames_as: FramesAs = "images",
         video_fps: float | None = None,
         template_kwargs: Mapping[str, object] | None = None,
+        reasoning: Reasoning | None = None,
     ) -> None:
         self.processor: Any = processor
         self.tokenizer = processor.tokenizer
@@ -131,12 +131,7 @@ class PromptEncoder:
         if not processor.chat_template:
             remedy = "use its instruction-tuned version, or give chat_template"
             raise ModelError(f"model {name}: it has no chat template. Remedy: {remedy}")
-        self._template_kwargs: dict[str, Any] = dict(template_kwargs or {})
-        for variable in self._template_kwargs:
-            if variable in _TAKEN or not re.search(rf"\b{re.escape(variable)}\b", str(processor.chat_template)):
-                # It would go to the processor instead, or nowhere.
-                remedy = "leave it out of template_kwargs"
-                raise ModelError(f"model {name}: its chat template reads no {variable!r}. Remedy: {remedy}")
+        self._template_kwargs = chosen_variables(name, processor.chat_template, template_kwargs or {}, reasoning)
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
                 raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Remedy: set pad_token")

@@ -18,7 +18,7 @@ from barista_bench.models.local.answers import AnswerReader
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
 from barista_bench.models.local.engine import Engine
 from barista_bench.models.local.loading import box_format_of, identity_of, load_checkpoint, template_hash
-from barista_bench.models.reasoning import THINK_TAGS
+from barista_bench.models.reasoning import THINK_TAGS, Reasoning
 from barista_bench.models.settings import TransformersSettings, checked
 from barista_bench.models.videos import FramesAs, video_settings
 
@@ -60,6 +60,7 @@ class TransformersModel:
         video_fps: float | None = None,
         template_kwargs: Mapping[str, object] | None = None,
         structured_output: bool = False,
+        reasoning: Reasoning | None = None,
     ) -> None:
         from barista_bench.models.local.inputs import PromptEncoder
 
@@ -74,6 +75,7 @@ class TransformersModel:
             frames_as=frames_as,
             video_fps=video_fps,
             template_kwargs=template_kwargs,
+            reasoning=reasoning,
         )
         self.reads_text_alone = encoder.reads_text_alone
         self._thinks = think_tags is not None or encoder.knows(tags)
@@ -115,6 +117,7 @@ class TransformersModel:
             **video_settings(table.frames_as, table.video_fps, processor.model_input_names),
             box_format=f"{box_format.order}/{box_format.scale}" if box_format else None,
             think_tags=" ".join(table.think_tags) if table.think_tags else None,
+            reasoning=table.reasoning,
             template_kwargs=json.dumps(table.template_kwargs, sort_keys=True) if table.template_kwargs else None,
             structured_output=table.structured_output or None,
         )
@@ -129,6 +132,7 @@ class TransformersModel:
             video_fps=table.video_fps,
             template_kwargs=table.template_kwargs,
             structured_output=table.structured_output,
+            reasoning=table.reasoning,
         )
         loaded._engine.check_start()
         return loaded

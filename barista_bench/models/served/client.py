@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import anyio
@@ -24,7 +24,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import is_local
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.served.errors import (
     CallError,
@@ -146,7 +146,7 @@ class Calls:
         asked = _AskedRequest(request, body)
         entries = await self._entries(asked, seeds)
         if entries and len(entries) < len(request.seeds):
-            entries += [_without_tokens(entries[0])] * (len(request.seeds) - len(entries))
+            entries = repeated(entries[0], len(request.seeds))
         return Answered(request, entries, asked.seconds)
 
     async def _entries(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
@@ -289,14 +289,6 @@ class _AskedRequest:
     request: Request
     body: Body
     seconds: float = 0.0
-
-
-def _without_tokens(entry: Entry) -> Entry:
-    """A copy of a greedy answer, whose tokens are counted already."""
-    if isinstance(entry, Failure):
-        return entry
-    zero = [None if count is None else 0 for count in (entry.input_tokens, entry.output_tokens)]
-    return replace(entry, input_tokens=zero[0], output_tokens=zero[1])
 
 
 @contextmanager

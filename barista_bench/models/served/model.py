@@ -20,7 +20,7 @@ from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.served.errors import Endpoint
-from barista_bench.models.served.requests import Estimate, estimate
+from barista_bench.models.served.requests import Estimate, estimate, holds_field
 from barista_bench.models.served.state import ServerState
 from barista_bench.models.settings import ServedSettings, checked
 
@@ -66,6 +66,10 @@ class ServedModel:
         table = checked(ServedSettings, settings)
         if table.frames_as == "video" and table.image_format == "png":
             raise ConfigError("frames of a video are sent as JPEG. Remedy: leave image_format out, or frames_as=video")
+        if table.reasoning_value is not None and holds_field(table.extra_body, table.reasoning_field):
+            raise ConfigError(
+                f"extra_body sets {table.reasoning_field}, which reasoning decides. Remedy: leave one of them out"
+            )
         model = cls(name, checked(ServedSettings, settings | {"base_url": table.url}))  # with the environment's address
         model._endpoint()  # a missing key is reported now, and not when the data are ready
         return model
@@ -132,6 +136,6 @@ class ServedModel:
                 held += 1
 
     def estimate(self, requests: Iterable[Request], config: GenerationConfig) -> Estimate:
-        """The most that a run would take and cost; sends nothing."""
+        """The most tokens that a run would take; sends nothing."""
         self.check(config)
         return estimate(requests, config, self.settings)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
@@ -58,17 +58,30 @@ class _ReplyChoice(msgspec.Struct):
     logprobs: _Logprobs | None = None
 
 
+_NULL = msgspec.Raw(b"null")
+
+
+class _Details(msgspec.Struct):
+    reasoning_tokens: msgspec.Raw = _NULL
+    cached_tokens: msgspec.Raw = _NULL
+
+
 class _Usage(msgspec.Struct):
     """Read one by one, so that a count that is none costs neither the others nor the answer."""
 
-    prompt_tokens: msgspec.Raw = msgspec.Raw(b"null")
-    completion_tokens: msgspec.Raw = msgspec.Raw(b"null")
-    total_tokens: msgspec.Raw = msgspec.Raw(b"null")
+    prompt_tokens: msgspec.Raw = _NULL
+    completion_tokens: msgspec.Raw = _NULL
+    total_tokens: msgspec.Raw = _NULL
+    prompt_tokens_details: msgspec.Raw = _NULL
+    completion_tokens_details: msgspec.Raw = _NULL
+
+
+_PartT = TypeVar("_PartT", _Usage, _Details)
 
 
 class _Reply(msgspec.Struct):
     choices: list[_ReplyChoice] | None = None
-    usage: msgspec.Raw = msgspec.Raw(b"null")
+    usage: msgspec.Raw = _NULL
     model: object = None
     error: object = None
 
@@ -101,8 +114,9 @@ def read_reply(body: bytes, rules: ReadingRules, endpoint: Endpoint, wanted: int
     Token counts that are no whole numbers from 0 to 2**53 are None, and half a surrogate pair becomes U+FFFD: neither
     makes an answer worse. `answered` is that of `status_error`.
 
-    A call counts its input once, over however many choices: the first completion carries the input tokens and the
-    others 0. The output tokens of a call are dealt out by the length of the texts, so that sums are exact.
+    A call counts its input once, over however many choices: the first completion carries the input tokens (and the
+    cached ones) and the others 0. The output tokens of a call are dealt out by the length of the texts, those of
+    thinking by the length of the thoughts, so that sums are exact.
 
     Raises:
         CallError, ModelError: no choice can be had from it.
@@ -118,11 +132,11 @@ def read_reply(body: bytes, rules: ReadingRules, endpoint: Endpoint, wanted: int
         raise _invalid(endpoint, "no choices")
     taken = reply.choices[:wanted]
     texts = [_read_choice(choice, rules, endpoint) for choice in taken]
-    inputs, outputs = _tokens(reply.usage)
+    tokens = _tokens(reply.usage)
     return Reply(
-        choices=_with_tokens(texts, inputs, outputs),
-        input_tokens=inputs,
-        output_tokens=outputs,
+        choices=_with_tokens(texts, tokens),
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
         served_as=endpoint.quote(reply.model) if isinstance(reply.model, str) else None,
     )
 
@@ -161,8 +175,9 @@ def _read_choice(choice: _ReplyChoice, rules: ReadingRules, endpoint: Endpoint) 
         return _invalid(endpoint, "a message without content")
     opening = rules.think_tags[0] if rules.opens_thinking and given is None and content else ""
     written = opening + (content or "")
-    if is_still_thinking(written, rules.think_tags):
-        reason = "length"
+    # Of a server that takes the thoughts out itself, nothing came after them.
+    if is_still_thinking(written, rules.think_tags) or (reason == "length" and given and not written):
+        reason = "thinking"
     thought, answer = split_reasoning(written, rules.think_tags)
     answer = cut_at_stop(answer, rules.stop)
     reasoning = "\n".join(part for part in (given, thought) if part) or None
@@ -213,16 +228,36 @@ def _spelling(token: _Token) -> bytes:
     return token.token.encode("utf-8", "surrogatepass")
 
 
-def _tokens(raw: msgspec.Raw) -> tuple[int | None, int | None]:
-    """(input, output) tokens; some servers leave reasoning out of `completion_tokens`, but not out of the total."""
-    try:
-        usage = msgspec.json.decode(raw, type=_Usage)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None, None
+class _Tokens(NamedTuple):
+    """Of one call; None where the server does not say it, or what cannot be."""
+
+    input: int | None = None
+    output: int | None = None
+    thinking: int | None = None
+    cached: int | None = None
+
+
+def _tokens(raw: msgspec.Raw) -> _Tokens:
+    """Some servers leave reasoning out of `completion_tokens`, but not out of the total."""
+    usage = _part(raw, _Usage)
     inputs, outputs, total = map(_count, (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens))
     if inputs is not None and total is not None and total >= inputs:
         outputs = max(outputs or 0, total - inputs)
-    return inputs, outputs
+    thinking = _count(_part(usage.completion_tokens_details, _Details).reasoning_tokens)
+    cached = _count(_part(usage.prompt_tokens_details, _Details).cached_tokens)
+    return _Tokens(inputs, outputs, _within(thinking, outputs), _within(cached, inputs))
+
+
+def _part(raw: msgspec.Raw, kind: type[_PartT]) -> _PartT:
+    """An object of this form; an empty one in place of anything else."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return kind()
+
+
+def _within(count: int | None, whole: int | None) -> int | None:
+    return count if count is not None and whole is not None and count <= whole else None
 
 
 def _count(raw: msgspec.Raw) -> int | None:
@@ -233,16 +268,27 @@ def _count(raw: msgspec.Raw) -> int | None:
         return None
 
 
-def _with_tokens(
-    choices: Sequence[Completion | TransientError], inputs: int | None, outputs: int | None
-) -> list[Completion | TransientError]:
+def _with_tokens(choices: Sequence[Completion | TransientError], tokens: _Tokens) -> list[Completion | TransientError]:
     completions = [choice for choice in choices if isinstance(choice, Completion)]
-    fractions = iter(_fractions(outputs, [len(choice.text) + len(choice.reasoning or "") for choice in completions]))
+    answers = [len(choice.text) for choice in completions]
+    thoughts = [len(choice.reasoning or "") for choice in completions]
+    if tokens.output is None or tokens.thinking is None:
+        thinking: list[int | None] = [None] * len(completions)
+        outputs = _fractions(tokens.output, [sum(lengths) for lengths in zip(answers, thoughts, strict=True)])
+    else:
+        thinking = _fractions(tokens.thinking, thoughts)
+        spoken = _fractions(tokens.output - tokens.thinking, answers)
+        outputs = [(said or 0) + (thought or 0) for said, thought in zip(spoken, thinking, strict=True)]
+    counted = iter(zip(outputs, thinking, strict=True))
+    inputs, cached = tokens.input, tokens.cached
     filled: list[Completion | TransientError] = []
     for choice in choices:
         if isinstance(choice, Completion):
-            choice = replace(choice, input_tokens=inputs, output_tokens=next(fractions))
-            inputs = None if inputs is None else 0
+            output, thought = next(counted)
+            choice = replace(
+                choice, input_tokens=inputs, output_tokens=output, thinking_tokens=thought, cached_tokens=cached
+            )
+            inputs, cached = (None if count is None else 0 for count in (inputs, cached))
         filled.append(choice)
     return filled
 

@@ -1,4 +1,4 @@
-"""Requests to a server: images, the bodies of calls, and what a run would send and cost."""
+"""Requests to a server: images, the bodies of calls, and how many tokens a run would send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image
 
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.models.base import GenerationConfig, Request, token_cost
+from barista_bench.models.base import GenerationConfig, Request
 from barista_bench.models.settings import ServedSettings
 from barista_bench.models.videos import VideoClip, parts_with_clips
 
@@ -50,6 +50,8 @@ def request_body(request: Request, config: GenerationConfig, model: str, setting
             "type": "json_schema",
             "json_schema": {"name": "answer", "schema": dict(request.schema), "strict": True},
         }
+    if (reasoning := settings.reasoning_value) is not None:
+        body = _with_field(body, settings.reasoning_field, reasoning)
     if config.thinking_budget is not None and settings.thinking_budget_field is not None:
         body = _with_field(body, settings.thinking_budget_field, config.thinking_budget)
     return {name: value for name, value in body.items() if name not in settings.omit}
@@ -59,6 +61,12 @@ def fields_per_call(seeds: Sequence[int], settings: ServedSettings) -> Body:
     """The fields that ask for one choice for each seed. Only the first seed can be sent, and servers may ignore it."""
     fields: Body = {} if "seed" in settings.omit else {"seed": seeds[0] % 2**_SEED_BITS}
     return {**fields, "n": len(seeds)} if len(seeds) > 1 else fields
+
+
+def holds_field(body: object, dotted: str) -> bool:
+    """Whether a body has a field; dots go into objects."""
+    first, _, rest = dotted.partition(".")
+    return isinstance(body, Mapping) and first in body and (not rest or holds_field(body[first], rest))
 
 
 def _with_field(body: Mapping[str, object], dotted: str, value: object) -> Body:
@@ -174,13 +182,11 @@ class Estimate(NamedTuple):
     """An estimate of a served model's run; all of it is estimated, and says so wherever it is shown.
 
     Each request is counted once, with `n` for its samples: servers without `n` take its input tokens as often as it has
-    seeds. Input is 4 characters a token, and images by OpenAI's tiles; output if every sample used all of
-    `max_new_tokens`; `cost` in USD at these tokens, None where no prices were given.
+    seeds. Input is as `estimated_input_tokens` says, output if every sample used all of `max_new_tokens`.
     """
 
     input_tokens: int
     max_output_tokens: int
-    cost: float | None
 
 
 def estimate(requests: Iterable[Request], config: GenerationConfig, settings: ServedSettings) -> Estimate:
@@ -188,12 +194,16 @@ def estimate(requests: Iterable[Request], config: GenerationConfig, settings: Se
     input_tokens = output_tokens = 0
     for request in requests:
         request.check_images()
-        sizes = [sent_size(image.size, settings.max_image_side) for image in request.images]
-        text_tokens = -(-len(request.prompt.as_text()) // _CHARACTERS_PER_TOKEN)
-        input_tokens += _TOKENS_PER_REQUEST + text_tokens + sum(map(estimated_image_tokens, sizes))
+        input_tokens += estimated_input_tokens(request, settings.max_image_side)
         output_tokens += config.max_new_tokens * (len(request.seeds) if config.temperature > 0 else 1)
-    cost = token_cost(input_tokens, output_tokens, settings.price_input, settings.price_output)
-    return Estimate(input_tokens, output_tokens, cost)
+    return Estimate(input_tokens, output_tokens)
+
+
+def estimated_input_tokens(request: Request, max_image_side: int | None = None) -> int:
+    """Tokens of a prompt: 4 characters each, and images by OpenAI's tiles. Other models count otherwise."""
+    sizes = [sent_size(image.size, max_image_side) for image in request.images]
+    text_tokens = -(-len(request.prompt.as_text()) // _CHARACTERS_PER_TOKEN)
+    return _TOKENS_PER_REQUEST + text_tokens + sum(map(estimated_image_tokens, sizes))
 
 
 def estimated_image_tokens(size: tuple[int, int]) -> int:

@@ -48,11 +48,13 @@ class EngineOutput(msgspec.Struct):
 
     Args:
         ended: vLLM's word for why (`stop`, `length`, ...).
+        cached: tokens of the prompt that its cache of prefixes held; None where it does not say.
         logprobs: for each token its own log-probability, ids of the likeliest ones, and theirs.
     """
 
     tokens: list[int]
     ended: str | None
+    cached: int | None = None
     met_stop_text: bool = False
     logprobs: list[tuple[float, list[int], list[float]]] | None = None
 

@@ -19,7 +19,7 @@ from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answer_schemas import require_holding
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, repeated
 from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.loading import box_format_of, template_hash
 from barista_bench.models.reasoning import THINK_TAGS
@@ -57,7 +57,12 @@ class VllmModel:
             processor, config, generation = _read(folder, settings)
         self._tags = settings.tags or THINK_TAGS
         self._encoder = PromptEncoder(
-            processor, name=name, opening_tag=self._tags[0], frames_as=settings.frames_as, video_fps=settings.video_fps
+            processor,
+            name=name,
+            opening_tag=self._tags[0],
+            frames_as=settings.frames_as,
+            video_fps=settings.video_fps,
+            reasoning=settings.reasoning,
         )
         self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
         self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
@@ -82,6 +87,7 @@ class VllmModel:
         chosen = {
             "box_format": f"{box_format.order}/{box_format.scale}" if box_format else None,
             "think_tags": " ".join(settings.think_tags) if settings.think_tags else None,
+            "reasoning": settings.reasoning,
             "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
             "structured_output": settings.structured_output or None,
         }
@@ -228,7 +234,8 @@ class VllmModel:
             return Answered(request, [failure] * wanted, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
-        return Answered(request, entries if config.temperature > 0 else entries * wanted, outcome.seconds)
+        given = entries if config.temperature > 0 else repeated(entries[0], wanted)
+        return Answered(request, given, outcome.seconds)
 
     def _completion(
         self, sample: EngineOutput, call: Call, prompt_tokens: int, config: GenerationConfig
@@ -243,6 +250,7 @@ class VllmModel:
             opened=call.opens_thinking,
             stopped=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
             prompt_tokens=prompt_tokens,
+            cached=sample.cached,
             rows=None,
             scores=scores,
             held=call.head["grammar"] is not None,

@@ -127,6 +127,7 @@ class _Engine:
         prompt["samples"][sample] = {
             "tokens": list(answer.token_ids),
             "ended": answer.finish_reason,
+            "cached": output.num_cached_tokens,
             "met_stop_text": isinstance(answer.stop_reason, str),
             "logprobs": answer.logprobs and list(map(_scores, answer.token_ids, answer.logprobs)),
         }

@@ -47,7 +47,7 @@ function scales(series, isBar) {
   const across = (x) =>
     isNamed ? left + step * (xs.indexOf(x) + 0.5) : left + 14 + ((width - left - 40) * (Number(x) - first)) / span;
   /** @param {number} y */
-  const up = (y) => height - below - ((height - below - 12) * Math.max(0, y)) / top;
+  const up = (y) => height - below - ((height - below - 26) * Math.max(0, y)) / top; // the axis' name stands above
   return { xs, top, step, across, up };
 }
 
@@ -94,8 +94,12 @@ function legendOf(series, isBar) {
   return node("p", { class: "legend" }, ...keys);
 }
 
-/** None of a chart without a point. @param {Chart} chart */
-export function chartOf(chart) {
+/**
+ * None of a chart without a point.
+ * @param {Chart} chart
+ * @param {string} heading what stands above it already
+ */
+export function chartOf(chart, heading) {
   const { width, height, left, below } = CHART;
   const isBar = chart.kind === "bar";
   const series = chart.series.map(({ name, points }) => ({ name, points: points.filter(([, y]) => y !== null) }));
@@ -120,7 +124,7 @@ export function chartOf(chart) {
   return node(
     "figure",
     { class: "chart block" },
-    text("figcaption", chart.title),
+    chart.title === heading ? null : text("figcaption", chart.title),
     drawn(
       "svg",
       { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": told },

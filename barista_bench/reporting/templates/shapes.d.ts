@@ -1,6 +1,14 @@
 /** What a report's page holds as JSON; `reporting/pages.py` writes it. A field that holds its default is left out. */
 
-export type Status = "ok" | "parse_error" | "refused" | "truncated" | "infra_error" | "task_error" | "not_run";
+export type Status =
+  | "ok"
+  | "parse_error"
+  | "refused"
+  | "truncated"
+  | "truncated_thinking"
+  | "infra_error"
+  | "task_error"
+  | "not_run";
 export type NameAndValue = [name: string, value: string];
 
 export interface PageIndex {

@@ -1,5 +1,6 @@
 // Tables of any kind: a cell with a bar is a chart, a cell with a query leads to the samples behind it.
 import { address } from "./addresses.js";
+import { chartOf } from "./charts.js";
 import { drawn, folded, node, text } from "./elements.js";
 import { counted, short } from "./words.js";
 
@@ -122,6 +123,7 @@ export function tableOf(table, drawing = {}) {
   const body = node("tbody", {}, ...table.rows.map((row) => rowOf(table.columns, row, drawing)));
   const caption = text("caption", table.title, { class: "hidden" });
   return [
+    table.chart ? chartOf(table.chart, table.title) : null,
     scrolled(table.title, node("table", {}, caption, head, body)),
     table.note ? text("p", table.note, { class: "note" }) : null,
   ];

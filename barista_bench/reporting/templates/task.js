@@ -1,7 +1,6 @@
 // One task: its figures, the breakdowns that separate models most, failures, the paper's counterpart, then samples.
 import { address } from "./addresses.js";
 import { paperPart } from "./blocks.js";
-import { chartOf } from "./charts.js";
 import { folded, node, text } from "./elements.js";
 import { shownIfShort, shownTable, tableOf } from "./tables.js";
 import { counted } from "./words.js";
@@ -14,10 +13,7 @@ const BREAKDOWNS = 3;
 async function papersOf(task) {
   const parts = await Promise.all(task.papers.map(paperPart));
   return parts.flatMap(({ heading, tables = [] }) =>
-    tables.map((table, at) => {
-      const make = () => [table.chart ? chartOf(table.chart) : null, ...tableOf(table)];
-      return folded(`${heading}: ${table.title}`, make, at === 0);
-    }),
+    tables.map((table, at) => folded(`${heading}: ${table.title}`, () => tableOf(table), at === 0)),
   );
 }
 
@@ -60,6 +56,6 @@ export async function taskScreen(task, found) {
       ? folded(counted(far.length, "more breakdown"), () => far.map((table) => shownTable(table, drawing)))
       : null,
     ...(papers.length ? [text("h3", "Counterparts of the paper's tables"), ...papers] : []),
-    folded("Coverage, details, timing, settings", rest),
+    folded("Coverage, details, costs, timing, settings", rest),
   ];
 }

@@ -7,6 +7,7 @@ export const STATUS = {
   parse_error: "▲",
   refused: "■",
   truncated: "◆",
+  truncated_thinking: "◇",
   infra_error: "✕",
   task_error: "⬢",
   not_run: "○",

@@ -27,6 +27,7 @@ from barista_bench.models.videos import sees_videos
 from barista_bench.runs.ask.answered import answer_fields, answer_status, each_answered, with_steps
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
+from barista_bench.runs.ask.spending import Spending
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
 from barista_bench.runs.log.log_reader import StepLog, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
@@ -134,17 +135,25 @@ class Asker:
 
     Args:
         decodes: whether requests hold images; not for a model that looks at the frames elsewhere.
+        spending: what it takes, against the bounds there are.
     """
 
-    def __init__(self, model: Model, config: RunConfig, shard: Shard, *, decodes: bool = True) -> None:
+    def __init__(
+        self, model: Model, config: RunConfig, shard: Shard, *, decodes: bool = True, spending: Spending | None = None
+    ) -> None:
         self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
+        self.spending = spending
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
         self._decodes, self._timed = decodes, sees_videos(model.identity)
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
-        """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there."""
+        """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there.
+
+        Raises:
+            BudgetError: what is left does not fit what may be spent.
+        """
         pending, settled = self._all_pending(task_runs)
         samples = sum(len(waiting.keys) for waiting in pending)
         for waiting, answered in settled:
@@ -168,8 +177,13 @@ class Asker:
         self.store.plan(frame for waiting in pending if waiting.prompt.image_count for frame in waiting.example.frames)
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
-            for answer in each_answered(self.model, self._waited_for(self._requests(ready)), self.config):
-                bar.update(self._log_answers(*answer))
+            requests = self._waited_for(self._requests(ready))
+            for answer in each_answered(self.model, requests, self.config, self.spending):
+                done = self._log_answers(*answer)
+                if self.spending:
+                    left = (bar.total or 0) - bar.n - done
+                    bar.set_postfix_str(self.spending.outlook(left), refresh=False)
+                bar.update(done)
 
     def requests(self, task_runs: Sequence[TaskRun], *, decode: bool) -> Iterator[Request]:
         """The requests that `ask` would make; examples whose media cannot be read are passed over.

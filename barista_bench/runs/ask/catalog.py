@@ -64,6 +64,8 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
         ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
     """
     model = _loaded(config, tasks)
+    if config.reasoning is not None and "reasoning" not in model.identity.settings:
+        raise ConfigError(f"{config.model}: has no switch for reasoning. Remedy: leave reasoning out")
     _refuse_unseen_images(config.model, model, tasks)
     return model
 

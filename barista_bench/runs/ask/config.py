@@ -100,7 +100,36 @@ class ModelSettings(ServedSettings, VllmSettings, TransformersSettings, AskingSe
     progress: bool = Field(False, description="Show progress bars.")
 
 
-class RunConfig(ModelSettings):
+class SpendingSettings(SettingsTable):
+    """What asking may cost."""
+
+    prices: Path | None = Field(
+        None,
+        description="File of what models cost, YAML or JSON: `NAME: {input: 2.5, output: 10, cached_input: 1.25}`, US "
+        "dollars a million tokens.",
+    )
+    max_cost: float | None = Field(
+        None,
+        gt=0,
+        description="US dollars that all starts together may cost, by prices. No request is sent that could cost more; "
+        "the same command with a higher bound goes on.",
+    )
+    max_tokens_total: Count | None = Field(
+        None, description="Tokens, input and output, that all starts together may take; as max_cost."
+    )
+
+    @model_validator(mode="after")
+    def _has_prices(self) -> Self:
+        if self.max_cost is not None and self.prices is None:
+            raise ValueError("max_cost is set, and nothing says what tokens cost: add prices")
+        return self
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.max_cost is not None or self.max_tokens_total is not None
+
+
+class RunConfig(SpendingSettings, ModelSettings):
     """Settings of a run. The descriptions are the help texts of the command line."""
 
     data: str = Field(

@@ -14,6 +14,7 @@ from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.spending import prices_of
 from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
 
@@ -76,8 +77,8 @@ def estimate(config: RunConfig) -> RunEstimate:
         from barista_bench.models.served.model import ServedModel
 
         assert isinstance(inner, ServedModel)
-        served = inner.estimate(counted(), config.generation)
-        priced = (served.input_tokens, served.max_output_tokens, served.cost)
+        most = inner.estimate(counted(), config.generation)
+        priced = (*most, prices_of(config, config.model).cost(*most))
         return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *priced, later)
     deque(counted(), maxlen=0)
     return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], asks_on=later)

@@ -17,8 +17,9 @@ from tqdm import tqdm
 from barista_bench.core.example import Status, content_seed
 from barista_bench.core.prompt import Prompt
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
-from barista_bench.runs.ask.answered import answer_fields, each_answered
+from barista_bench.runs.ask.answered import answer_fields, answer_status, each_answered
 from barista_bench.runs.ask.asking import AskCounts
+from barista_bench.runs.ask.spending import Spending
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 
@@ -107,18 +108,21 @@ def ask(
     counts: AskCounts,
     *,
     kept: KeptTokens = lambda _: None,
+    spending: Spending | None = None,
     progress: bool = False,
 ) -> dict[str, SampleRecord]:
     """Ask for everything that the log does not hold; each reply is appended as soon as it is there.
 
     Args:
         counts: what this start did is added to them.
+        spending: what it takes, against the bounds there are.
 
     Returns:
         The log's records that count, by key.
 
     Raises:
         ModelError: the model answers what it was not asked.
+        BudgetError: what is left does not fit what may be spent.
     """
     records = counting_records(log.path)
     waiting: list[tuple[RepeatedPrompt, list[int]]] = []
@@ -130,12 +134,14 @@ def ask(
     requests = [((question, draws), question.request(draws)) for question, draws in waiting]
     total = sum(len(draws) for _, draws in waiting)
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
-        for (question, draws), replies, seconds in each_answered(model, requests, config):
+        for (question, draws), replies, seconds in each_answered(model, requests, config, spending):
             for draw, reply in zip(draws, replies, strict=True):
                 record = reply_record(question, draw, reply, read, kept, seconds)
                 log.append(record)
                 records[record.key] = record
                 counts.count(record)
+            if spending:
+                bar.set_postfix_str(spending.outlook(total - bar.n - len(draws)), refresh=False)
             bar.update(len(draws))
     return records
 
@@ -212,16 +218,13 @@ def reply_record(
 
 def reply_status(reply: Completion | Failure, read: ReadReply) -> tuple[Status, str | None]:
     """The status of a reply, and the reason unless it is ok. A truncated reply that can be read all the same counts."""
-    if isinstance(reply, Failure):
-        return Status.INFRA_ERROR, reply.error
-    if reply.finish_reason == "refusal":
-        return Status.REFUSED, "the model refused"
+    if isinstance(reply, Failure) or reply.finish_reason == "refusal":
+        return answer_status(reply)
     content = read(reply.text)
     if not isinstance(content, Unusable):
         return Status.OK, None
-    if reply.finish_reason == "length":
-        return Status.TRUNCATED, "the reply reached max_new_tokens"
-    return Status.PARSE_ERROR, content.why
+    status, why = answer_status(reply)
+    return (Status.PARSE_ERROR, content.why) if status is Status.OK else (status, why)
 
 
 def read_object(text: str) -> dict[str, object] | Unusable:

@@ -22,9 +22,10 @@ from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, engine_versions, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import OpenedTask, open_tasks
+from barista_bench.runs.ask.spending import Spending, logged_tokens, prices_of
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
-from barista_bench.runs.log.log_reader import StepLog, read_steps
-from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
+from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
+from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
 from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
     Raises:
         ConfigError: a setting cannot be used, the folder belongs to another run, or another process writes to it.
         DataError, ModelError: the data or the model cannot be used.
+        BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; what was answered is logged.
     """
     return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
@@ -53,6 +55,9 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     """As `run`, of settings that are put together already; `opened` are their tasks where these are open already."""
     started = time.perf_counter()
     shard = Shard.from_environment()
+    prices = prices_of(config, config.model)
+    if config.is_bounded and not shard.alone:
+        raise ConfigError("one process keeps to max_cost and max_tokens_total. Remedy: leave them out, or start one")
     opened = open_tasks(config) if opened is None else opened
     for task in opened:
         check_place(task.folder, RUN)
@@ -66,7 +71,13 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
             inputs = asked_inputs(task.task, task.examples, model.box_format, timed=timed)
             asked = claimed_run(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
             runs.append(stack.enter_context(asked))
-        asker = Asker(model, config, shard, decodes=config.cluster is None)
+        folders = [task.folder for task in opened]
+        spent = logged_tokens(
+            (file for folder in folders for file in log_files(folder)),
+            (file for folder in folders for file in step_files(folder)),
+        )
+        spending = Spending(config, prices, config.generation, spent)
+        asker = Asker(model, config, shard, decodes=config.cluster is None, spending=spending)
         asker.clock.add("load", time.perf_counter() - started)
         try:
             with name_full_disk(config.out):
@@ -138,7 +149,7 @@ def claimed_run(
         runs=config.runs,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
         versions={**package_versions(), **(versions or {})},
-        prices={"input": config.price_input, "output": config.price_output},
+        prices=prices_of(config, config.model).model_dump(),
         training_videos=sorted(training),
         trained_on=sorted(training.intersection(opened.examples.video_hashes().values())) if training else [],
     )

@@ -290,10 +290,15 @@ class StepLog:
 def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
     """Steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
     steps: dict[bytes, SampleRecord] = {}
-    for path in sorted(folder.glob("steps*.jsonl")):
+    for path in step_files(folder):
         for record in read_records(path):
             steps.setdefault(record_digest(record), record)
     return steps
+
+
+def step_files(folder: Path) -> list[Path]:
+    """The logs of steps of a run folder."""
+    return sorted(folder.glob("steps*.jsonl"))
 
 
 def step_key(key: str, before: Sequence[SampleRecord]) -> str:

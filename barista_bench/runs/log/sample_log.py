@@ -33,7 +33,7 @@ from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import one_line
 from barista_bench.files.writing import name_full_disk
-from barista_bench.models.base import TokenLogprob
+from barista_bench.models.base import TOKEN_COUNTS, TokenLogprob
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +72,8 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
             read is found when it is scored. Answers recorded elsewhere may stand here as `parse_error`, as found there.
         text: the answer without reasoning; None where there is none.
         error: why there is no answer, or why it was cut.
+        input_tokens, output_tokens, thinking_tokens, cached_tokens: as of `Completion`. Logs of earlier versions do not
+            say the last two.
         seconds: time of generation, shared evenly by the samples of a batch.
         prompt: SHA-256 of the prompt's text; empty in logs of version 0.1.
         media: digest of the media that were sent; empty in logs of version 0.1.
@@ -100,6 +102,8 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     rank: int | None = None
     logprobs: tuple[LoggedToken, ...] | None = None
     earlier: tuple[str, ...] | None = None
+    thinking_tokens: int | None = None
+    cached_tokens: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -172,12 +176,9 @@ def decode_record(line: bytes) -> SampleRecord | None:
     record = _decoded(line) if is_whole(line) else None
     if record is None:
         return None
-    tokens_in, tokens_out = record.input_tokens, record.output_tokens
-    if (tokens_in is None or 0 <= tokens_in <= _MAX_TOKENS) and (tokens_out is None or 0 <= tokens_out <= _MAX_TOKENS):
-        return record
-    counts = {"input_tokens": tokens_in, "output_tokens": tokens_out}
-    absurd = {name: None for name, count in counts.items() if count is not None and not 0 <= count <= _MAX_TOKENS}
-    return msgspec.structs.replace(record, **absurd)
+    counts = ((name, getattr(record, name)) for name in TOKEN_COUNTS)
+    absurd = {name: None for name, count in counts if count is not None and not 0 <= count <= _MAX_TOKENS}
+    return msgspec.structs.replace(record, **absurd) if absurd else record
 
 
 def claimed_sample(line: bytes) -> str:

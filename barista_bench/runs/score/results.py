@@ -31,6 +31,7 @@ from barista_bench.core.prompt import WORDING, by_hash
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
+from barista_bench.runs.score.costs import Cost
 
 SCHEMA_VERSION = 2
 RESULTS_FILE = "results.json"
@@ -211,7 +212,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
         *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
-        *("max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
+        *("reasoning", "max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
     }
 )
 
@@ -309,7 +310,8 @@ class Timing(Strict):
     """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs.
 
     Rates are over the seconds that generation took or stood still, summed over processes. `cost` is in US dollars,
-    and None where no prices were given.
+    and None where no prices were given. The tokens and the cost here count what the log does not say as 0; `costs`, by
+    `COST_NAMES`, leave it out, and have no entry where it says nothing.
     """
 
     sessions: int
@@ -319,6 +321,7 @@ class Timing(Strict):
     samples_per_second: float | None = None
     output_tokens_per_second: float | None = None
     cost: float | None = None
+    costs: dict[str, Cost] = Field(default_factory=dict)
 
 
 class Results(Recorded):

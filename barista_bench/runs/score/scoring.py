@@ -28,9 +28,10 @@ from barista_bench.core.task import Example, Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
-from barista_bench.models.base import token_cost
+from barista_bench.models.prices import Prices
 from barista_bench.runs.log.asked import digest
-from barista_bench.runs.run_folder import RunPrices, other_options, read_run
+from barista_bench.runs.run_folder import other_options, read_run
+from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     Breakdown,
@@ -277,13 +278,13 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, ke
     }
 
 
-def _timing(folder: Path, samples: Sequence[ScoredSample], prices: RunPrices) -> Timing:
+def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Timing:
     sessions = session_seconds(folder)
     seconds: Counter[str] = Counter()
     for session in sessions:
         seconds.update(session)
-    tokens_in = sum(s.record.input_tokens or 0 for s in samples)
-    tokens_out = sum(s.record.output_tokens or 0 for s in samples)
+    records = [sample.record for sample in samples]
+    tokens_in, tokens_out, cached = token_sums(records)
     busy = seconds["wait"] + seconds["generate"]
     return Timing(
         sessions=len(sessions),
@@ -292,7 +293,8 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: RunPrices) ->
         output_tokens=tokens_out,
         samples_per_second=round(len(samples) / busy, 3) if busy > 1e-6 else None,
         output_tokens_per_second=round(tokens_out / busy, 3) if busy > 1e-6 else None,
-        cost=token_cost(tokens_in, tokens_out, prices.input, prices.output),
+        cost=prices.cost(tokens_in, tokens_out, cached),
+        costs=costs_of(records, prices),
     )
 
 

@@ -1,0 +1,78 @@
+"""What answers took: tokens, seconds, dollars. Light on purpose: a leaderboard Space reads it (`hub/board.py`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from barista_bench.files.reading import Strict
+
+if TYPE_CHECKING:
+    from barista_bench.models.prices import Prices
+    from barista_bench.runs.log.sample_log import SampleRecord
+
+_COUNTED: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
+COST_NAMES: Final = (*_COUNTED, "seconds", "dollars")
+"""Cached tokens are among the input's, those of thinking among the output's; seconds are of generation; US dollars."""
+
+
+class Cost(Strict):
+    """What answers took of one kind: in all, and each on the average, of those `samples` of which the log says it.
+
+    Repetitions of a greedy answer, which is generated once, count 0.
+    """
+
+    total: int | float
+    mean: float
+    samples: int
+
+
+def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
+    """By `COST_NAMES`; of a kind that no record says there is no entry."""
+    costs = {
+        name: _cost(sum(said), len(said))
+        for name in _COUNTED
+        if (said := [count for record in records if (count := getattr(record, name)) is not None])
+    }
+    if answered := [record.seconds for record in records if record.finished]:
+        costs["seconds"] = _cost(math.fsum(answered), len(answered))
+    counted = [record for record in records if None not in (record.input_tokens, record.output_tokens)]
+    if counted and (dollars := prices.cost(*token_sums(counted))) is not None:
+        costs["dollars"] = _cost(dollars, len(counted))
+    return costs
+
+
+def _cost(total: float, samples: int) -> Cost:
+    return Cost(total=round(total, 6), mean=round(total / samples, 9), samples=samples)
+
+
+def token_sums(records: Sequence[SampleRecord]) -> tuple[int, int, int]:
+    """Input, output and cached tokens; what a record does not say counts 0."""
+    names = ("input_tokens", "output_tokens", "cached_tokens")
+    tokens_in, tokens_out, cached = (sum(getattr(record, name) or 0 for record in records) for name in names)
+    return tokens_in, tokens_out, cached
+
+
+def cost_text(name: str, value: float) -> str:
+    """An amount of one of `COST_NAMES` for people.
+
+    >>> cost_text("input_tokens", 12345.6), cost_text("seconds", 0.25), cost_text("dollars", 0.00012)
+    ('12,346', '0.25', '0.000120')
+    """
+    if name == "dollars" and value < 1:
+        return f"{value:.6f}"
+    return f"{value:,.2f}" if name == "dollars" or value < 100 else f"{value:,.0f}"
+
+
+def costs_in_words(costs: Mapping[str, Cost]) -> str:
+    """One line: each a sample, and in all; says of how many samples where these are not the same for all.
+
+    >>> costs_in_words({"output_tokens": Cost(total=700, mean=7.0, samples=100)})
+    '7.00 output tokens a sample (700 in all, of 100 samples)'
+    """
+    return "; ".join(
+        f"{cost_text(name, cost.mean)} {name.replace('_', ' ')} a sample "
+        f"({cost_text(name, cost.total)} in all, of {cost.samples:,} samples)"
+        for name, cost in costs.items()
+    )

@@ -15,7 +15,6 @@ from itertools import chain, combinations, pairwise, permutations, product
 import msgspec
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.egocot_moments import Moments, sentence, touching
 from barista_bench.generate.egocot_statements import (
     Across,
     AwayFrom,
@@ -23,13 +22,15 @@ from barista_bench.generate.egocot_statements import (
     Down,
     InQuarter,
     InStep,
+    Moments,
     NextAction,
     NextState,
     causes_of,
     quarter_of,
+    sentence,
+    touching,
 )
-from barista_bench.generate.naming import third_person
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, third_person
 from barista_bench.generate.statements import AllOf, Changes, HasValue, Precedes, Seen, Touches, Unique
 from barista_bench.scene_graph.domain import Side
 

@@ -26,13 +26,12 @@ from barista_bench.benchmarks.handyvqa.release import (
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.balance import sample_balanced
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
-from barista_bench.generate.naming import COLOUR
-from barista_bench.generate.sampling import Item, by_video, sample, with_choices
+from barista_bench.generate.sampling import Item, by_video, sample, sample_balanced, with_choices
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window
 from barista_bench.media.video.readers import VideoFacts, video_facts
 from barista_bench.scene_graph import SceneGraph, VideoGraph

@@ -147,5 +147,5 @@ def test_every_template_takes_its_text_through_the_door() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Environment"
     ]
     # summary.txt is a file of the release, written as the release writes it
-    assert [name for name, _ in environments] == ["interchange/summary.py", "reporting/html.py"]
+    assert [name for name, _ in environments] == ["interchange/released_folder.py", "reporting/html.py"]
     assert {"autoescape", "finalize"} <= {keyword.arg for keyword in environments[1][1].keywords}

@@ -3,12 +3,15 @@
     project.json, vocabulary.yaml     settings that people may edit, the videos, the controlled vocabulary
     <video>/signal.json ...           what `stages` write and `decisions` put in; the records are in `records`
 
-Every file is written whole, so that a killed command leaves the old one or the new one.
+Every file is written whole, so that a killed command leaves the old one or the new one. One frame of tracks.jsonl is
+read without the others: where its lines begin is looked up once for each file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +19,13 @@ from functools import lru_cache, partial
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
+from cachetools import LRUCache
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
@@ -315,3 +321,54 @@ def file_sha256(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error
+
+
+_CHUNK = 2**22
+FileStamp: TypeAlias = tuple[int, int, int] | None
+
+
+def file_stamp(path: Path) -> FileStamp:
+    """A stamp that changes when a file is replaced; None where there is none."""
+    return _stamp(os.stat(path)) if path.is_file() else None
+
+
+class TrackIndex:
+    """The tracks of several videos, by frame. A file that was made anew is looked through again."""
+
+    def __init__(self) -> None:
+        self._starts: LRUCache[tuple[Path, FileStamp], NDArray[np.int64]] = LRUCache(8)
+        self._lock = threading.Lock()
+
+    def line(self, video: VideoFiles, frame: int) -> TrackLine | None:
+        """A frame's masks; None before there are tracks. Raises DataError for a file that does not hold the frame."""
+        path = video.file(TrackLine)
+        try:
+            with path.open("rb") as file:
+                starts = self._starts_of(path, file)
+                file.seek(int(starts[min(frame + 1, len(starts) - 1)]))  # the first line is the provenance
+                line = file.readline(MOST_TRACK_LINE)
+        except FileNotFoundError:
+            return None
+        track = decoded_track(line, f"{path}: frame {frame}", video.source)
+        if track.frame != frame:
+            remedy = "remove the file and run `barista-bench annotate run` again"
+            raise DataError(f"{path}: frame {frame} is not in its line. Remedy: {remedy}")
+        return track
+
+    def _starts_of(self, path: Path, file: BinaryIO) -> NDArray[np.int64]:
+        key = path, _stamp(os.fstat(file.fileno()))
+        with self._lock:
+            if key not in self._starts:
+                self._starts[key] = np.concatenate(([0], *_line_ends(file)))
+            return self._starts[key]
+
+
+def _line_ends(file: BinaryIO) -> Iterator[NDArray[np.int64]]:
+    position = 0
+    while chunk := file.read(_CHUNK):
+        yield np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n")) + position + 1
+        position += len(chunk)
+
+
+def _stamp(status: os.stat_result) -> FileStamp:
+    return status.st_ino, status.st_mtime_ns, status.st_size

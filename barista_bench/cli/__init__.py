@@ -11,7 +11,6 @@ with ending_at_once():
         judge_commands,
         run_commands,
         studio_commands,
-        train_commands,
     )
 
 __all__ = [
@@ -24,5 +23,4 @@ __all__ = [
     "main",
     "run_commands",
     "studio_commands",
-    "train_commands",
 ]

@@ -253,7 +253,7 @@ def review(
         for video_id in sorted(opened.file.videos):
             video = opened.video(video_id)
             if plots is not None:
-                from barista_bench.annotate.signal_plot import plot_signal
+                from barista_bench.annotate.segments import plot_signal
 
                 plot_signal(video, plots)
             if not video.has(ReviewFile):

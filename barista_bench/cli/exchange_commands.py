@@ -68,7 +68,7 @@ def submission(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take an unfinished run.")] = False,
 ) -> None:
     """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""
-    from barista_bench.interchange.submission_file import write_submission_file
+    from barista_bench.interchange.recorded_answers import write_submission_file
 
     with exit_on_error():
         path, count = write_submission_file(run, out, repetition, data=data, allow_incomplete=allow_incomplete)

@@ -21,7 +21,7 @@ from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.rows import file_sha256
-from barista_bench.data.source import Source, open_local
+from barista_bench.data.source import Source, open_hub, open_local
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
 from barista_bench.files.reading import confined, read_bounded_json
@@ -188,8 +188,6 @@ def open_source(
     is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
     folder = Path(source).expanduser()
     if is_hub_id and (revision is not None or not folder.exists()):
-        from barista_bench.data.hub_source import open_hub
-
         return open_hub(str(source), revision, cache_dir, endpoint)
     if revision is not None:
         raise ConfigError(

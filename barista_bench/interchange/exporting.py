@@ -39,8 +39,8 @@ from barista_bench.interchange.released_folder import (
     PuttingBack,
     ReleasedFolder,
     read_kept,
+    summary_text,
 )
-from barista_bench.interchange.summary import summary_text
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.judged_run import MISSING, SampleVerdict
 from barista_bench.judging.released_verdicts import (

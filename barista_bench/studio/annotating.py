@@ -18,18 +18,26 @@ import numpy as np
 from barista_bench.annotate import records
 from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project import REMAKE, Project, VideoFiles, check_masks, open_project, writing
+from barista_bench.annotate.project import (
+    REMAKE,
+    FileStamp,
+    Project,
+    TrackIndex,
+    VideoFiles,
+    check_masks,
+    file_stamp,
+    open_project,
+    writing,
+)
 from barista_bench.annotate.records import Layers, decode_record, digest, read_record, write_record
 from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
-from barista_bench.annotate.track_index import FileStamp, TrackIndex, file_stamp
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
-from barista_bench.studio.background import BackgroundWork
 from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
-from barista_bench.studio.workspace import Json, View, Workspace, whole_number
+from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, whole_number
 
 log = logging.getLogger(__name__)
 

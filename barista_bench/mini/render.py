@@ -9,18 +9,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.mini.drawing import (
-    FINE,
-    REFERENCE_HEIGHT,
-    RGB,
-    Canvas,
-    Sprite,
-    dark,
-    light,
-    make_sprite,
-    paint,
-    to_pixels,
-)
+from barista_bench.mini import drawing
 from barista_bench.mini.scene import Drawn
 from barista_bench.mini.script import ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, pick
 
@@ -50,9 +39,9 @@ class Renderer:
         """`owners` are the objects' keys. The n-th one is number n + 1 in an object map; 0 is nobody."""
         self._size = (height, width)
         self._numbers = {key: n for n, key in enumerate(owners, 1)}
-        self._sprites: dict[tuple[str, str, int, int, bool, bool], Sprite] = {}
+        self._sprites: dict[tuple[str, str, int, int, bool, bool], drawing.Sprite] = {}
         self._room = room
-        self._origin = (0, to_pixels(ROOM_TOP * FINE, height))
+        self._origin = (0, drawing.to_pixels(ROOM_TOP * drawing.FINE, height))
         self._layer = _Layer(room.copy(), np.zeros(room.shape[:2], np.uint8, order="F"), self._origin)
         self._kept: list[Drawn] = []
         self._before: list[Drawn] = []
@@ -62,7 +51,7 @@ class Renderer:
         self._keep(_common(self._before, things))
         self._before = list(things)
         (height, width), (x0, y0) = self._size, self._origin
-        left, top = (to_pixels(c, height) for c in camera)
+        left, top = (drawing.to_pixels(c, height) for c in camera)
         view = (slice(top - y0, top - y0 + height), slice(left - x0, left - x0 + width))
         layer = _Layer(self._layer.picture[view].copy(), self._layer.owners[view].copy(order="F"), (left, top))
         for thing in things[len(self._kept) :]:
@@ -81,8 +70,8 @@ class Renderer:
 
     def _paint(self, layer: _Layer, thing: Drawn) -> None:
         sprite = self._sprite(thing)
-        x = to_pixels(thing.x, self._size[0]) - layer.corner[0] + sprite.left
-        y = to_pixels(thing.y, self._size[0]) - layer.corner[1] + sprite.top
+        x = drawing.to_pixels(thing.x, self._size[0]) - layer.corner[0] + sprite.left
+        y = drawing.to_pixels(thing.y, self._size[0]) - layer.corner[1] + sprite.top
         rows, columns = sprite.mask.shape
         x0, y0 = max(0, x), max(0, y)
         x1, y1 = min(layer.owners.shape[1], x + columns), min(layer.owners.shape[0], y + rows)
@@ -99,22 +88,22 @@ class Renderer:
         target[...] = mixed
         np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[part])
 
-    def _sprite(self, thing: Drawn) -> Sprite:
+    def _sprite(self, thing: Drawn) -> drawing.Sprite:
         key = (thing.painter, thing.colour, thing.variant, thing.angle % 64, thing.mirror, thing.aloft)
         sprite = self._sprites.get(key)
         if sprite is None:
-            canvas = Canvas()
-            paint(canvas, thing.painter, thing.colour, thing.variant)
+            canvas = drawing.Canvas()
+            drawing.paint(canvas, thing.painter, thing.colour, thing.variant)
             if thing.aloft:
-                canvas = Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
-            sprite = make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)
+                canvas = drawing.Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
+            sprite = drawing.make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)
             self._sprites[key] = sprite
         return sprite
 
 
 COUNTER_TOP, COUNTER_EDGE = 238, 420
-WALLS: tuple[RGB, ...] = ((206, 218, 216), (222, 214, 200), (202, 212, 226), (220, 204, 196), (210, 220, 200))
-WOODS: tuple[RGB, ...] = ((196, 154, 108), (172, 128, 92), (210, 180, 140), (150, 112, 84))
+WALLS: tuple[drawing.RGB, ...] = ((206, 218, 216), (222, 214, 200), (202, 212, 226), (220, 204, 196), (210, 220, 200))
+WOODS: tuple[drawing.RGB, ...] = ((196, 154, 108), (172, 128, 92), (210, 180, 140), (150, 112, 84))
 
 
 def paint_room(text: str, height: int) -> NDArray[np.uint8]:
@@ -124,16 +113,16 @@ def paint_room(text: str, height: int) -> NDArray[np.uint8]:
     """
     wall, wood = pick(f"wall:{text}", WALLS), pick(f"wood:{text}", WOODS)
     salt = pick(f"salt:{text}", range(1, 1000))
-    rows, columns = (n * height // REFERENCE_HEIGHT + 2 for n in (ROOM_BOTTOM - ROOM_TOP, ROOM_WIDTH))
+    rows, columns = (n * height // drawing.REFERENCE_HEIGHT + 2 for n in (ROOM_BOTTOM - ROOM_TOP, ROOM_WIDTH))
     # Quarter units, to keep fine lines fine.
-    y = (np.arange(rows) * REFERENCE_HEIGHT * 4 // height + ROOM_TOP * 4)[:, None]
-    x = (np.arange(columns) * REFERENCE_HEIGHT * 4 // height)[None, :]
+    y = (np.arange(rows) * drawing.REFERENCE_HEIGHT * 4 // height + ROOM_TOP * 4)[:, None]
+    x = (np.arange(columns) * drawing.REFERENCE_HEIGHT * 4 // height)[None, :]
     shade = np.where(y < COUNTER_TOP * 4, _tiles(x, y, salt), _planks(x, y, salt))
     base = np.where((y < COUNTER_TOP * 4)[..., None], np.array(wall), np.array(wood))
     room = base * (256 + shade[..., None]) // 256
-    room = np.where((y >= COUNTER_EDGE * 4)[..., None], np.array(dark(wood, 45)), room)
+    room = np.where((y >= COUNTER_EDGE * 4)[..., None], np.array(drawing.dark(wood, 45)), room)
     rim = (y >= COUNTER_EDGE * 4 - 12) & (y < COUNTER_EDGE * 4)
-    room = np.where(rim[..., None], np.array(light(wood, 30)), room)
+    room = np.where(rim[..., None], np.array(drawing.light(wood, 30)), room)
     # The wall darkens towards the counter, where light does not reach.
     contact = np.clip(COUNTER_TOP * 4 - y, 0, 48)
     falloff = np.where(y < COUNTER_TOP * 4, 256 - (48 - contact), 256)

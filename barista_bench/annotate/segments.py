@@ -37,7 +37,13 @@ def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSet
     in_contact = filtered_signal(signal, fps, settings.median_s) >= settings.threshold
     labels, _ = ndimage.label(in_contact)
     runs = [(run.start, run.stop) for (run,) in ndimage.find_objects(labels)]
-    return _merged([run for run in runs if run[1] - run[0] >= shortest], gap)
+    merged: list[tuple[int, int]] = []
+    for start, end in [run for run in runs if run[1] - run[0] >= shortest]:
+        if merged and start - merged[-1][1] <= gap:
+            merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float) -> NDArray[np.float64]:
@@ -73,16 +79,6 @@ def _held(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     """The signal with the last measured value in place of NaN, and 0 before the first one."""
     last_measured = np.maximum.accumulate(np.where(np.isnan(signal), -1, np.arange(signal.size)))
     return np.where(last_measured >= 0, signal[last_measured], 0.0)
-
-
-def _merged(runs: Sequence[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in runs:
-        if merged and start - merged[-1][1] <= gap:
-            merged[-1] = (merged[-1][0], end)
-        else:
-            merged.append((start, end))
-    return merged
 
 
 def plot_signal(video: VideoFiles, folder: Path) -> Path:

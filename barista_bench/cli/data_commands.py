@@ -29,7 +29,6 @@ from barista_bench.cli.app import (
 from barista_bench.errors import ConfigError
 
 if TYPE_CHECKING:
-    from barista_bench.core.task import Task
     from barista_bench.scene_graph import Problem
 
 _SHOWN_REASONS = 5
@@ -49,7 +48,19 @@ class LayoutChoice(StrEnum):
 @app.command(rich_help_panel=LOOK)
 def tasks(json: Json = False) -> None:
     """List every task: what is asked, how it is answered, its headline figure, and the size of its published set."""
-    rows = [_task_row(task) for name in BENCHMARKS for task in BENCHMARKS[name].tasks]
+    rows = [
+        {
+            "benchmark": task.benchmark,
+            "task": task.name,
+            "asked": task.row_note,
+            "answer": task.answer_note,
+            "primary": task.primary,
+            "primary_note": task.primary_note,
+            "examples": task.sampling.limit,
+        }
+        for name in BENCHMARKS
+        for task in BENCHMARKS[name].tasks
+    ]
     if json:
         print_json(rows)
         return
@@ -59,19 +70,6 @@ def tasks(json: Json = False) -> None:
             f"{row['benchmark']}/{row['task']}: {row['asked']}",
             f"  answered as {row['answer']}; headline figure {row['primary']}{size}",
         )
-
-
-def _task_row(task: type[Task]) -> dict[str, str | int | None]:
-    """`examples` are those that the published sampling draws at the most; None where it takes all there are."""
-    return {
-        "benchmark": task.benchmark,
-        "task": task.name,
-        "asked": task.row_note,
-        "answer": task.answer_note,
-        "primary": task.primary,
-        "primary_note": task.primary_note,
-        "examples": task.sampling.limit,
-    }
 
 
 @app.command(rich_help_panel=MAKE)

@@ -63,19 +63,14 @@ class BenchmarkConfig(datasets.BuilderConfig):
         """The name of the cache entry, as in `datasets`; a release whose files have changed gets another one."""
         inputs = [Path(path) for path in (self.source, self.videos, self.split_file) if path]
         if inputs:
-            config_kwargs = {**config_kwargs, "files": _files_state(inputs)}
+            digest = hashlib.sha256()
+            for top in inputs:
+                for path in [top, *sorted(top.rglob("*"))]:
+                    if path.is_file():
+                        state = path.stat()
+                        digest.update(f"{path.relative_to(top)} {state.st_size} {state.st_mtime_ns}\n".encode())
+            config_kwargs = {**config_kwargs, "files": digest.hexdigest()}
         return str(super().create_config_id(config_kwargs, custom_features))
-
-
-def _files_state(paths: Sequence[Path]) -> str:
-    """SHA-256 over names, sizes and modification times of files, and of those below folders."""
-    digest = hashlib.sha256()
-    for top in paths:
-        for path in [top, *sorted(top.rglob("*"))]:
-            if path.is_file():
-                state = path.stat()
-                digest.update(f"{path.relative_to(top)} {state.st_size} {state.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
 
 
 class BenchmarkBuilder(datasets.ArrowBasedBuilder):

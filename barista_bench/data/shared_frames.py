@@ -298,15 +298,12 @@ class FrameStore:
         self.close()
 
     def _index(self, stamp: Stamp) -> VideoIndex:
-        self._turn_to(stamp.path)
+        # The calling thread's reader of another video is closed: work goes from video to video
+        if getattr(self._reading, "path", stamp.path) not in (None, stamp.path):
+            close_readers()
+        self._reading.path = stamp.path
         with self.clock("decode"):
             return video_index(stamp)
-
-    def _turn_to(self, path: str) -> None:
-        """The calling thread's reader of another video is closed: work goes from video to video."""
-        if getattr(self._reading, "path", path) not in (None, path):
-            close_readers()
-        self._reading.path = path
 
     def _decode(self, lazy: LazyFrames, stamp: Stamp, keys: Sequence[_Key]) -> dict[_Key, _Value]:
         wanted = sorted(key.index for key in keys if isinstance(key, _Frame))

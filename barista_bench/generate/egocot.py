@@ -79,7 +79,9 @@ class EvidenceMaker:
         refuted = [
             fact for statement in distractors for fact in self.facts(statement) if _is_excluded(fact, self.scene)
         ]
-        targets = self._targets(item)
+        statements = [choice.statement for choice in item.candidate.right]
+        objects = [i for statement in statements for i in _objects(statement)]
+        targets = list(dict.fromkeys(objects))
         boxes = list(self._boxes(targets, candidate.frames))
         times: list[Json] = [self.at.time(frame) for frame in sorted(candidate.frames)]
         return {
@@ -159,12 +161,6 @@ class EvidenceMaker:
         start, end = sorted(use.start for use in uses)
         text = f"{touches[0].text} before {touches[1].text}"
         yield StatedFact(ends[0], "precedes", ends[1], end, start, end, text, atom)
-
-    def _targets(self, item: Item) -> list[str]:
-        """Ids of what the right choice is about."""
-        statements = [choice.statement for choice in item.candidate.right]
-        objects = [i for statement in statements for i in _objects(statement)]
-        return list(dict.fromkeys(objects))
 
     def _boxes(self, objects: Sequence[str], frames: Sequence[int]) -> Iterator[Json]:
         for frame in sorted(frames):

@@ -106,11 +106,8 @@ class Sequences:
         """Clips that follow each other in the video, from each clip on."""
         for start in range(len(self.clips) - length + 1):
             order = tuple(range(start, start + length))
-            if self._is_whole(order):
+            if all(self.is_possible(order[:at], order[at]) for at in range(len(order))):
                 yield order
-
-    def _is_whole(self, order: Order) -> bool:
-        return all(self.is_possible(order[:at], order[at]) for at in range(len(order)))
 
     def general_set(self, base: Order) -> list[Order]:
         """The base, and sequences that share its first steps and then differ: all but the last one, all but the last

@@ -93,7 +93,9 @@ class RepetitionFiles:
         }
         shown = figures | run_figures
         source = keep.text(released_folder.EXAMPLES_SOURCE, f"{self._read.described.data.path}\n")
-        summary = self._summary(predictions, shown)
+        directory = self._keeping.text(released_folder.DIRECTORY, str(self._read.folder))
+        total = _tokens(predictions, "total_tokens")
+        summary = released_folder.summary_text(self._task.upstream_name, shown, directory, total_tokens=total)
         return released_folder.ReleasedFolder(
             config=config,
             examples=tuple(lines.values()),
@@ -217,11 +219,6 @@ class RepetitionFiles:
             "wall_clock_ms": seconds * 1000 / self._read.described.runs,
             "concurrency": concurrency,
         }
-
-    def _summary(self, predictions: Sequence[released_folder.JsonObject], metrics: released_folder.JsonObject) -> str:
-        directory = self._keeping.text(released_folder.DIRECTORY, str(self._read.folder))
-        total = _tokens(predictions, "total_tokens")
-        return released_folder.summary_text(self._task.upstream_name, metrics, directory, total_tokens=total)
 
 
 def _error(sample: ScoredSample) -> str | None:

@@ -147,7 +147,14 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
     """
     called, rows, refusals = run_labels(runs), list[AnswerAgreement](), list[ConfigError]()
     for group in comparable(runs).values():
-        answers = {called[run.folder]: _readable(run) for run in group}
+        answers = {
+            called[run.folder]: {
+                sample.example.example_id: (sample.example, sample.prediction)
+                for sample in run.samples
+                if sample.record.run == 0 and sample.prediction is not None
+            }
+            for run in group
+        }
         people = tuple(called[run.folder] for run in group if run.results.model.name.startswith(f"{HUMAN}:"))
         parties = [*combinations(answers, 2), *(each for each in (people, tuple(answers)) if len(each) > 2)]
         try:
@@ -181,14 +188,6 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
     sizes = ((unit.total(), sum(count * count for count in unit.values())) for unit in counts)
     observed = math.fsum((m * m - equal) / (m - 1) for m, equal in sizes)
     return 1 - observed * (n - 1) / unequal
-
-
-def _readable(run: ScoredRun) -> Answers:
-    return {
-        sample.example.example_id: (sample.example, sample.prediction)
-        for sample in run.samples
-        if sample.record.run == 0 and sample.prediction is not None
-    }
 
 
 def _agreement(task: Task, raters: tuple[str, ...], answers: Mapping[str, Answers]) -> AnswerAgreement | None:

@@ -116,7 +116,15 @@ def breakdowns(
     """As `breakdown`, by several keys."""
     return {
         key: tuple(
-            _row(run.task, key, group, figure)
+            BreakdownRow(
+                key=key,
+                value=group.value,
+                order=group.order,
+                examples=_examples(group.samples),
+                videos=len({unit_of(run.task, sample.example) for sample in group.samples}),
+                samples=sum(sample.counts for sample in group.samples),
+                figure=figure,
+            )
             for group in _largest(_groups(run, key), most)
             if (figure := group_figure(run.task, run.counted, group.samples, resamples=resamples)) is not None
         )
@@ -130,18 +138,6 @@ def _largest(groups: list[_Group], most: int | None) -> list[_Group]:
         return groups
     kept = sorted(groups, key=lambda group: (-_examples(group.samples), group.order))[:most]
     return sorted(kept, key=lambda group: group.order)
-
-
-def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
-    return BreakdownRow(
-        key=key,
-        value=group.value,
-        order=group.order,
-        examples=_examples(group.samples),
-        videos=len({unit_of(task, sample.example) for sample in group.samples}),
-        samples=sum(sample.counts for sample in group.samples),
-        figure=figure,
-    )
 
 
 def _groups(run: ScoredRun, key: str) -> list[_Group]:

@@ -161,16 +161,12 @@ def search(graph: VideoGraph, text: str) -> Json:
     scored = []
     for row in tables(graph)["rows"]:
         said = content_words(row["text"])
-        scored.append((len(set(words) & set(said)), _in_order(words, said), row))
+        rest = iter(said)
+        scored.append((len(set(words) & set(said)), all(word in rest for word in words), row))
     scored.sort(key=lambda entry: entry[:2], reverse=True)
     rows = [row for shared, _, row in scored if shared == len(set(words))]
     nearest = [row for shared, _, row in scored if 0 < shared == scored[0][0]] if not rows else []
     return {"rows": rows[:MAX_ROWS], "more": max(0, len(rows) - MAX_ROWS), "nearest": nearest[:MAX_NEAREST]}
-
-
-def _in_order(words: list[str], said: list[str]) -> bool:
-    rest = iter(said)
-    return all(word in rest for word in words)
 
 
 def moment(workspace: Workspace, video_id: str, number: int) -> Json:

@@ -43,7 +43,6 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from contextlib import contextmanager
     from contextvars import ContextVar
-    from enum import StrEnum
     from pathlib import Path
     from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -55,6 +54,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.core.guarding import faults_at_the_end
     from barista_bench.core.plugins import registered
+    from barista_bench.core.task import ProtocolName
     from barista_bench.errors import BaristaError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
@@ -174,13 +174,8 @@ app = typer.Typer(
 )
 
 
-class ProtocolChoice(StrEnum):
-    release = "release"
-    paper = "paper"
-
-
 Protocol = Annotated[
-    ProtocolChoice, typer.Option(help="Whose rules: the released code's, or the paper's where they differ.")
+    ProtocolName, typer.Option(help="Whose rules: the released code's, or the paper's where they differ.")
 ]
 Options = Annotated[
     list[str] | None,
@@ -205,20 +200,17 @@ def scored_runs(
 def exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
     """End the command with exit code 1 where some of what was asked failed."""
     if counts.failed:
-        echo(
-            f"error: {counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
-            "start the same command again; only they are asked",
-            color="red",
-            err=True,
+        raise _failure(
+            f"{counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
+            "start the same command again; only they are asked"
         )
-        raise typer.Exit(1)
     if counts.faulty:
-        echo(
-            f"error: {counts.faulty} answers are logged that the task cannot read, first: {counts.first_fault}",
-            color="red",
-            err=True,
-        )
-        raise typer.Exit(1)
+        raise _failure(f"{counts.faulty} answers are logged that the task cannot read, first: {counts.first_fault}")
+
+
+def _failure(message: str) -> typer.Exit:
+    echo(f"error: {message}", color="red", err=True)
+    return typer.Exit(1)
 
 
 def main() -> None:
@@ -247,8 +239,7 @@ def exit_on_error() -> Iterator[None]:
             yield
     except (BaristaError, OSError) as error:
         message = system_problem(error) if isinstance(error, OSError) else str(error)
-        echo(f"error: {' '.join(message.splitlines())}", color="red", err=True)
-        raise typer.Exit(1) from error
+        raise _failure(" ".join(message.splitlines())) from error
 
 
 def parsed_box_format(text: str | None) -> BoxFormat | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,7 +18,6 @@ from barista_bench.cli.app import (
     Json,
     Progress,
     Protocol,
-    ProtocolChoice,
     app,
     echo,
     exit_on_error,
@@ -33,16 +31,6 @@ if TYPE_CHECKING:
 
 _SHOWN_REASONS = 5
 """Examples left out of a config that `build` names."""
-
-
-class FramesChoice(StrEnum):
-    frozen = "frozen"
-    linked = "linked"
-
-
-class LayoutChoice(StrEnum):
-    ours = "ours"
-    release = "release"
 
 
 @app.command(rich_help_panel=LOOK)
@@ -228,8 +216,8 @@ def build(
         list[str] | None, typer.Option(help="A config to write; may be given several times. All by default.")
     ] = None,
     frames: Annotated[
-        FramesChoice, typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
-    ] = FramesChoice.frozen,
+        Literal["frozen", "linked"], typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
+    ] = "frozen",
     sampling: Annotated[
         list[str] | None,
         typer.Option(help="Override of the published sampling, e.g. limit=50 or relations.frame_step=100."),
@@ -238,7 +226,7 @@ def build(
     revision: Annotated[str | None, typer.Option(help="Commit of a Hub dataset.")] = None,
     num_proc: Annotated[int, typer.Option(help="Processes; the result is the same.")] = 1,
     cluster: Cluster = None,
-    protocol: Protocol = ProtocolChoice.release,
+    protocol: Protocol = "release",
     jpeg_quality: Annotated[int, typer.Option(help="Of frozen frames. 75 is what the released harness sends.")] = 75,
     cache: Annotated[bool, typer.Option(help="Also prepare the datasets cache, to load from any folder.")] = True,
     strict: Annotated[bool, typer.Option(help="Stop at the first error in the release.")] = False,
@@ -246,9 +234,9 @@ def build(
         bool, typer.Option("--dry-run", help="Only count the examples, by preparation and class.")
     ] = False,
     layout: Annotated[
-        LayoutChoice,
+        Literal["ours", "release"],
         typer.Option(help="A dataset folder (ours), or frozen JSONL for the benchmark's own harness (release)."),
-    ] = LayoutChoice.ours,
+    ] = "ours",
     prompts: Annotated[
         str | None, typer.Option(help="Whose wording the sentences frozen with --layout release have; ours by default.")
     ] = None,
@@ -264,19 +252,19 @@ def build(
             benchmark=benchmark,
             videos=videos,
             configs=tuple(configs) if configs else None,
-            frames=frames.value,
+            frames=frames,
             sampling=parse_pairs(sampling or []),
             split_file=str(split_file) if split_file else None,
             revision=revision,
             num_proc=num_proc,
             cluster=cluster,
-            protocol=protocol.value,
+            protocol=protocol,
             jpeg_quality=jpeg_quality,
             cache=cache,
             strict=strict,
             dry_run=dry_run,
             progress=progress,
-            layout=layout.value,
+            layout=layout,
             prompts=prompts,
         )
     for name in built.empty:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -142,18 +141,11 @@ def _ablated(folders: list[Path]) -> list[AblatedRun]:
     return [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
 
 
-class TrainingFormat(StrEnum):
-    chat = "chat"
-    preference = "preference"
-    coco = "coco"
-    davis = "davis"
-
-
 @app.command(rich_help_panel=MAKE)
 def export(
     data: Annotated[Path, typer.Argument(help="Dataset folder made by build.")],
     form: Annotated[
-        TrainingFormat,
+        Literal["chat", "preference", "coco", "davis"],
         typer.Option("--format", help="Chats or preference pairs for TRL, or boxes and masks of the release."),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("training_set"),
@@ -181,7 +173,7 @@ def export(
         done = make(
             data,
             out,
-            form.value,
+            form,
             split=split,
             tasks=task or (),
             box_format=parsed_box_format(box_format),

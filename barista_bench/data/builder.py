@@ -21,6 +21,7 @@ from tqdm import tqdm
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.core.cluster import RayCluster
 from barista_bench.core.task import Example, ProtocolName, Task
+from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-"""What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
 VideoExamples = tuple[str, list[tuple[int, Example]]]
@@ -63,13 +63,10 @@ class BenchmarkConfig(datasets.BuilderConfig):
         """The name of the cache entry, as in `datasets`; a release whose files have changed gets another one."""
         inputs = [Path(path) for path in (self.source, self.videos, self.split_file) if path]
         if inputs:
-            digest = hashlib.sha256()
-            for top in inputs:
-                for path in [top, *sorted(top.rglob("*"))]:
-                    if path.is_file():
-                        state = path.stat()
-                        digest.update(f"{path.relative_to(top)} {state.st_size} {state.st_mtime_ns}\n".encode())
-            config_kwargs = {**config_kwargs, "files": digest.hexdigest()}
+            files = ((top, path) for top in inputs for path in [top, *sorted(top.rglob("*"))] if path.is_file())
+            states = ((path.relative_to(top), path.stat()) for top, path in files)
+            lines = (f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
+            config_kwargs = {**config_kwargs, "files": lines_sha256(lines)}
         return str(super().create_config_id(config_kwargs, custom_features))
 
 

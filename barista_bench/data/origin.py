@@ -5,7 +5,6 @@ The videos of a scene graph are split 80/20 into train and test, stratified by p
 
 from __future__ import annotations
 
-import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -19,6 +18,7 @@ from barista_bench.core.cluster import RayCluster
 from barista_bench.core.deriving import GraphTask, Release
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Task, content_seed
+from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.rows import file_sha256
 from barista_bench.data.source import Source, open_hub, open_local
@@ -107,10 +107,9 @@ class GraphOrigin(Origin):
         self._source.fetch_videos(video_ids, quiet=not progress)
 
     def table_identity(self) -> list[object]:
-        digest = hashlib.sha256()
-        for video_id in self.graph.video_ids:
-            digest.update(f"{video_id} {file_sha256(confined(self.graph.root, video_id, ANNOTATION_FILE))}\n".encode())
-        return [self.splits, digest.hexdigest()]
+        names = self.graph.video_ids
+        lines = (f"{name} {file_sha256(confined(self.graph.root, name, ANNOTATION_FILE))}" for name in names)
+        return [self.splits, lines_sha256(lines)]
 
 
 class ReleaseOrigin(Origin):

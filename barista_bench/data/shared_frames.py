@@ -129,7 +129,7 @@ __all__ = ["FrameStore", "StageClock", "decode_image", "size_of_images"]
 MAX_IMAGE_PIXELS = 64_000_000
 """Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
 JPEG_QUALITY = 75
-"""Of frozen frames: what the released harness sends."""
+"""Of frozen frames: what the released harness sends, Pillow's default (docs/upstream/barista.md)."""
 _JPEG_END = b"\xff\xd9"
 MAX_EXAMPLE_BYTES = 4 * 2**30
 """Bytes of the decoded frames of one example: 690 frames of 1080p fit."""

@@ -22,7 +22,7 @@ from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.core.boxes import Xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import place_file, write_whole
-from barista_bench.generate.candidates import QuestionCandidate
+from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_statements import (
     DISTRACTORS,
@@ -36,7 +36,6 @@ from barista_bench.generate.egocot_statements import (
     NextState,
 )
 from barista_bench.generate.family import Family, section
-from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping, third_person
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches

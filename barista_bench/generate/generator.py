@@ -16,7 +16,7 @@ from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
-from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, reasons_of
+from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.family import Family, SampledItems, family_class
 from barista_bench.generate.review import (
     Retention,
@@ -27,7 +27,6 @@ from barista_bench.generate.review import (
     reviewed,
     unreviewed,
 )
-from barista_bench.generate.sampling import Item
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain

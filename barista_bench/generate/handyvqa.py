@@ -16,10 +16,17 @@ from barista_bench.benchmarks.handyvqa import release
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import (
+    Choice,
+    Item,
+    QuestionCandidate,
+    by_video,
+    sample,
+    sample_balanced,
+    with_choices,
+)
 from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
-from barista_bench.generate.sampling import Item, by_video, sample, sample_balanced, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window

@@ -17,8 +17,7 @@ import msgspec
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
-from barista_bench.generate.candidates import Choice
-from barista_bench.generate.sampling import Item
+from barista_bench.generate.candidates import Choice, Item
 
 MAX_LINE = 2**20
 """Bytes of one reviewed item."""

@@ -26,9 +26,8 @@ from barista_bench.benchmarks.tog_bench.release import (
 )
 from barista_bench.benchmarks.tog_bench.t_stvg import RATE
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
 from barista_bench.generate.family import Family, section
-from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth

@@ -23,12 +23,20 @@ from barista_bench.benchmarks.vista.release import ENTRIES_END, TABLE, TASKS_FOL
 from barista_bench.benchmarks.vista.release_files import MetadataRow
 from barista_bench.core.task import content_seed
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.candidates import DECIDED, REPEATED, Choice, QuestionCandidate, Tally
+from barista_bench.generate.candidates import (
+    DECIDED,
+    REPEATED,
+    Choice,
+    Item,
+    QuestionCandidate,
+    Tally,
+    by_video,
+    once_an_event,
+    thin,
+)
 from barista_bench.generate.family import Family, section
-from barista_bench.generate.sampling import Item, by_video, once_an_event, thin
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.vista_foundation import foundation_candidates
-from barista_bench.generate.vista_sequences import Order, Sequences
+from barista_bench.generate.vista_clips import Order, Sequences, foundation_candidates
 from barista_bench.generate.vista_words import VistaWords
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized

@@ -18,8 +18,7 @@ from barista_bench.files.writing import KITCHEN, replacing_folder
 from barista_bench.mini import script
 from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.drawing import REFERENCE_HEIGHT
-from barista_bench.mini.render import Renderer, paint_room
-from barista_bench.mini.scene import KitchenScene
+from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,

@@ -25,7 +25,7 @@ from barista_bench.stats.propagation import propagation
 from barista_bench.tables import Table, interval, to_csv
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Plot
 
     from barista_bench.runs.score.scoring import ScoredRun
 
@@ -157,18 +157,18 @@ _ROW, _AROUND = 0.3, 0.9
 """Inches of a row, and of what is above and below the rows of a panel."""
 
 
-def plot_figures(table: pd.DataFrame) -> Figure:
+def plot_figures(table: pd.DataFrame) -> Plot:
     """The primary figures: a panel a task, a row a model, a dot for the mean and a bar for its interval if it has one.
 
     Raises:
         ModelError: matplotlib is not installed; names the extra.
     """
     require_extra("plots", "matplotlib", extra="viz")
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Plot
 
     panels = list(table[table["primary"]].groupby(["task", "figure"], sort=False))
     heights = [_AROUND + _ROW * len(rows) for _, rows in panels]
-    figure = Figure(figsize=(7, sum(heights)), layout="constrained")
+    figure = Plot(figsize=(7, sum(heights)), layout="constrained")
     all_axes = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
     for axes, ((task, name), rows) in zip(all_axes, panels, strict=True):
         means, places = rows["mean"].to_numpy(float), range(len(rows))

@@ -1,5 +1,5 @@
-"""Where everything is at a moment (poses of objects and hands, the camera, the order of drawing), and its frames: pixels
-and, from the very same drawing, which object each of them belongs to.
+"""Where everything is at a moment (poses of objects and hands, the camera, the order of drawing), and pictures of it:
+pixels and, from the very same drawing, which object each of them belongs to.
 """
 
 from __future__ import annotations

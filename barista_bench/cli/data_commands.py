@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from barista_bench.benchmarks import BENCHMARKS, parse_pairs
+from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
 from barista_bench.cli.app import (
     LOOK,
     MAKE,
@@ -25,9 +25,8 @@ from barista_bench.cli.app import (
     print_result,
 )
 from barista_bench.errors import ConfigError
-
-if TYPE_CHECKING:
-    from barista_bench.scene_graph import Problem
+from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
+from barista_bench.scene_graph import Problem, SceneGraph, validate as check
 
 _SHOWN_REASONS = 5
 """Examples left out of a config that `build` names."""
@@ -97,8 +96,6 @@ def validate(
 
     Of other benchmarks, the annotations are checked, and the examples counted that have their videos.
     """
-    from barista_bench.scene_graph import validate as check
-
     if benchmark != "barista":
         _validate_release(benchmark, root, videos, strict, show, progress)
         return
@@ -115,7 +112,6 @@ def validate(
 
 
 def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: bool, show: int, progress: bool) -> None:
-    from barista_bench.benchmarks import get_task
     from barista_bench.data.origin import open_origin
 
     with exit_on_error():
@@ -158,8 +154,6 @@ def stats(
 
     Of other benchmarks, what a dataset made by `build` holds, in the tables of the benchmark's paper.
     """
-    from barista_bench.files.writing import STATISTICS, check_target
-    from barista_bench.scene_graph import SceneGraph
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
 
@@ -180,8 +174,6 @@ def stats(
 
 
 def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
-    from barista_bench.benchmarks import get_benchmark
-    from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
     from barista_bench.reporting.paper import set_statistics
     from barista_bench.tables import markdown_page, to_json
 

@@ -11,10 +11,11 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -32,9 +33,6 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.version import __version__
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
@@ -171,8 +169,6 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         """One row a table: a row with its pictures is megabytes."""
-        import pyarrow as pa
-
         lost: list[LostExample] = []
         plan, features, wanted = self.plan, self.info.features, set(parts)
         chosen = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted]

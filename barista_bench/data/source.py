@@ -61,8 +61,6 @@ def _hint(root: Path) -> str:
     below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
     if below is not None:
         return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
-    from barista_bench.data.archives import is_archive
-
     archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
     if archive is not None:
         return f", but archives such as {archive.name}. Remedy: unpack them first"

@@ -19,7 +19,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -28,10 +27,8 @@ from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import HUMAN
 from barista_bench.runs.score.results import told_apart
+from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.labels import Labels, comparable, run_labels
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun
 
 FEWEST_MODELS = 3
 

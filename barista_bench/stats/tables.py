@@ -16,6 +16,7 @@ from barista_bench.errors import BaristaError, require_extra
 from barista_bench.files.text_out import one_line
 from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
 from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.agreement import RankAgreement, answer_agreement, rank_agreement
 from barista_bench.stats.baselines import baseline_gaps, consistency
 from barista_bench.stats.breakdowns import breakdown_keys, breakdowns, failure_rows
@@ -26,8 +27,6 @@ from barista_bench.tables import Table, interval, to_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
-
-    from barista_bench.runs.score.scoring import ScoredRun
 
 
 def analysis_tables(

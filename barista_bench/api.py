@@ -35,8 +35,14 @@ from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
-from barista_bench.stats.plots import plot_figures
-from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, named
+from barista_bench.stats.tables import (
+    breakdown_table,
+    comparison_table,
+    figure_table,
+    headline_table,
+    named,
+    plot_figures,
+)
 from barista_bench.tables import Table, to_html, to_text
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from barista_bench.hub.submission import SubmissionTarget, make_submission
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
 from barista_bench.interchange.mask_formats import read_mask_tracks
-from barista_bench.interchange.recorded_answers import import_recorded
-from barista_bench.interchange.submission_file import write_submission_file
+from barista_bench.interchange.recorded_answers import import_recorded, write_submission_file
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report

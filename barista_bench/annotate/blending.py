@@ -1,22 +1,146 @@
 """The frames between two keyframes, at a working size: every object as either keyframe sees it, and both blended.
 
-Pictures, masks and flow are of the working size, the video's with its longer side cut to 640 pixels.
+Pictures, masks and flow are of the working size, the video's with its longer side cut to 640 pixels: pictures RGB,
+(height, width, 3) bytes; masks coverages 0..1. Outlines can be decided by colour within a narrow rim, which helps
+objects of one colour and hurts others.
+
+Where the pixels of a frame come from is dense optical flow, composed from frame to frame back to a keyframe: DIS
+(Kroeger et al., ECCV 2016; arXiv 1603.03590) with OpenCV's medium preset. A map gives for each pixel of a frame its
+position in the keyframe, so that nothing blurs on the way, and an object costs one lookup. Positions are (x, y) in
+pixels of the working size, x to the right and y down.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
-from barista_bench.annotate.colour import Picture
-from barista_bench.annotate.flow import Gray, Plane, maps_to_keyframe, sample
 from barista_bench.annotate.propagation import decoded_frames
 from barista_bench.media.video import FrameReader
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
+
+Gray: TypeAlias = NDArray[np.uint8]
+Plane: TypeAlias = NDArray[np.float32]
+"""One number a pixel of the working size, (height, width)."""
+
+# Pixels that forward and backward flow may disagree by, and what beyond that takes confidence down to 1/e.
+_FREE_DISAGREEMENT, _DISAGREEMENT = 1.0, 8.0
+# Grey levels at which the confidence that a pixel shows what the keyframe shows has fallen to 1/e.
+_GREY_ERROR = 12.0
+# A correction moves a pixel less than this, and must agree better with the keyframe by this many grey levels.
+_MOST_CORRECTION, _LEAST_GAIN = 6.0, 0.5
+
+
+class MapToKeyframe(NamedTuple):
+    """`positions` (height, width, 2): where each pixel of `frame` is in the keyframe; `confidence` 0..1 a pixel."""
+
+    frame: int
+    positions: Plane
+    confidence: Plane
+
+
+def maps_to_keyframe(grays: Mapping[int, Gray], order: Sequence[int]) -> Iterator[MapToKeyframe]:
+    """The map of each frame of `order` into its first one, the keyframe, which comes first with the identity.
+
+    Args:
+        grays: grey pictures by frame index, all of the working size.
+        order: neighbouring frames, forward or backward.
+    """
+    flow = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    keyframe = grays[order[0]]
+    identity = _identity(keyframe)
+    positions, agreement = identity, np.ones(keyframe.shape, dtype=np.float32)
+    yield MapToKeyframe(order[0], positions, agreement)
+    for before, frame in pairwise(order):
+        gray = grays[frame]
+        back = flow.calc(gray, grays[before], None)
+        forth = flow.calc(grays[before], gray, None)
+        origin = identity + back
+        disagreement = np.linalg.norm(back + sample(forth, origin), axis=2)
+        excess = np.maximum(disagreement - _FREE_DISAGREEMENT, 0)
+        agreement = sample(agreement, origin) * np.exp(-excess / _DISAGREEMENT)
+        positions = _anchored(sample(positions, origin), identity, keyframe, gray, flow)
+        error = cv2.boxFilter(_difference(keyframe, positions, gray), -1, (7, 7))
+        height, width = keyframe.shape
+        x, y = positions[..., 0], positions[..., 1]
+        is_inside = (x > -1) & (y > -1) & (x < width) & (y < height)
+        yield MapToKeyframe(frame, positions, agreement * np.exp(-error / _GREY_ERROR) * is_inside)
+
+
+def sample(image: NDArray[np.generic], positions: Plane, *, border: int = cv2.BORDER_REPLICATE) -> Plane:
+    """The values of an image (height, width[, channels]) at positions between its pixels, bilinear."""
+    return cv2.remap(image, positions[..., 0], positions[..., 1], cv2.INTER_LINEAR, borderMode=border)
+
+
+def _identity(image: Gray) -> Plane:
+    y, x = np.indices(image.shape, dtype=np.float32)
+    return np.dstack([x, y])
+
+
+def _anchored(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
+    """Positions corrected by the flow that is left between the keyframe as mapped and the frame: this stops drift."""
+    left_over = flow.calc(gray, sample(keyframe, positions), None)
+    corrected = sample(positions, identity + left_over)
+    gain = _difference(keyframe, positions, gray) - _difference(keyframe, corrected, gray)
+    is_better = (cv2.boxFilter(gain, -1, (9, 9)) > _LEAST_GAIN) & (np.linalg.norm(left_over, axis=2) < _MOST_CORRECTION)
+    return np.where(is_better[..., None], corrected, positions)
+
+
+def _difference(keyframe: Gray, positions: Plane, gray: Gray) -> Plane:
+    return np.abs(sample(keyframe, positions).astype(np.float32) - gray)
+
+
+Picture: TypeAlias = NDArray[np.uint8]
+ColourTable: TypeAlias = NDArray[np.float32]
+"""For each of 16 x 16 x 16 colours log P(colour | object) - log P(colour | what is around it)."""
+
+_BINS = 16
+_LEVELS = 256 // _BINS
+_SURROUNDINGS = 12  # pixels around an object that it is to be told apart from
+_RIM = 3  # pixels to either side of the outline that colour decides
+_FEWEST_PIXELS = 60  # of object and surroundings: of fewer no histogram says anything
+_FLOOR = 1e-4  # of a probability: a colour never seen proves nothing
+
+
+def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
+    """A table that separates an object's colours from those around it; None where either is too small."""
+    inside = mask > 0.5
+    outside = (_grown(inside, _SURROUNDINGS) > 0) & ~inside
+    if min(inside.sum(), outside.sum()) < _FEWEST_PIXELS:
+        return None
+    codes = _codes(picture)
+    inner, outer = (_histogram(codes[region]) for region in (inside, outside))
+    return np.log((inner + _FLOOR) / (outer + _FLOOR))
+
+
+def refine(mask: Plane, picture: Picture, table: ColourTable) -> Plane:
+    """The mask with its rim decided by colour and by how far inside of the old outline a pixel lies."""
+    inside = mask > 0.5
+    rim = (_grown(inside, _RIM) > 0) & (_grown(~inside, _RIM) > 0)
+    soft = np.clip(cv2.GaussianBlur(mask, (0, 0), _RIM / 2), 0.02, 0.98)
+    log_odds = np.log(soft / (1 - soft)) + cv2.boxFilter(table[_codes(picture)], -1, (5, 5))
+    return np.where(rim, 1 / (1 + np.exp(-log_odds)), mask).astype(np.float32)
+
+
+def _grown(region: NDArray[np.bool_], radius: int) -> NDArray[np.uint8]:
+    return cv2.dilate(region.astype(np.uint8), np.ones((2 * radius + 1, 2 * radius + 1), dtype=np.uint8))
+
+
+def _codes(picture: Picture) -> NDArray[np.int64]:
+    return (picture // _LEVELS).astype(np.int64) @ np.array([_BINS * _BINS, _BINS, 1])
+
+
+def _histogram(codes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Fractions of the colours, (16 * 16 * 16,), blurred between neighbours."""
+    counts = np.bincount(codes, minlength=_BINS**3).reshape(_BINS, _BINS, _BINS)
+    return (ndimage.gaussian_filter(counts.astype(np.float32), 0.8) / codes.size).ravel()
+
 
 WORKING_SIDE = 640
 _LEAST_WEIGHT = 1e-3  # of a pixel: one side has to win where neither can be trusted

@@ -13,22 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from PIL import Image
 
+from barista_bench.annotate import records
 from barista_bench.annotate.geometry import until_next
 from barista_bench.annotate.project import Project, VideoFiles, writing
 from barista_bench.annotate.project_file import VideoSource
 from barista_bench.annotate.propagation import is_empty
-from barista_bench.annotate.records import (
-    AcceptedKeyframe,
-    Claim,
-    DescribedFile,
-    Layers,
-    LayerSegment,
-    LinksFile,
-    Name,
-    Provenance,
-    Range,
-    digest,
-)
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.errors import DataError
@@ -79,15 +68,15 @@ class _KeyframeAnswer(msgspec.Struct):
 
 
 class _SegmentAnswer(msgspec.Struct):
-    verb: Name
-    thing: Name
+    verb: records.Name
+    thing: records.Name
 
 
 class _Question(NamedTuple):
     """About the keyframe at `span[0]`, whose objects are numbered from 1, or about a stretch where there are none."""
 
     key: str
-    span: Range
+    span: records.Range
     names: list[str]
     prompt: Prompt
     images: Callable[[], tuple[Image.Image, ...]]
@@ -114,13 +103,13 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
 
 def _described(video: VideoFiles, model: Model, config: GenerationConfig) -> VideoDescription:
     domain = video.project.vocabulary()
-    if not video.has(LinksFile):
+    if not video.has(records.LinksFile):
         raise DataError(f"{video.video_id}: has no tracks yet. Remedy: run `barista-bench annotate run` first")
     identities, identity = video.identities(), model.identity
     keyframes = [identities.renamed(keyframe) for keyframe in video.accepted().keyframes]
     asked_with = (identity.name, identity.revision, identity.settings, dataclasses.asdict(config), video.source.sha256)
-    before = video.read(DescribedFile).answers if video.has(DescribedFile) else {}
-    provenance = Provenance.of("described", identity, asked_with)
+    before = video.read(records.DescribedFile).answers if video.has(records.DescribedFile) else {}
+    provenance = records.Provenance.of("described", identity, asked_with)
     failures: list[str] = []
     with video.open() as frames:
         about_keyframes = (
@@ -156,7 +145,7 @@ Reader: TypeAlias = Callable[[list[int]], Any]
 
 
 def _about_keyframe(
-    keyframe: AcceptedKeyframe,
+    keyframe: records.AcceptedKeyframe,
     categories: Mapping[str, str],
     domain: Domain,
     asked_with: tuple[object, ...],
@@ -185,18 +174,18 @@ def _about_keyframe(
         attributes=_array(object=mark, type={"enum": list(attributes)}, value=text),
         relations=_array(source=mark, target=mark, type={"enum": list(relations)}, value=text),
     )
-    key = digest(*asked_with, keyframe.frame, masks, prompt.as_text())
+    key = records.digest(*asked_with, keyframe.frame, masks, prompt.as_text())
     return _Question(key, (keyframe.frame, keyframe.frame + 1), names, prompt, images, (keyframe.frame,) * 2, schema)
 
 
-def _about_segment(span: Range, domain: Domain, asked_with: tuple[object, ...], read: Reader) -> _Question:
+def _about_segment(span: records.Range, domain: Domain, asked_with: tuple[object, ...], read: Reader) -> _Question:
     length = span[1] - span[0]
     indices = sorted({span[0] + length * (2 * part + 1) // (2 * _SHOWN) for part in range(_SHOWN)})
     verbs = sorted({verb for group in domain.verbs for verb in group})
     prompt = packaged_prompts("barista_bench.annotate", "segment").prompt(
         len(indices), verbs=", ".join(verbs), things=", ".join(domain.categories)
     )
-    key = digest(*asked_with, span, prompt.as_text())
+    key = records.digest(*asked_with, span, prompt.as_text())
     schema = _object(verb={"type": "string"}, thing={"type": "string"})
 
     def images() -> tuple[Image.Image, ...]:
@@ -217,10 +206,12 @@ def _array(**properties: object) -> dict[str, object]:
     return {"type": "array", "items": _object(**properties)}
 
 
-def _read(questions: list[_Question], answers: Mapping[str, str], count: int, provenance: Provenance) -> DescribedFile:
+def _read(
+    questions: list[_Question], answers: Mapping[str, str], count: int, provenance: records.Provenance
+) -> records.DescribedFile:
     """The claims of the answers; claims about a keyframe hold until the next one that was asked about."""
     unusable = 0
-    claims: dict[int, set[Claim]] = {}
+    claims: dict[int, set[records.Claim]] = {}
     activities = []
     for question in questions:
         if question.key not in answers:
@@ -236,14 +227,16 @@ def _read(questions: list[_Question], answers: Mapping[str, str], count: int, pr
             else:
                 seen = msgspec.json.decode(data, type=_SegmentAnswer)
                 words = f"{seen.verb} {seen.thing}".strip().capitalize()[:_LONGEST]
-                activities.append(LayerSegment(name=msgspec.convert(words, Name), range=question.span))
+                activities.append(records.LayerSegment(name=msgspec.convert(words, records.Name), range=question.span))
         except (ValueError, *MALFORMED):
             unusable += 1
-    layers = Layers.of(until_next(claims, count) if claims else {}, activities)
-    return DescribedFile(provenance=provenance, answers=dict(sorted(answers.items())), unusable=unusable, layers=layers)
+    layers = records.Layers.of(until_next(claims, count) if claims else {}, activities)
+    return records.DescribedFile(
+        provenance=provenance, answers=dict(sorted(answers.items())), unusable=unusable, layers=layers
+    )
 
 
-def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[Claim]:
+def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[records.Claim]:
     """Those about marks that were shown, with words that a file of layers can hold."""
     known = dict(enumerate(names, start=1))
     items: list[_SeenAttribute | _SeenRelation] = [*answer.attributes, *answer.relations]

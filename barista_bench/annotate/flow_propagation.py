@@ -15,8 +15,17 @@ from typing import TypeAlias
 import cv2
 import numpy as np
 
-from barista_bench.annotate.blending import WORKING_SIDE, KeyframeView, KnownMask, WorkingFrames, blended_frames, views
-from barista_bench.annotate.colour import ColourTable, colour_table, refine
+from barista_bench.annotate.blending import (
+    WORKING_SIDE,
+    ColourTable,
+    KeyframeView,
+    KnownMask,
+    WorkingFrames,
+    blended_frames,
+    colour_table,
+    refine,
+    views,
+)
 from barista_bench.annotate.propagation import (
     FrameMasks,
     Keyframes,

@@ -14,19 +14,8 @@ import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from barista_bench.annotate import records
 from barista_bench.annotate.propagation import FrameMasks, Propagator, is_empty
-from barista_bench.annotate.records import (
-    AcceptedFile,
-    AcceptedKeyframe,
-    Boundary,
-    Edit,
-    Merge,
-    Rename,
-    SignedEdit,
-    Split,
-    Undo,
-    digest,
-)
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
 from barista_bench.scene_graph.masks import Rle, encode_mask, mask_ious
@@ -38,10 +27,10 @@ class KeyframeGroup(NamedTuple):
     """Keyframes that are propagated together, in order."""
 
     number: int
-    keyframes: list[AcceptedKeyframe]
+    keyframes: list[records.AcceptedKeyframe]
 
 
-def segments_of(accepted: AcceptedFile, asked: Mapping[int, int]) -> list[KeyframeGroup]:
+def segments_of(accepted: records.AcceptedFile, asked: Mapping[int, int]) -> list[KeyframeGroup]:
     """The accepted keyframes by segment; one that nobody asked for belongs to the segment before it."""
     segments: list[KeyframeGroup] = []
     number = min(asked.values(), default=0)
@@ -60,12 +49,14 @@ class Identities:
         DataError: an edit names an object that is not there, or merges two that stand on one keyframe.
     """
 
-    def __init__(self, accepted: AcceptedFile, links: Sequence[Boundary], edits: Sequence[SignedEdit]) -> None:
+    def __init__(
+        self, accepted: records.AcceptedFile, links: Sequence[records.Boundary], edits: Sequence[records.SignedEdit]
+    ) -> None:
         self.categories = dict(accepted.objects)
         self._links: dict[str, str] = {}
         for boundary in links:
             self._links.update(boundary.links)
-        self._edits: list[Merge | Split] = []
+        self._edits: list[records.Merge | records.Split] = []
         for edit in _standing(edits):
             self._apply(edit)
         self._check(accepted)
@@ -75,17 +66,17 @@ class Identities:
         while name in self._links:
             name = self._links[name]
         for edit in self._edits:
-            if isinstance(edit, Merge):
+            if isinstance(edit, records.Merge):
                 name = edit.into if name in edit.objects else name
             elif name == edit.object and frame >= edit.frame:
                 name = edit.new
         return name
 
-    def masks(self, keyframe: AcceptedKeyframe) -> dict[str, Rle]:
+    def masks(self, keyframe: records.AcceptedKeyframe) -> dict[str, Rle]:
         """The masks of a keyframe by object."""
         return {self.of(name, keyframe.frame): mask.rle for name, mask in keyframe.masks.items()}
 
-    def renamed(self, keyframe: AcceptedKeyframe) -> AcceptedKeyframe:
+    def renamed(self, keyframe: records.AcceptedKeyframe) -> records.AcceptedKeyframe:
         """A keyframe with the ids of tracks."""
         at = keyframe.frame
         return msgspec.structs.replace(
@@ -97,21 +88,21 @@ class Identities:
             ],
         )
 
-    def _apply(self, edit: Merge | Split | Rename) -> None:
-        names = [edit.into, *edit.objects] if isinstance(edit, Merge) else [edit.object]
+    def _apply(self, edit: records.Merge | records.Split | records.Rename) -> None:
+        names = [edit.into, *edit.objects] if isinstance(edit, records.Merge) else [edit.object]
         missing = [name for name in names if name not in self.categories]
         if missing:
             raise DataError(f"an edit names {missing[0]!r}, which is no object. Remedy: {_REMEDY}")
-        if isinstance(edit, Rename):
+        if isinstance(edit, records.Rename):
             self.categories[edit.object] = edit.category
             return
-        if isinstance(edit, Split):
+        if isinstance(edit, records.Split):
             if edit.new in self.categories:
                 raise DataError(f"a split makes {edit.new!r}, which is an object already. Remedy: {_REMEDY}")
             self.categories[edit.new] = self.categories[edit.object]
         self._edits.append(edit)
 
-    def _check(self, accepted: AcceptedFile) -> None:
+    def _check(self, accepted: records.AcceptedFile) -> None:
         for keyframe in accepted.keyframes:
             seen: dict[str, str] = {}
             for name in keyframe.masks:
@@ -121,20 +112,20 @@ class Identities:
                     raise DataError(f"{what}. Remedy: {_REMEDY}")
 
 
-def _standing(edits: Sequence[SignedEdit]) -> list[Merge | Split | Rename]:
+def _standing(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
     """The edits that are not undone. An undo can itself be undone."""
-    standing: dict[int, Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
+    standing: dict[int, records.Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
     for line in range(len(edits), 0, -1):
         edit = standing.get(line)
-        if isinstance(edit, Undo):
+        if isinstance(edit, records.Undo):
             if edit.line >= line:
                 raise DataError(f"edit {line} undoes line {edit.line}, which is no earlier edit. Remedy: {_REMEDY}")
             standing.pop(edit.line, None)
-    return [edit for edit in standing.values() if not isinstance(edit, Undo)]
+    return [edit for edit in standing.values() if not isinstance(edit, records.Undo)]
 
 
 def conditioning(
-    keyframes: Sequence[AcceptedKeyframe], identities: Identities, height: int, width: int
+    keyframes: Sequence[records.AcceptedKeyframe], identities: Identities, height: int, width: int
 ) -> dict[int, dict[str, Rle]]:
     """The input of a propagator: on complete keyframes, objects that are not named are absent."""
     nothing = encode_mask(np.zeros((height, width), dtype=np.bool_))
@@ -148,14 +139,14 @@ def conditioning(
 
 def link_segments(
     segments: Sequence[KeyframeGroup],
-    accepted: AcceptedFile,
+    accepted: records.AcceptedFile,
     frames: FrameReader,
     propagator: Propagator,
     *,
     threshold: float,
     video: str,
-    earlier: Sequence[Boundary] = (),
-) -> list[Boundary]:
+    earlier: Sequence[records.Boundary] = (),
+) -> list[records.Boundary]:
     """The links of each pair of adjacent segments.
 
     Args:
@@ -164,7 +155,7 @@ def link_segments(
         earlier: boundaries of an earlier call; those that nothing has changed are taken over.
     """
     known = {boundary.inputs: boundary for boundary in earlier}
-    boundaries: list[Boundary] = []
+    boundaries: list[records.Boundary] = []
     for before, after in pairwise(segments):
         identities = Identities(accepted, boundaries, [])
         last, first = before.keyframes[-1], after.keyframes[0]
@@ -174,7 +165,7 @@ def link_segments(
         given = [{name: side[name] for name in names} for side, names in zip(masks, fresh, strict=True)]
         apart = [pair for pair in _apart(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
         categories = {name: identities.categories[name] for name in sorted({*fresh[0], *fresh[1]})}
-        key = digest(
+        key = records.digest(
             propagator.identity,
             video,
             last.frame,
@@ -192,7 +183,7 @@ def link_segments(
                 carried = [list(propagator.propagate(frames, {end.frame: masks}, span)) for end, masks in ends]
                 links = link_identities(carried[0], carried[1], categories, threshold)
             kept = {name: other for name, other in sorted(links.items()) if {name, other} not in apart}
-            known[key] = Boundary(inputs=key, links=kept)
+            known[key] = records.Boundary(inputs=key, links=kept)
         boundaries.append(known[key])
     return boundaries
 
@@ -235,7 +226,7 @@ def _names(segment: KeyframeGroup, identities: Identities) -> set[str]:
     return {name for keyframe in segment.keyframes for name in identities.masks(keyframe)}
 
 
-def _apart(accepted: AcceptedFile, identities: Identities) -> set[frozenset[str]]:
+def _apart(accepted: records.AcceptedFile, identities: Identities) -> set[frozenset[str]]:
     """Pairs of objects that are on one keyframe, and so are two."""
     pairs: set[frozenset[str]] = set()
     for keyframe in accepted.keyframes:

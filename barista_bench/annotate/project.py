@@ -3,12 +3,15 @@
     project.json, vocabulary.yaml     settings that people may edit, the videos, the controlled vocabulary
     <video>/signal.json ...           what `stages` write and `decisions` put in; the records are in `records`
 
-Every file is written whole, so that a killed command leaves the old one or the new one.
+Every file is written whole, so that a killed command leaves the old one or the new one. One frame of tracks.jsonl is
+read without the others: where its lines begin is looked up once for each file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,30 +19,17 @@ from functools import lru_cache, partial
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
+from cachetools import LRUCache
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
+from barista_bench.annotate import records
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
-from barista_bench.annotate.records import (
-    AcceptedFile,
-    AcceptedLayersFile,
-    Boundary,
-    KeyframesFile,
-    Layers,
-    LinksFile,
-    MaskPrompt,
-    ProjectRecord,
-    PromptsFile,
-    Range,
-    SegmentsFile,
-    SignedEdit,
-    TrackLine,
-    read_record,
-    write_record,
-)
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
@@ -61,8 +51,8 @@ MOST_TRACK_LINE = 2**26
 _MOST_EDIT = 2**20
 """Bytes of one edit: that of 500 long names."""
 REMAKE = "remove the file and run `barista-bench annotate run` again"
-_decode_track = msgspec.json.Decoder(TrackLine).decode
-RecordT = TypeVar("RecordT", bound=ProjectRecord)
+_decode_track = msgspec.json.Decoder(records.TrackLine).decode
+RecordT = TypeVar("RecordT", bound=records.ProjectRecord)
 
 
 @dataclass(frozen=True)
@@ -99,69 +89,71 @@ class VideoFiles(NamedTuple):
     source: VideoSource
     path: Path
 
-    def file(self, kind: type[ProjectRecord]) -> Path:
+    def file(self, kind: type[records.ProjectRecord]) -> Path:
         return self.folder / kind.FILE
 
-    def has(self, kind: type[ProjectRecord]) -> bool:
+    def has(self, kind: type[records.ProjectRecord]) -> bool:
         return self.file(kind).is_file()
 
     def read(self, kind: type[RecordT]) -> RecordT:
         """A file of the video's folder. Raises DataError."""
-        return read_record(self.file(kind), kind)
+        return records.read_record(self.file(kind), kind)
 
-    def write(self, record: ProjectRecord) -> None:
+    def write(self, record: records.ProjectRecord) -> None:
         self.folder.mkdir(exist_ok=True)
-        write_record(self.file(type(record)), record)
+        records.write_record(self.file(type(record)), record)
 
-    def accepted(self) -> AcceptedFile:
+    def accepted(self) -> records.AcceptedFile:
         """The masks that people have accepted so far. Raises DataError, also for a mask that is none of this video."""
-        if not self.has(AcceptedFile):
-            return AcceptedFile(objects={}, keyframes=[])
-        accepted = self.read(AcceptedFile)
+        if not self.has(records.AcceptedFile):
+            return records.AcceptedFile(objects={}, keyframes=[])
+        accepted = self.read(records.AcceptedFile)
         rles = [mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()]
-        check_masks(rles, self.source, self.file(AcceptedFile))
+        check_masks(rles, self.source, self.file(records.AcceptedFile))
         return accepted
 
     def asked(self) -> dict[int, int]:
         """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
-        if not self.has(KeyframesFile):
+        if not self.has(records.KeyframesFile):
             return {}
-        return {keyframe.frame: keyframe.segment for keyframe in self.read(KeyframesFile).keyframes}
+        return {keyframe.frame: keyframe.segment for keyframe in self.read(records.KeyframesFile).keyframes}
 
-    def prompts(self) -> list[MaskPrompt]:
+    def prompts(self) -> list[records.MaskPrompt]:
         """The prompts for which people want masks proposed."""
-        return self.read(PromptsFile).prompts if self.has(PromptsFile) else []
+        return self.read(records.PromptsFile).prompts if self.has(records.PromptsFile) else []
 
-    def segments(self) -> list[Range]:
+    def segments(self) -> list[records.Range]:
         """The stretches of contact; none before they are known."""
-        return self.read(SegmentsFile).segments if self.has(SegmentsFile) else []
+        return self.read(records.SegmentsFile).segments if self.has(records.SegmentsFile) else []
 
-    def links(self) -> list[Boundary]:
-        return self.read(LinksFile).boundaries if self.has(LinksFile) else []
+    def links(self) -> list[records.Boundary]:
+        return self.read(records.LinksFile).boundaries if self.has(records.LinksFile) else []
 
-    def accepted_layers(self) -> Layers:
+    def accepted_layers(self) -> records.Layers:
         """The layers that people have accepted so far."""
-        return self.read(AcceptedLayersFile).layers if self.has(AcceptedLayersFile) else Layers()
+        return (
+            self.read(records.AcceptedLayersFile).layers if self.has(records.AcceptedLayersFile) else records.Layers()
+        )
 
-    def edits(self) -> list[SignedEdit]:
+    def edits(self) -> list[records.SignedEdit]:
         """All edits of identities in their order, undone ones among them."""
-        if not self.has(SignedEdit):
+        if not self.has(records.SignedEdit):
             return []
-        decode = msgspec.json.Decoder(SignedEdit).decode
+        decode = msgspec.json.Decoder(records.SignedEdit).decode
         remedy = "restore the file; edits enter by `barista-bench annotate accept`"
-        lines = read_json_lines(self.file(SignedEdit), _MOST_EDIT, decode, what="no edit", remedy=remedy)
+        lines = read_json_lines(self.file(records.SignedEdit), _MOST_EDIT, decode, what="no edit", remedy=remedy)
         return [edit for _, edit in lines]
 
     def identities(self) -> Identities:
         """The objects of the tracks. Raises DataError for an edit that cannot be made."""
         return Identities(self.accepted(), self.links(), self.edits())
 
-    def tracks(self) -> Iterator[TrackLine]:
+    def tracks(self) -> Iterator[records.TrackLine]:
         """The masks of every frame, in order. Raises DataError, also where there are none yet."""
-        if not self.has(TrackLine):
+        if not self.has(records.TrackLine):
             remedy = "run `barista-bench annotate run` until it is done"
             raise DataError(f"{self.video_id}: has no tracks yet. Remedy: {remedy}")
-        return read_tracks(self.file(TrackLine), self.source)
+        return read_tracks(self.file(records.TrackLine), self.source)
 
     def open(self) -> FrameReader:
         """The video's frames. Raises VideoError; DataError as `check_video`."""
@@ -186,7 +178,7 @@ def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, reme
             raise DataError(f"{path}: a mask's counts are no run lengths: {problem}. Remedy: {remedy}")
 
 
-def read_tracks(path: Path, source: VideoSource) -> Iterator[TrackLine]:
+def read_tracks(path: Path, source: VideoSource) -> Iterator[records.TrackLine]:
     """All lines but the first, which is the provenance. Raises DataError, naming the line, also for a broken mask."""
     lines = read_json_lines(path, MOST_TRACK_LINE, bytes, what="no frame of tracks", remedy=REMAKE)
     next(lines, None)
@@ -194,7 +186,7 @@ def read_tracks(path: Path, source: VideoSource) -> Iterator[TrackLine]:
         yield decoded_track(line, f"{path}: line {number}", source)
 
 
-def decoded_track(line: bytes, where: str, source: VideoSource) -> TrackLine:
+def decoded_track(line: bytes, where: str, source: VideoSource) -> records.TrackLine:
     """A line of tracks.jsonl whose masks are sound. Raises DataError, which begins with `where`."""
     try:
         decoded = _decode_track(line)
@@ -252,13 +244,13 @@ def start(
         videos=sources,
         lost=lost,
     )
-    write_record(target / PROJECT_FILE, state)
+    records.write_record(target / PROJECT_FILE, state)
     return Project(target, state)
 
 
 def open_project(folder: Path) -> Project:
     """Raises DataError where `folder` holds no project."""
-    return Project(folder, read_record(folder / PROJECT_FILE, ProjectFile))
+    return Project(folder, records.read_record(folder / PROJECT_FILE, ProjectFile))
 
 
 @contextmanager
@@ -315,3 +307,54 @@ def file_sha256(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error
+
+
+_CHUNK = 2**22
+FileStamp: TypeAlias = tuple[int, int, int] | None
+
+
+def file_stamp(path: Path) -> FileStamp:
+    """A stamp that changes when a file is replaced; None where there is none."""
+    return _stamp(os.stat(path)) if path.is_file() else None
+
+
+class TrackIndex:
+    """The tracks of several videos, by frame. A file that was made anew is looked through again."""
+
+    def __init__(self) -> None:
+        self._starts: LRUCache[tuple[Path, FileStamp], NDArray[np.int64]] = LRUCache(8)
+        self._lock = threading.Lock()
+
+    def line(self, video: VideoFiles, frame: int) -> records.TrackLine | None:
+        """A frame's masks; None before there are tracks. Raises DataError for a file that does not hold the frame."""
+        path = video.file(records.TrackLine)
+        try:
+            with path.open("rb") as file:
+                starts = self._starts_of(path, file)
+                file.seek(int(starts[min(frame + 1, len(starts) - 1)]))  # the first line is the provenance
+                line = file.readline(MOST_TRACK_LINE)
+        except FileNotFoundError:
+            return None
+        track = decoded_track(line, f"{path}: frame {frame}", video.source)
+        if track.frame != frame:
+            remedy = "remove the file and run `barista-bench annotate run` again"
+            raise DataError(f"{path}: frame {frame} is not in its line. Remedy: {remedy}")
+        return track
+
+    def _starts_of(self, path: Path, file: BinaryIO) -> NDArray[np.int64]:
+        key = path, _stamp(os.fstat(file.fileno()))
+        with self._lock:
+            if key not in self._starts:
+                self._starts[key] = np.concatenate(([0], *_line_ends(file)))
+            return self._starts[key]
+
+
+def _line_ends(file: BinaryIO) -> Iterator[NDArray[np.int64]]:
+    position = 0
+    while chunk := file.read(_CHUNK):
+        yield np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n")) + position + 1
+        position += len(chunk)
+
+
+def _stamp(status: os.stat_result) -> FileStamp:
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,4 +1,4 @@
-"""From a hand-object contact confidence a frame to interaction segments and keyframes (BARISTA, section 3.2).
+"""From a hand-object contact confidence a frame to interaction segments and keyframes (BARISTA, section 3.2); a plot.
 
 Frames count from 0; segments are half-open `[start, end)` in frames; durations are in seconds.
 """
@@ -8,12 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from barista_bench.annotate.project import VideoFiles
 from barista_bench.annotate.project_file import SegmentSettings
+from barista_bench.annotate.records import SegmentsFile, SignalFile
+from barista_bench.errors import DataError, require_extra
+from barista_bench.files.reading import confined
+from barista_bench.files.writing import atomic_write
 
 
 def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSettings) -> list[tuple[int, int]]:
@@ -31,7 +37,13 @@ def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSet
     in_contact = filtered_signal(signal, fps, settings.median_s) >= settings.threshold
     labels, _ = ndimage.label(in_contact)
     runs = [(run.start, run.stop) for (run,) in ndimage.find_objects(labels)]
-    return _merged([run for run in runs if run[1] - run[0] >= shortest], gap)
+    merged: list[tuple[int, int]] = []
+    for start, end in [run for run in runs if run[1] - run[0] >= shortest]:
+        if merged and start - merged[-1][1] <= gap:
+            merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float) -> NDArray[np.float64]:
@@ -69,11 +81,32 @@ def _held(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(last_measured >= 0, signal[last_measured], 0.0)
 
 
-def _merged(runs: Sequence[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in runs:
-        if merged and start - merged[-1][1] <= gap:
-            merged[-1] = (merged[-1][0], end)
-        else:
-            merged.append((start, end))
-    return merged
+def plot_signal(video: VideoFiles, folder: Path) -> Path:
+    """`NAME.png`: raw and filtered confidence, threshold and segments over seconds.
+
+    Raises:
+        DataError: the video has no signal or no segments yet.
+        ModelError: matplotlib is missing.
+    """
+    require_extra("plots of signals", "matplotlib", extra="viz")
+    from matplotlib.figure import Figure
+
+    if not (video.has(SignalFile) and video.has(SegmentsFile)):
+        raise DataError(f"{video.video_id}: has no segments yet. Remedy: accept a signal and run the project")
+    settings, fps = video.project.settings.segments, video.source.fps or 1.0
+    raw = np.array([np.nan if v is None else v for v in video.read(SignalFile).confidence], dtype=np.float64)
+    seconds = np.arange(len(raw)) / fps
+    figure = Figure(figsize=(9, 2.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(seconds, raw, color="#999999", linewidth=0.8, marker=".", markersize=2, label="as it came")
+    axes.plot(seconds, filtered_signal(raw, fps, settings.median_s), color="#0072b2", label="filtered")
+    axes.axhline(settings.threshold, color="#d55e00", linestyle="--", linewidth=0.8, label="threshold")
+    for start, end in video.segments():
+        axes.axvspan(start / fps, end / fps, color="#56b4e9", alpha=0.25, linewidth=0)
+    axes.set(xlabel="seconds", ylabel="contact confidence", ylim=(-0.05, 1.05), title=video.video_id)
+    axes.legend(loc="upper right", fontsize="small")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = confined(folder, f"{video.video_id}.png")
+    with atomic_write(path) as partial:
+        figure.savefig(partial, format="png", dpi=120, metadata={"Software": None})
+    return path

@@ -17,13 +17,19 @@ from typing import cast
 
 import msgspec
 
-from barista_bench.annotate.detection import Detector, contact_confidence, load_detector
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
 from barista_bench.annotate.identities import conditioning, link_segments, segments_of
 from barista_bench.annotate.project import VideoFiles, file_sha256, read_tracks
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
-from barista_bench.annotate.proposals import PromptedSegmenter, Proposer, Segmenter
+from barista_bench.annotate.proposals import (
+    Detector,
+    PromptedSegmenter,
+    Proposer,
+    Segmenter,
+    contact_confidence,
+    load_detector,
+)
 from barista_bench.annotate.records import (
     AcceptedFile,
     AskedKeyframe,

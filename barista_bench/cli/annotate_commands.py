@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import msgspec
 import typer
@@ -38,14 +37,8 @@ app.add_typer(group, name="annotate", rich_help_panel=MAKE)
 
 ProjectFolder = Annotated[Path, typer.Argument(help="Folder of the project.")]
 Processes = Annotated[int, typer.Option(help="Processes.")]
+FormatChoice = Literal["release", "coco_video", "cvat", "davis"]
 By = Annotated[str | None, typer.Option(help="Who decides, where the file does not say.")]
-
-
-class FormatChoice(StrEnum):
-    release = "release"
-    coco_video = "coco_video"
-    cvat = "cvat"
-    davis = "davis"
 
 
 @group.callback()
@@ -160,11 +153,11 @@ def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[],
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
 
-    if source_format is FormatChoice.release:
+    if source_format == "release":
         graph = SceneGraph(source)
         yield from (partial(lambda video_id: from_graph(graph[video_id]), video_id) for video_id in graph.video_ids)
     else:
-        yield from (partial(from_tracks, tracks) for tracks in read_mask_tracks(source, source_format.value))
+        yield from (partial(from_tracks, tracks) for tracks in read_mask_tracks(source, source_format))
 
 
 def _refuse(problems: list[str], what: str) -> None:
@@ -253,7 +246,7 @@ def review(
         for video_id in sorted(opened.file.videos):
             video = opened.video(video_id)
             if plots is not None:
-                from barista_bench.annotate.signal_plot import plot_signal
+                from barista_bench.annotate.segments import plot_signal
 
                 plot_signal(video, plots)
             if not video.has(ReviewFile):
@@ -267,7 +260,7 @@ def review(
 def export(
     project: ProjectFolder,
     out: Annotated[Path, typer.Option(help="New folder.")],
-    target_format: Annotated[FormatChoice, typer.Option("--format", help="What to write.")] = FormatChoice.release,
+    target_format: Annotated[FormatChoice, typer.Option("--format", help="What to write.")] = "release",
     second: Annotated[
         Path | None, typer.Option(help="Another annotator's project of the same videos, to measure agreement.")
     ] = None,
@@ -279,10 +272,10 @@ def export(
     from barista_bench.interchange.mask_formats import write_mask_tracks
 
     with exit_on_error():
-        if target_format is not FormatChoice.release:
+        if target_format != "release":
             opened = open_project(project)
             tracks = (as_mask_tracks(opened.video(video_id)) for video_id in sorted(opened.file.videos))
-            for line in write_mask_tracks(tracks, out, target_format.value):
+            for line in write_mask_tracks(tracks, out, target_format):
                 echo(line)
             return
         statistics = write_release(project, out, second=second, num_proc=num_proc)

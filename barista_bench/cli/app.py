@@ -45,7 +45,6 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from contextlib import contextmanager
     from contextvars import ContextVar
-    from enum import StrEnum
     from pathlib import Path
     from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -176,19 +175,16 @@ app = typer.Typer(
 )
 
 
-class ProtocolChoice(StrEnum):
-    release = "release"
-    paper = "paper"
-
-
 Protocol = Annotated[
-    ProtocolChoice, typer.Option(help="Whose rules: the released code's, or the paper's where they differ.")
+    Literal["release", "paper"],
+    typer.Option(help="Whose rules: the released code's, or the paper's where they differ."),
+    typer.Option(help="Whose rules: the released code's, or the paper's where they differ."),
 ]
 
 
-def of_protocol(protocol: ProtocolChoice) -> dict[str, object]:
+def of_protocol(protocol: str) -> dict[str, object]:
     """The options of tasks that the flag stands for; not every task has one."""
-    return {} if protocol is ProtocolChoice.release else {"protocol": protocol.value}
+    return {} if protocol == "release" else {"protocol": protocol}
 
 
 Options = Annotated[
@@ -214,20 +210,17 @@ def scored_runs(
 def exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
     """End the command with exit code 1 where some of what was asked failed."""
     if counts.failed:
-        echo(
-            f"error: {counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
-            "start the same command again; only they are asked",
-            color="red",
-            err=True,
+        raise _failure(
+            f"{counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
+            "start the same command again; only they are asked"
         )
-        raise typer.Exit(1)
     if counts.faulty:
-        echo(
-            f"error: {counts.faulty} answers are logged that the task cannot read, first: {counts.first_fault}",
-            color="red",
-            err=True,
-        )
-        raise typer.Exit(1)
+        raise _failure(f"{counts.faulty} answers are logged that the task cannot read, first: {counts.first_fault}")
+
+
+def _failure(message: str) -> typer.Exit:
+    echo(f"error: {message}", color="red", err=True)
+    return typer.Exit(1)
 
 
 def main() -> None:
@@ -262,8 +255,7 @@ def exit_on_error() -> Iterator[None]:
         raise typer.Exit(SPENT) from error
     except (BaristaError, OSError) as error:
         message = system_problem(error) if isinstance(error, OSError) else str(error)
-        echo(f"error: {' '.join(message.splitlines())}", color="red", err=True)
-        raise typer.Exit(1) from error
+        raise _failure(" ".join(message.splitlines())) from error
 
 
 def parsed_box_format(text: str | None) -> BoxFormat | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from barista_bench.benchmarks import BENCHMARKS, parse_pairs
+from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
 from barista_bench.cli.app import (
     LOOK,
     MAKE,
@@ -19,7 +18,6 @@ from barista_bench.cli.app import (
     Json,
     Progress,
     Protocol,
-    ProtocolChoice,
     app,
     echo,
     exit_on_error,
@@ -28,29 +26,29 @@ from barista_bench.cli.app import (
     print_result,
 )
 from barista_bench.errors import ConfigError
-
-if TYPE_CHECKING:
-    from barista_bench.core.task import Task
-    from barista_bench.scene_graph import Problem
+from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
+from barista_bench.scene_graph import Problem, SceneGraph, validate as check
 
 _SHOWN_REASONS = 5
 """Examples left out of a config that `build` names."""
 
 
-class FramesChoice(StrEnum):
-    frozen = "frozen"
-    linked = "linked"
-
-
-class LayoutChoice(StrEnum):
-    ours = "ours"
-    release = "release"
-
-
 @app.command(rich_help_panel=LOOK)
 def tasks(json: Json = False) -> None:
     """List every task: what is asked, how it is answered, its headline figure, and the size of its published set."""
-    rows = [_task_row(task) for name in BENCHMARKS for task in BENCHMARKS[name].tasks]
+    rows = [
+        {
+            "benchmark": task.benchmark,
+            "task": task.name,
+            "asked": task.row_note,
+            "answer": task.answer_note,
+            "primary": task.primary,
+            "primary_note": task.primary_note,
+            "examples": task.sampling.limit,
+        }
+        for name in BENCHMARKS
+        for task in BENCHMARKS[name].tasks
+    ]
     if json:
         print_json(rows)
         return
@@ -60,19 +58,6 @@ def tasks(json: Json = False) -> None:
             f"{row['benchmark']}/{row['task']}: {row['asked']}",
             f"  answered as {row['answer']}; headline figure {row['primary']}{size}",
         )
-
-
-def _task_row(task: type[Task]) -> dict[str, str | int | None]:
-    """`examples` are those that the published sampling draws at the most; None where it takes all there are."""
-    return {
-        "benchmark": task.benchmark,
-        "task": task.name,
-        "asked": task.row_note,
-        "answer": task.answer_note,
-        "primary": task.primary,
-        "primary_note": task.primary_note,
-        "examples": task.sampling.limit,
-    }
 
 
 @app.command(rich_help_panel=MAKE)
@@ -112,8 +97,6 @@ def validate(
 
     Of other benchmarks, the annotations are checked, and the examples counted that have their videos.
     """
-    from barista_bench.scene_graph import validate as check
-
     if benchmark != "barista":
         _validate_release(benchmark, root, videos, strict, show, progress)
         return
@@ -130,7 +113,6 @@ def validate(
 
 
 def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: bool, show: int, progress: bool) -> None:
-    from barista_bench.benchmarks import get_task
     from barista_bench.data.origin import open_origin
 
     with exit_on_error():
@@ -173,8 +155,6 @@ def stats(
 
     Of other benchmarks, what a dataset made by `build` holds, in the tables of the benchmark's paper.
     """
-    from barista_bench.files.writing import STATISTICS, check_target
-    from barista_bench.scene_graph import SceneGraph
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
 
@@ -195,8 +175,6 @@ def stats(
 
 
 def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
-    from barista_bench.benchmarks import get_benchmark
-    from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
     from barista_bench.reporting.paper import set_statistics
     from barista_bench.tables import markdown_page, to_json
 
@@ -231,8 +209,8 @@ def build(
         list[str] | None, typer.Option(help="A config to write; may be given several times. All by default.")
     ] = None,
     frames: Annotated[
-        FramesChoice, typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
-    ] = FramesChoice.frozen,
+        Literal["frozen", "linked"], typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
+    ] = "frozen",
     sampling: Annotated[
         list[str] | None,
         typer.Option(help="Override of the published sampling, e.g. limit=50 or relations.frame_step=100."),
@@ -241,7 +219,7 @@ def build(
     revision: Annotated[str | None, typer.Option(help="Commit of a Hub dataset.")] = None,
     num_proc: Annotated[int, typer.Option(help="Processes; the result is the same.")] = 1,
     cluster: Cluster = None,
-    protocol: Protocol = ProtocolChoice.release,
+    protocol: Protocol = "release",
     jpeg_quality: Annotated[int, typer.Option(help="Of frozen frames. 75 is what the released harness sends.")] = 75,
     cache: Annotated[bool, typer.Option(help="Also prepare the datasets cache, to load from any folder.")] = True,
     strict: Annotated[bool, typer.Option(help="Stop at the first error in the release.")] = False,
@@ -249,9 +227,9 @@ def build(
         bool, typer.Option("--dry-run", help="Only count the examples, by preparation and class.")
     ] = False,
     layout: Annotated[
-        LayoutChoice,
+        Literal["ours", "release"],
         typer.Option(help="A dataset folder (ours), or frozen JSONL for the benchmark's own harness (release)."),
-    ] = LayoutChoice.ours,
+    ] = "ours",
     prompts: Annotated[
         str | None, typer.Option(help="Whose wording the sentences frozen with --layout release have; ours by default.")
     ] = None,
@@ -267,7 +245,7 @@ def build(
             benchmark=benchmark,
             videos=videos,
             configs=tuple(configs) if configs else None,
-            frames=frames.value,
+            frames=frames,
             sampling=parse_pairs(sampling or []),
             split_file=str(split_file) if split_file else None,
             revision=revision,
@@ -279,7 +257,7 @@ def build(
             strict=strict,
             dry_run=dry_run,
             progress=progress,
-            layout=layout.value,
+            layout=layout,
             prompts=prompts,
         )
     for name in built.empty:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,7 +12,6 @@ from barista_bench.cli.app import (
     Data,
     FlagsBySection,
     Protocol,
-    ProtocolChoice,
     Root,
     app,
     echo,
@@ -26,11 +24,6 @@ from barista_bench.cli.app import (
 )
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
-
-
-class ExportChoice(StrEnum):
-    released = "released"
-    fiftyone = "fiftyone"
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -69,7 +62,7 @@ def submission(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take an unfinished run.")] = False,
 ) -> None:
     """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""
-    from barista_bench.interchange.submission_file import write_submission_file
+    from barista_bench.interchange.recorded_answers import write_submission_file
 
     with exit_on_error():
         path, count = write_submission_file(run, out, repetition, data=data, allow_incomplete=allow_incomplete)
@@ -88,7 +81,7 @@ def import_run(
         str | None,
         typer.Option(help="How the model was asked to write boxes, e.g. yxyx/1000, if run_config.json does not say."),
     ] = None,
-    protocol: Protocol = ProtocolChoice.release,
+    protocol: Protocol = "release",
 ) -> None:
     """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
     from barista_bench.interchange.importing import import_run as make
@@ -115,11 +108,11 @@ def export_run(
     run: Annotated[Path, typer.Argument(help="Run folder; for the released layout of barista, ours or imported.")],
     out: Annotated[Path, typer.Option(help="Folder to make.")],
     form: Annotated[
-        ExportChoice,
+        Literal["released", "fiftyone"],
         typer.Option(
             "--format", help="Layout of the released harness (a folder a repetition), or a dataset for FiftyOne."
         ),
-    ] = ExportChoice.released,
+    ] = "released",
     judge: Annotated[
         str | None, typer.Option(help="Which folder of RUN/judges has the scores, if there are several.")
     ] = None,
@@ -131,7 +124,7 @@ def export_run(
     from barista_bench.interchange.fiftyone_dataset import write_fiftyone
 
     with exit_on_error():
-        if form is ExportChoice.fiftyone:
+        if form == "fiftyone":
             if judge is not None:
                 raise ConfigError("--judge is for the released layout. Remedy: leave it out")
             counts = write_fiftyone(run, out, data=data, root=root)

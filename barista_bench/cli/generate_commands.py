@@ -1,13 +1,23 @@
-"""Commands that make question sets out of scene graphs, and look at sets: generate, audit."""
+"""Commands that make question and training sets, and look at sets: generate, audit, export."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, echo, exit_on_error, print_result
+from barista_bench.cli.app import (
+    LOOK,
+    MAKE,
+    Cluster,
+    Progress,
+    app,
+    echo,
+    exit_on_error,
+    parsed_box_format,
+    print_result,
+)
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -129,3 +139,46 @@ def _ablated(folders: list[Path]) -> list[AblatedRun]:
         return []
     results = [run.results for run in load_results([str(folder) for folder in folders]).runs]
     return [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
+
+
+@app.command(rich_help_panel=MAKE)
+def export(
+    data: Annotated[Path, typer.Argument(help="Dataset folder made by build.")],
+    form: Annotated[
+        Literal["chat", "preference", "coco", "davis"],
+        typer.Option("--format", help="Chats or preference pairs for TRL, or boxes and masks of the release."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("training_set"),
+    split: Annotated[str, typer.Option(help="Only train: all others are held out for tests.")] = "train",
+    task: Annotated[
+        list[str] | None, typer.Option(help="Of chat; several times. By default all that a text answers.")
+    ] = None,
+    box_format: Annotated[
+        str | None, typer.Option(help="Of chat: how the model writes boxes, as run takes it, e.g. yxyx/1000.")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Of preference: run folder whose wrong answers are rejected.")
+    ] = None,
+    held_out: Annotated[
+        list[Path] | None, typer.Option(help="Another built dataset whose test videos are refused, too; several times.")
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option(help="Of coco and davis: the release; else the videos of a linked set.")
+    ] = None,
+) -> None:
+    """Write the training videos of a dataset as a training set. Test videos are refused, by content."""
+    from barista_bench.training.exporting import export as make
+
+    with exit_on_error():
+        done = make(
+            data,
+            out,
+            form,
+            split=split,
+            tasks=task or (),
+            box_format=parsed_box_format(box_format),
+            run=run,
+            held_out=held_out or (),
+            root=root,
+        )
+    echo(*done.notes, f"wrote {done.folder}: {done.rows} rows of {done.videos} videos")

@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| the release: opened, and split by video; fetched from the Hub, unpacked | `origin`; `hub_source`, `archives` |
+| the release: opened, and split by video; fetched from the Hub, unpacked | `origin`; `source`, `archives` |
 | which examples a set holds | `plan` |
 | `build`: frames added, configs prepared, a folder written | `folder`, `builder`, `tables` |
 | formats of both sides: rows, frozen lines, the folder's manifest and card | `rows`, `frozen`, `manifest` |

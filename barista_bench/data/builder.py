@@ -11,16 +11,18 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.core.cluster import RayCluster
 from barista_bench.core.task import Example, Task
+from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
@@ -32,12 +34,8 @@ from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.version import __version__
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 log = logging.getLogger(__name__)
 
-"""What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
 VideoExamples = tuple[str, list[tuple[int, Example]]]
@@ -63,19 +61,11 @@ class BenchmarkConfig(datasets.BuilderConfig):
         """The name of the cache entry, as in `datasets`; a release whose files have changed gets another one."""
         inputs = [Path(path) for path in (self.source, self.videos, self.split_file) if path]
         if inputs:
-            config_kwargs = {**config_kwargs, "files": _files_state(inputs)}
+            files = ((top, path) for top in inputs for path in [top, *sorted(top.rglob("*"))] if path.is_file())
+            states = ((path.relative_to(top), path.stat()) for top, path in files)
+            lines = (f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
+            config_kwargs = {**config_kwargs, "files": lines_sha256(lines)}
         return str(super().create_config_id(config_kwargs, custom_features))
-
-
-def _files_state(paths: Sequence[Path]) -> str:
-    """SHA-256 over names, sizes and modification times of files, and of those below folders."""
-    digest = hashlib.sha256()
-    for top in paths:
-        for path in [top, *sorted(top.rglob("*"))]:
-            if path.is_file():
-                state = path.stat()
-                digest.update(f"{path.relative_to(top)} {state.st_size} {state.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
 
 
 class BenchmarkBuilder(datasets.ArrowBasedBuilder):
@@ -179,8 +169,6 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         """One row a table: a row with its pictures is megabytes."""
-        import pyarrow as pa
-
         lost: list[LostExample] = []
         plan, features, wanted = self.plan, self.info.features, set(parts)
         chosen = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted]

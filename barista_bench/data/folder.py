@@ -29,7 +29,7 @@ from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.cluster import RayCluster, cluster_of
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
-from barista_bench.data.frozen import lines_digest, write_frozen, write_released
+from barista_bench.data.frozen import lines_digest, lines_sha256, write_frozen, write_released
 from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
@@ -240,7 +240,9 @@ class _Work:
         plan = self.plans.plans.get(name)
         if plan:
             self.origin.fetch(plan.video_ids, progress=self.progress)
-            identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
+            videos = ((video_id, self.origin.video_path(video_id)) for video_id in sorted(plan.video_ids))
+            lines = (f"{video_id} {file_sha256(path) if path.exists() else 'missing'}" for video_id, path in videos)
+            identity += [lines_digest(plan.examples), lines_sha256(lines)]
             if self.settings["frames"] == "frozen":
                 identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOXES)]  # rows hold questions
         else:
@@ -266,15 +268,6 @@ class _Work:
         if not self.cache_dir:
             make_newest(Path(builder.cache_dir), name)
         return builder
-
-
-def _videos_digest(origin: Origin, video_ids: Sequence[str]) -> str:
-    """SHA-256 over ids and contents of video files; a missing file counts as such."""
-    digest = hashlib.sha256()
-    for video_id in sorted(video_ids):
-        path = origin.video_path(video_id)
-        digest.update(f"{video_id} {file_sha256(path) if path.exists() else 'missing'}\n".encode())
-    return digest.hexdigest()
 
 
 def _sampled(plan: Plan) -> BuiltConfig:

@@ -79,12 +79,12 @@ def content_hash(examples: Iterable[Example]) -> str:
     A benchmark whose release freezes examples says what that is (`FrozenFormat.identity`); of the others it is all
     of the frozen line.
     """
-    return _digest(sorted(_identity(example) for example in examples))
+    return lines_sha256(sorted(_identity(example) for example in examples))
 
 
 def lines_digest(examples: Iterable[Example]) -> str:
     """SHA-256 over all that frozen lines hold, in their order."""
-    return _digest(map(frozen_line, examples))
+    return lines_sha256(map(frozen_line, examples))
 
 
 def _identity(example: Example) -> str:
@@ -93,7 +93,8 @@ def _identity(example: Example) -> str:
     return frozen_line(example) if fields is None else json.dumps(fields, sort_keys=True, allow_nan=False)
 
 
-def _digest(lines: Iterable[str]) -> str:
+def lines_sha256(lines: Iterable[str]) -> str:
+    """SHA-256 of texts, each ended by a line break."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line.encode() + b"\n")

@@ -5,7 +5,6 @@ The videos of a scene graph are split 80/20 into train and test, stratified by p
 
 from __future__ import annotations
 
-import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -20,9 +19,10 @@ from barista_bench.core.deriving import GraphTask, Release
 from barista_bench.core.example import content_seed
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Task
+from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.rows import file_sha256
-from barista_bench.data.source import Source, open_local
+from barista_bench.data.source import Source, open_hub, open_local
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
 from barista_bench.files.reading import confined, read_bounded_json
@@ -108,10 +108,9 @@ class GraphOrigin(Origin):
         self._source.fetch_videos(video_ids, quiet=not progress)
 
     def table_identity(self) -> list[object]:
-        digest = hashlib.sha256()
-        for video_id in self.graph.video_ids:
-            digest.update(f"{video_id} {file_sha256(confined(self.graph.root, video_id, ANNOTATION_FILE))}\n".encode())
-        return [self.splits, digest.hexdigest()]
+        names = self.graph.video_ids
+        lines = (f"{name} {file_sha256(confined(self.graph.root, name, ANNOTATION_FILE))}" for name in names)
+        return [self.splits, lines_sha256(lines)]
 
 
 class ReleaseOrigin(Origin):
@@ -189,8 +188,6 @@ def open_source(
     is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
     folder = Path(source).expanduser()
     if is_hub_id and (revision is not None or not folder.exists()):
-        from barista_bench.data.hub_source import open_hub
-
         return open_hub(str(source), revision, cache_dir, endpoint)
     if revision is not None:
         raise ConfigError(

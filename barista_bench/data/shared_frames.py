@@ -129,7 +129,7 @@ __all__ = ["FrameStore", "StageClock", "decode_image", "size_of_images"]
 MAX_IMAGE_PIXELS = 64_000_000
 """Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
 JPEG_QUALITY = 75
-"""Of frozen frames: what the released harness sends."""
+"""Of frozen frames: what the released harness sends, Pillow's default (docs/upstream/barista.md)."""
 _JPEG_END = b"\xff\xd9"
 MAX_EXAMPLE_BYTES = 4 * 2**30
 """Bytes of the decoded frames of one example: 690 frames of 1080p fit."""
@@ -298,15 +298,12 @@ class FrameStore:
         self.close()
 
     def _index(self, stamp: Stamp) -> VideoIndex:
-        self._turn_to(stamp.path)
+        # The calling thread's reader of another video is closed: work goes from video to video
+        if getattr(self._reading, "path", stamp.path) not in (None, stamp.path):
+            close_readers()
+        self._reading.path = stamp.path
         with self.clock("decode"):
             return video_index(stamp)
-
-    def _turn_to(self, path: str) -> None:
-        """The calling thread's reader of another video is closed: work goes from video to video."""
-        if getattr(self._reading, "path", path) not in (None, path):
-            close_readers()
-        self._reading.path = path
 
     def _decode(self, lazy: LazyFrames, stamp: Stamp, keys: Sequence[_Key]) -> dict[_Key, _Value]:
         wanted = sorted(key.index for key in keys if isinstance(key, _Frame))

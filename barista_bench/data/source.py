@@ -1,13 +1,35 @@
-"""A release as it lies in a folder."""
+"""A release as it lies in a folder, or on the Hugging Face Hub at a fixed commit.
+
+Of the Hub the annotation files come first, and each video only when it is asked for. What the Hub holds in sub folders
+or in archives is brought into one folder per commit, `<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`,
+by hard links to the files of the Hub's own cache (copies where the file system has no hard links).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import filecmp
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from glob import escape
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
 
+import huggingface_hub
+from huggingface_hub import constants as hub_constants, errors as hub_errors
+from tqdm.auto import tqdm
+
+from barista_bench.data.archives import archive_stem, is_archive, unpack_release
 from barista_bench.errors import SourceError
-from barista_bench.scene_graph.release import ANNOTATION_FILE
+from barista_bench.files.reading import valid_video_id
+from barista_bench.files.text_out import first_line
+from barista_bench.files.writing import place_file, write_whole
+from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
 
 @dataclass(frozen=True)
@@ -39,9 +61,229 @@ def _hint(root: Path) -> str:
     below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
     if below is not None:
         return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
-    from barista_bench.data.archives import is_archive
-
     archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
     if archive is not None:
         return f", but archives such as {archive.name}. Remedy: unpack them first"
     return ". Remedy: give the folder that holds one folder per video"
+
+
+logger = logging.getLogger(__name__)
+
+_SHA = re.compile(r"[0-9a-f]{40}")
+
+
+class _SilentBar(tqdm):  # type: ignore[type-arg]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - tqdm's own arguments
+        super().__init__(*args, **(kwargs | {"disable": True}))
+
+
+@contextmanager
+def _explained(what: str, repo_id: str) -> Iterator[None]:
+    """Turn the Hub client's errors into SourceErrors with a remedy."""
+    try:
+        yield
+    # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
+    except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
+        problem, remedy = _explanation(error, what, repo_id)
+        raise SourceError(f"{repo_id}: {problem}. Remedy: {remedy}") from error
+
+
+def _explanation(error: Exception, what: str, repo_id: str) -> tuple[str, str]:
+    """The fault, and the remedy."""
+    if isinstance(error, hub_errors.GatedRepoError):
+        page = f"https://huggingface.co/datasets/{repo_id}"
+        remedy = f"accept its terms at {page}, then log in with `hf auth login`"
+        return f"access to the data set is restricted ({what})", remedy
+    if isinstance(error, hub_errors.RepositoryNotFoundError):
+        absent = f"no such data set is on the Hub, or it is private, and there is no folder {Path(repo_id).absolute()}"
+        return absent, "check the name, or log in with `hf auth login`"
+    if isinstance(error, hub_errors.RevisionNotFoundError):
+        return f"{what}: no such revision", "give a commit, branch or tag"
+    line = first_line(error)  # the client appends links and server output
+    if isinstance(error, hub_errors.OfflineModeIsEnabled | hub_errors.LocalEntryNotFoundError):
+        remedy = "go online once, or pin a revision that is in the cache"
+        return f"{what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {line}", remedy
+    return f"{what} failed ({type(error).__name__}: {line})", "run it again: whole files are kept"
+
+
+@dataclass(frozen=True)
+class HubSource(Source):
+    """A data set on the Hub at one commit. Videos are downloaded when `fetch_videos` asks for them."""
+
+    repo_id: str
+    sha: str
+    hub_cache: Path
+    endpoint: str | None
+
+    @property
+    def shown(self) -> str:
+        return f"{self.repo_id}@{self.sha[:10]}"
+
+    @cached_property
+    def files(self) -> list[str]:
+        """All file paths of the commit, sorted. A commit never changes: asked for once, then kept."""
+        path = self.root.parent / "files.json"
+        if path.is_file():
+            return [str(name) for name in json.loads(path.read_text(encoding="utf-8"))]
+        with _explained(f"listing the files of {self.sha}", self.repo_id):
+            api = huggingface_hub.HfApi(endpoint=self.endpoint)
+            names = sorted(api.list_repo_files(self.repo_id, repo_type="dataset", revision=self.sha))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(names))
+        return names
+
+    @property
+    def archives(self) -> list[str]:
+        return [name for name in self.files if is_archive(name)]
+
+    def fetch(self, patterns: list[str], what: str, quiet: bool = False) -> Path:
+        """Download the files that match, and return the folder that holds them under their paths."""
+        with _explained(f"downloading {what}", self.repo_id):
+            return Path(
+                huggingface_hub.snapshot_download(
+                    self.repo_id,
+                    repo_type="dataset",
+                    revision=self.sha,
+                    cache_dir=self.hub_cache,
+                    allow_patterns=patterns,
+                    endpoint=self.endpoint,
+                    tqdm_class=_SilentBar if quiet else None,
+                )
+            )
+
+    def missing(self, video_ids: Iterable[str]) -> tuple[str, ...]:
+        """The videos, sorted, whose files are not under `root`."""
+        return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
+
+    def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
+        """Download the videos that are not there yet, and warn of those that the release annotates but does not hold.
+
+        Raises SourceError for an id that the release does not know, and for a download that fails; a second call goes
+        on where it stopped.
+        """
+        wanted = sorted(set(video_ids))
+        known = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            raise SourceError(f"{self.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
+        paths = self.by_video(VIDEO_FILE)
+        names = [name for name in self.missing(wanted) if name in paths]
+        if names:
+            snapshot = self.fetch([escape(paths[name]) for name in names], f"the videos {_some(names)}", quiet)
+            for name in names:
+                _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
+        missing = self.missing(wanted)
+        # An archive named after a missing video is the likeliest to hold it, and mostly spares the others.
+        for archive in sorted(self.archives, key=lambda name: archive_stem(name) not in missing):
+            if self.missing(wanted):
+                self.place_archive(archive, quiet=quiet)
+        absent = self.missing(wanted)
+        if absent:
+            reason = "neither as a file nor in an archive; their examples are lost"
+            logger.warning("%s: holds no %s of %s, %s", self.shown, VIDEO_FILE, _some(absent), reason)
+
+    def place_annotations(self, paths: Mapping[str, str]) -> None:
+        """Download the annotation files, by video id, and bring them under `root`."""
+        targets = {video_id: self.root / video_id / ANNOTATION_FILE for video_id in paths}
+        if all(target.is_file() for target in targets.values()):
+            return
+        snapshot = self.fetch([f"*/{ANNOTATION_FILE}"], "the annotation files")
+        for video_id, path in paths.items():
+            _place(snapshot / path, targets[video_id], path)
+
+    def place_archive(self, name: str, quiet: bool = False) -> None:
+        """Download and unpack one archive, and bring its release files under `root`."""
+        unpacked = self.root.parent / "archives" / quote(name, safe="")
+        if not unpacked.is_dir():
+            snapshot = self.fetch([escape(name)], f"the archive {name}", quiet)
+            unpack_release(snapshot / name, unpacked, name=f"{self.shown}/{name}")
+        for path in sorted(unpacked.glob("*/*")):
+            _place(path, self.root / path.parent.name / path.name, name)
+
+    def by_video(self, file_name: str) -> dict[str, str]:
+        """{video id: path} of the files called `file_name`, each in a folder named after its video."""
+        paths: dict[str, str] = {}
+        for path in self.files:
+            parts = PurePosixPath(path).parts
+            if len(parts) < 2 or parts[-1] != file_name:
+                continue
+            name = parts[-2]
+            if not valid_video_id(name):
+                raise SourceError(
+                    f"{self.shown}: {path!r}: {name!r} is no name for a folder. Remedy: use another revision"
+                )
+            if name in paths:
+                raise SourceError(
+                    f"{self.shown}: the video {name!r} is there twice, as {paths[name]} and {path}. "
+                    "Remedy: download the data set yourself and give the folder that is meant"
+                )
+            paths[name] = path
+        return paths
+
+
+def open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None) -> HubSource:
+    """The data set `repo_id`; see `open_source`."""
+    hub_cache = Path(cache_dir, "hub") if cache_dir is not None else Path(hub_constants.HF_HUB_CACHE)
+    hub_cache = hub_cache.expanduser().absolute()
+    releases = hub_cache.parent / "barista_bench" / repo_id.replace("/", "--")
+    is_commit = revision is not None and _SHA.fullmatch(revision)
+    sha = str(revision) if is_commit else _resolved(repo_id, revision, endpoint, releases)
+    identity = {"kind": "hub", "id": repo_id, "sha": sha, "requested_revision": revision}
+    source = HubSource(releases / sha / "release", identity, repo_id, sha, hub_cache, endpoint)
+    annotations, archives = source.by_video(ANNOTATION_FILE), source.archives
+    if annotations:
+        source.place_annotations(annotations)
+        return source
+    if not archives:
+        raise SourceError(
+            f"{source.shown}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
+            f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
+        )
+    logger.info("%s: the videos lie in %d archives, which are fetched whole", source.shown, len(archives))
+    for archive in archives:
+        source.place_archive(archive)
+    if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
+        raise SourceError(
+            f"{source.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
+            "Remedy: check the data set's name and revision"
+        )
+    return source
+
+
+def _resolved(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
+    """The commit that a branch, a tag or (for None) the default branch stands at now."""
+    known = sorted(path.name for path in releases.glob("*") if _SHA.fullmatch(path.name))
+    cached = f" (in the cache: {', '.join(known)})" if known else ""
+    with _explained(f"resolving the revision {revision or 'main'}{cached}", repo_id):
+        sha = huggingface_hub.HfApi(endpoint=endpoint).dataset_info(repo_id, revision=revision).sha
+    if sha is None or not _SHA.fullmatch(sha):
+        raise SourceError(
+            f"{repo_id}: the Hub names no commit for {revision or 'main'}. Remedy: give a commit's 40 digits"
+        )
+    asked = "no revision is given" if revision is None else f"the revision {revision} may move"
+    logger.warning("%s: %s, using the commit %s; add --revision %s to pin it", repo_id, asked, sha, sha)
+    return sha
+
+
+def _place(origin: Path, target: Path, name: str) -> None:
+    """Give a file a second name below the release's folder. Raises SourceError if another file has it."""
+    if not origin.is_file():
+        raise SourceError(
+            f"{name}: {origin} is missing in the cache. Remedy: delete the cache's folder and run it again"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    origin = origin.resolve()
+    try:
+        place_file(origin, target)
+    except FileExistsError:
+        if target.samefile(origin) or filecmp.cmp(origin, target, shallow=False):
+            return
+        raise SourceError(
+            f"{name}: {target.parent.name}/{target.name} is already there with another content: the data set "
+            "holds it twice. Remedy: download it yourself and give the folder that is meant"
+        ) from None
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few names, for a message."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,15 +1,23 @@
-"""A question that could be asked, and what decides whether it may be."""
+"""A question that could be asked, what decides whether it may be, and which of all are asked: by balance over videos,
+answers, the places of choices, and words, each of which stands in distractors in proportion to the right ones.
+"""
 
 from __future__ import annotations
 
+import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from barista_bench.core.example import content_seed
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.statements import Statement
 
@@ -128,3 +136,254 @@ def reasons_of(subtask: str, tally: Tally) -> dict[str, int]:
     """Reason to number of candidates, the most frequent first."""
     rows = [(reason, count) for (name, reason), count in tally.items() if name == subtask]
     return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A sampled question as it is asked.
+
+    Args:
+        id: in its family.
+        choices: in the order asked; empty where the family offers none.
+        correct: indices of the right ones.
+    """
+
+    id: str
+    candidate: QuestionCandidate
+    choices: tuple[Choice, ...] = ()
+    correct: tuple[int, ...] = ()
+
+
+def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
+    """(video id, its items in the order given), so that each graph is read once."""
+    ordered = sorted(items, key=lambda item: item.candidate.video_id)
+    return ((video_id, list(rows)) for video_id, rows in groupby(ordered, key=lambda item: item.candidate.video_id))
+
+
+def once_an_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
+    """Of one video's candidates that ask about the same event one, by seed; the others are counted as `REPEATED`."""
+    by_event: dict[tuple[str, ...], QuestionCandidate] = {}
+    for candidate in candidates:
+        other = by_event.get(candidate.event_key)
+        if other is not None:
+            tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
+        if other is None or _key(candidate, seed) < _key(other, seed):
+            by_event[candidate.event_key] = candidate
+    return list(by_event.values())
+
+
+def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+    """At most `most` of one video's candidates of each subtask, by turns of their answers, then of their questions.
+
+    A video keeps no more than it could be asked for, so that memory is bounded by the set and not by the videos.
+    """
+    by_subtask: dict[str, list[QuestionCandidate]] = defaultdict(list)
+    for candidate in candidates:
+        by_subtask[candidate.subtask].append(candidate)
+    return [kept for rows in by_subtask.values() for kept in _in_turns(rows, seed)[:most]]
+
+
+def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
+    """At most `size` of one subtask's candidates: the video and the answer sampled least so far come next.
+
+    The order of `candidates` does not matter.
+    """
+    waiting = list(enumerate(_in_turns(candidates, seed)))
+    videos: Counter[str] = Counter()
+    answers: Counter[str] = Counter()
+    sampled: list[QuestionCandidate] = []
+    while waiting and len(sampled) < size:
+        keys = [(answers[c.answer_class], videos[c.video_id], rank) for rank, c in waiting]
+        _, best = waiting.pop(keys.index(min(keys)))
+        videos[best.video_id] += 1
+        answers[best.answer_class] += 1
+        sampled.append(best)
+    return sampled
+
+
+def _in_turns(candidates: Sequence[QuestionCandidate], seed: int) -> list[QuestionCandidate]:
+    """The first of each answer, then the second of each, ...; within an answer in seeded order."""
+    order: dict[str, list[QuestionCandidate]] = defaultdict(list)
+    for candidate in sorted(candidates, key=lambda c: _key(c, seed)):
+        order[candidate.answer_class].append(candidate)
+    ranked = [(at, _key(c, seed), c) for rows in order.values() for at, c in enumerate(rows)]
+    return [candidate for _, _, candidate in sorted(ranked, key=lambda row: row[:2])]
+
+
+def _key(candidate: QuestionCandidate, seed: int) -> int:
+    return content_seed(
+        "draw",
+        seed,
+        candidate.subtask,
+        candidate.video_id,
+        candidate.question,
+        *candidate.frames,
+        candidate.answer_class,
+    )
+
+
+def with_choices(
+    sampled: Sequence[QuestionCandidate], prefix: str, distractors_needed: Callable[[QuestionCandidate], int], seed: int
+) -> list[Item]:
+    """Items with their distractors and letters.
+
+    A choice is sampled as wrong in proportion to how often it is right in the subtask, so that how often it stands
+    there says nothing; the right one takes each place equally often.
+
+    Args:
+        prefix: of ids, which count from 0 within it.
+        distractors_needed: how many distractors a candidate takes.
+    """
+    balance = Counter(
+        choice.text for candidate in sampled for choice in candidate.right * distractors_needed(candidate)
+    )
+    positions = [at % (distractors_needed(candidate) + 1) for at, candidate in enumerate(sampled)]
+    random.Random(content_seed("places", seed, prefix)).shuffle(positions)  # noqa: S311
+    items = []
+    for at, (candidate, position) in enumerate(zip(sampled, positions, strict=True)):
+        distractors: list[Choice] = []
+        pool = list(candidate.distractors)
+        while len(distractors) < distractors_needed(candidate):
+            # Ties go to the more plausible, which stands first.
+            best = max(range(len(pool)), key=lambda i: (balance[pool[i].text], -i))
+            distractors.append(pool.pop(best))
+            balance[distractors[-1].text] -= 1
+        items.append(_placed(f"{prefix}_{at:05d}", candidate, distractors, position, seed))
+    return items
+
+
+def _placed(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
+    """An item whose right choice, if there is one, stands at `position`; several right ones stand anywhere."""
+    rng = random.Random(_key(candidate, seed))  # noqa: S311
+    choices = list(distractors)
+    if len(candidate.right) == 1:
+        rng.shuffle(choices)
+        choices.insert(position, candidate.right[0])
+    else:
+        choices += candidate.right
+        rng.shuffle(choices)
+    correct = tuple(i for i, choice in enumerate(choices) if choice in candidate.right)
+    return Item(id=item_id, candidate=candidate, choices=tuple(choices), correct=correct)
+
+
+SLACK = 3.0
+"""A word may stand this many times, and the square root of its due, more or less often in distractors than is due."""
+SPARE = 4
+"""Candidates looked at for each that is asked for, at the most."""
+AT_ONCE = 40
+"""Candidates, in the order of `sample`, of which one is chosen as the next."""
+
+DistractorsNeeded = Callable[[QuestionCandidate], int]
+Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
+Counts = NDArray[np.int64]
+
+
+class _Offer(NamedTuple):
+    """A candidate as counts of words: of its right choices, (words,), and of each wrong one, (choices, words)."""
+
+    candidate: QuestionCandidate
+    right: Counts
+    distractors: Counts
+    needed: int
+
+
+class _Addition(NamedTuple):
+    """The balance of the set with one more candidate, whose distractors are those of indices `chosen`."""
+
+    cost: int
+    chosen: tuple[int, ...]
+    stands: Counts
+
+
+def sample_balanced(
+    candidates: Sequence[QuestionCandidate], size: int, seed: int, distractors_needed: DistractorsNeeded, words: Words
+) -> list[QuestionCandidate]:
+    """At most `size` candidates, each with just the distractors that it needs; no word tells right from wrong.
+
+    A word is due in distractors as often as it stands in right ones, times the distractors that the set has for
+    each right one. Candidates are taken as `sample` orders them, but of the next few the one first whose answer was
+    sampled least and that keeps all words nearest to their due; one that would bring a word out of proportion is left
+    out. Sums are of whole numbers: the same on any machine.
+
+    Args:
+        words: of a candidate and one of its choices, what a reader could go by.
+    """
+    waiting = _offers(sample(candidates, SPARE * size, seed), distractors_needed, words)
+    sampled: list[QuestionCandidate] = []
+    answers: Counter[str] = Counter()
+    balance = _Balance(waiting[0].right.size if waiting else 0)
+    first = 0
+    while first < len(waiting) and len(sampled) < size:
+        near = range(first, min(first + AT_ONCE, len(waiting)))
+        additions = [
+            (answers[waiting[at].candidate.answer_class], addition.cost, at, addition)
+            for at in near
+            if (addition := balance.with_(waiting[at]))
+        ]
+        if not additions:
+            first += AT_ONCE
+            continue
+        *_, at, addition = min(additions, key=lambda row: row[:3])
+        offer = waiting.pop(at)
+        answers[offer.candidate.answer_class] += 1
+        balance.add(offer, addition)
+        sampled.append(
+            msgspec.structs.replace(
+                offer.candidate, distractors=tuple(offer.candidate.distractors[i] for i in addition.chosen)
+            )
+        )
+        first = 0
+    return sampled
+
+
+def _offers(
+    candidates: Sequence[QuestionCandidate], distractors_needed: DistractorsNeeded, words: Words
+) -> list[_Offer]:
+    index: dict[str, int] = {}
+    for candidate in candidates:
+        for choice in (*candidate.right, *candidate.distractors):
+            for word in words(candidate, choice):
+                index.setdefault(word, len(index))
+
+    def counts(candidate: QuestionCandidate, choices: Sequence[Choice]) -> Counts:
+        table = np.zeros((len(choices), len(index)), dtype=np.int64)
+        for row, choice in enumerate(choices):
+            table[row, [index[word] for word in words(candidate, choice)]] = 1
+        return table
+
+    return [
+        _Offer(c, counts(c, c.right).sum(axis=0), counts(c, c.distractors), distractors_needed(c)) for c in candidates
+    ]
+
+
+class _Balance:
+    """How often each word stands in the right and in the distractors of a set that grows."""
+
+    def __init__(self, words: int) -> None:
+        self.rights = np.zeros(words, dtype=np.int64)
+        self.stands = np.zeros(words, dtype=np.int64)
+        self.correct_choices = 0
+        self.distractors = 0
+
+    def with_(self, offer: _Offer) -> _Addition | None:
+        """The set with one more candidate; None where a word would be out of proportion."""
+        per = self.correct_choices + len(offer.candidate.right)
+        due = (self.rights + offer.right) * (self.distractors + offer.needed)  # times `per`, to stay whole
+        # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
+        weight = 2**30 // (due + 4 * per)
+        stands = self.stands.copy()
+        chosen: list[int] = []
+        for _ in range(offer.needed):
+            cost = offer.distractors @ ((2 * (stands * per - due) + per) * weight)
+            cost[chosen] = np.iinfo(np.int64).max
+            chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
+            stands += offer.distractors[chosen[-1]]
+        off = stands * per - due
+        if np.any(np.abs(off) / per > SLACK + np.sqrt(due / per)):
+            return None
+        return _Addition(int(np.sum(off // per * off * weight)), tuple(chosen), stands)
+
+    def add(self, offer: _Offer, addition: _Addition) -> None:
+        self.rights += offer.right
+        self.stands = addition.stands
+        self.correct_choices += len(offer.candidate.right)
+        self.distractors += offer.needed

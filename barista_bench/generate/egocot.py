@@ -1,15 +1,20 @@
-"""EgoCoT-Bench's questions out of a scene graph: hands, states, places and steps, with evidence and reasons."""
+"""EgoCoT-Bench's questions out of a scene graph: hands, states, places and steps, with evidence and reasons.
+
+The evidence of a question is in the benchmark's schema; beside it, `evidence.graph` holds the facts that decide it,
+each with its time and in words: states, actions and steps, order and causes; and, with `holds` false, what the graph
+excludes of what the distractors say.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Times
-from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, Split, clock
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, GraphPredicate, Split, clock
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
@@ -17,16 +22,213 @@ from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.core.boxes import Xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import place_file, write_whole
-from barista_bench.generate.candidates import QuestionCandidate
-from barista_bench.generate.egocot_evidence import EvidenceMaker
-from barista_bench.generate.egocot_moments import DISTRACTORS, EgoCoTWords, Moments
+from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
 from barista_bench.generate.egocot_questions import QUESTIONS
+from barista_bench.generate.egocot_statements import (
+    DISTRACTORS,
+    AwayFrom,
+    BringsAbout,
+    EgoCoTWords,
+    InQuarter,
+    InStep,
+    Moments,
+    NextAction,
+    NextState,
+)
 from barista_bench.generate.family import Family, section
-from barista_bench.generate.sampling import Item, by_video
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping, third_person
+from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.problems import ProblemLog
+
+
+class StatedFact(NamedTuple):
+    """A fact that a statement rests on: `text` says it, `atom` proves it.
+
+    It is said of `frame`, and holds on frames [start, end] if it does. Of a cause all of these are the frames shown
+    around the change.
+    """
+
+    subject: str
+    predicate: GraphPredicate
+    object: str
+    frame: int
+    start: int
+    end: int
+    text: str
+    atom: Statement
+
+
+class EvidenceMaker:
+    """Makes the evidence of one scene's items."""
+
+    def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
+        self.scene = scene
+        self.at = Moments(scene, words)
+        self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
+
+    def evidence(self, item: Item) -> dict[str, Json]:
+        """As the benchmark writes it: targets, boxes of them at the moments asked about, contacts, and the facts."""
+        candidate = item.candidate
+        right = [*candidate.given, *(choice.statement for choice in candidate.right)]
+        distractors = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
+        stated = [fact for statement in right for fact in self.facts(statement)]
+        refuted = [
+            fact for statement in distractors for fact in self.facts(statement) if _is_excluded(fact, self.scene)
+        ]
+        statements = [choice.statement for choice in item.candidate.right]
+        objects = [i for statement in statements for i in _objects(statement)]
+        targets = list(dict.fromkeys(objects))
+        boxes = list(self._boxes(targets, candidate.frames))
+        times: list[Json] = [self.at.time(frame) for frame in sorted(candidate.frames)]
+        return {
+            "target_objects": [{"distinct_id": self._number[i], "label": self._name(i)} for i in targets],
+            "timestamps": times,
+            "bboxes": boxes,
+            "relations": list(self._contacts(stated)),
+            "focus_times": times,
+            "focused_bboxes": boxes,
+            "graph": [
+                *_once(self._row(fact, holds=True) for fact in stated if fact.predicate != "touches"),
+                *_once(self._row(fact, holds=False) for fact in refuted),
+            ],
+        }
+
+    def facts(self, statement: Statement) -> Iterator[StatedFact]:
+        """The facts that a statement is made of, whether or not they hold."""
+        match statement:
+            case AllOf(parts):
+                for part in parts:
+                    yield from self.facts(part)
+            case Touches(side, object_id, frame) | AwayFrom(side, object_id, frame):
+                name, is_on = self._name(object_id), isinstance(statement, Touches)
+                text = f"the {side} hand {'touches' if is_on else 'is away from'} the {name}"
+                predicate: GraphPredicate = "touches" if is_on else "apart from"
+                yield StatedFact(f"{side} hand", predicate, name, frame, frame, frame, text, statement)
+            case HasValue(object_id, kind, value, frame):
+                yield self._state(object_id, kind, value, frame)
+            case InStep(step, frame):
+                yield self._does(step, frame, self.scene.steps, statement)
+            case NextAction(action, _, until):
+                yield self._does(action, until, self.scene.actions, statement)
+            case NextState(object_id, kind, value, frame, until):
+                for now in overlapping(self.scene.values_of(object_id, kind), frame, frame + 1):
+                    yield self._state(object_id, kind, now.value, frame)
+                yield self._state(object_id, kind, value, until)
+            case Changes(object_id, kind, before, after, start, end):
+                yield self._state(object_id, kind, before, start)
+                yield self._state(object_id, kind, after, end - 1)
+            case BringsAbout():
+                yield from self._cause(statement)
+            case Precedes(objects):
+                yield from self._order(objects, statement)
+
+    def _state(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
+        spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]
+        start, end = _extent(spans, frame)
+        name, state = self._name(object_id), self.at.words.state(value)
+        atom = HasValue(object_id, kind, value, frame)
+        return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
+
+    def _does(self, name: str, frame: int, rows: Sequence[ActionSpan], atom: Statement) -> StatedFact:
+        start, end = _extent([row for row in rows if row.name == name], frame)
+        said = self.at.said(name)
+        return StatedFact("operator", "does", said, frame, start, end, f"the person {third_person(said)}", atom)
+
+    def _cause(self, cause: BringsAbout) -> Iterator[StatedFact]:
+        start, end = cause.start, cause.end - 1
+        values = cause.object, cause.type, cause.before, cause.after
+        changes = list(self.facts(Changes(*values, cause.start, cause.end)))
+        yield from changes
+        result = changes[1].text
+        for action in overlapping(self.scene.actions, cause.start, cause.end):
+            if action.name == cause.action:
+                frame = (max(action.start, start) + min(action.end - 1, end)) // 2
+                yield self._does(action.name, frame, [action], Does(action.name, frame))
+        said, outcome = self.at.said(cause.action), result.removeprefix("the ")
+        text = f"the person {third_person(said)}, so that {result}"
+        yield StatedFact(said, "causes", outcome, start, start, end, text, cause)
+
+    def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
+        """The first hand on each of two things, and their order."""
+        uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
+        touches = [f for use in uses for f in self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))]
+        yield from touches
+        ends = [f"{fact.subject} on {fact.object}" for fact in touches]
+        start, end = sorted(use.start for use in uses)
+        text = f"{touches[0].text} before {touches[1].text}"
+        yield StatedFact(ends[0], "precedes", ends[1], end, start, end, text, atom)
+
+    def _boxes(self, objects: Sequence[str], frames: Sequence[int]) -> Iterator[Json]:
+        for frame in sorted(frames):
+            boxes = self.scene.boxes(frame)
+            for object_id in (i for i in objects if i in boxes):
+                x, y, width, height = boxes[object_id]
+                corners: list[Json] = [round(side, 1) for side in (x, y, x + width, y + height)]
+                yield {"distinct_id": self._number[object_id], "time": self.at.time(frame), "bbox": corners}
+
+    def _contacts(self, stated: Sequence[StatedFact]) -> list[Json]:
+        """Relations of the schema: each contact that a stated touch is recorded as."""
+        return _once(
+            {
+                "subject_name": fact.subject,
+                "predicate": value,
+                "object_name": fact.object,
+                "time": [self.at.time(start), self.at.time(end - 1)],
+            }
+            for fact in stated
+            if isinstance(fact.atom, Touches)
+            for use in self.scene.uses
+            if (use.side, use.thing.id) == (fact.atom.side, fact.atom.object)
+            for value, start, end in use.contacts
+            if start <= fact.frame < end
+        )
+
+    def _row(self, fact: StatedFact, *, holds: bool) -> Json:
+        start, end = (fact.start, fact.end) if holds or fact.predicate == "causes" else (fact.frame, fact.frame)
+        return {
+            "subject_name": fact.subject,
+            "predicate": fact.predicate,
+            "object_name": fact.object,
+            "time": [self.at.time(start), self.at.time(end)],
+            "holds": holds,
+            "text": fact.text,
+        }
+
+    def _name(self, object_id: str) -> str:
+        return self.scene.things[object_id].name
+
+
+def _objects(statement: Statement) -> Iterator[str]:
+    match statement:
+        case AllOf(parts):
+            for part in parts:
+                yield from _objects(part)
+        case Precedes(objects):
+            yield from objects
+        case Touches() | AwayFrom() | HasValue() | InQuarter() | NextState() | Changes() | BringsAbout():
+            yield statement.object
+
+
+def _extent(spans: Sequence[ValueSpan] | Sequence[ActionSpan], frame: int) -> tuple[int, int]:
+    """First and last frame of the first span that holds on a frame; that frame where none does."""
+    return next(((span.start, span.end - 1) for span in spans if span.start <= frame < span.end), (frame, frame))
+
+
+def _is_excluded(fact: StatedFact, scene: Scene) -> bool:
+    """Order is left out: what comes first excludes by itself that it comes later."""
+    return fact.predicate != "precedes" and fact.atom.truth(scene) is False
+
+
+def _once(rows: Iterator[Json]) -> list[Json]:
+    kept: list[Json] = []
+    for row in rows:
+        if row not in kept:
+            kept.append(row)
+    return kept
+
 
 TEST_EVERY = 3
 """Every third video that is asked about is in the split test; the first one never is."""

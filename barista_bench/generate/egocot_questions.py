@@ -15,7 +15,6 @@ from itertools import chain, combinations, pairwise, permutations, product
 import msgspec
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.egocot_moments import Moments, sentence, touching
 from barista_bench.generate.egocot_statements import (
     Across,
     AwayFrom,
@@ -23,13 +22,15 @@ from barista_bench.generate.egocot_statements import (
     Down,
     InQuarter,
     InStep,
+    Moments,
     NextAction,
     NextState,
     causes_of,
     quarter_of,
+    sentence,
+    touching,
 )
-from barista_bench.generate.naming import third_person
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, third_person
 from barista_bench.generate.statements import AllOf, Changes, HasValue, Precedes, Seen, Touches, Unique
 from barista_bench.scene_graph.domain import Side
 
@@ -168,7 +169,12 @@ def _in_order(until: int, first: tuple[NamedObject, NamedObject], other: tuple[N
 
 def next_state(at: Moments) -> Iterator[QuestionCandidate]:
     """NSA: what changes its state next, and to what."""
-    states = _states(at)
+    recorded = [span for change in at.scene.changes for span in change]
+    states: list[ValueSpan] = []
+    for span in [*recorded, *chain.from_iterable(map(at.possible, recorded))]:
+        same = (state for state in states if (state.thing, state.type) == (span.thing, span.type))
+        if not any(at.scene.domain.relation_of(span.type, span.value, state.value) == "synonym" for state in same):
+            states.append(span)
     since = 0
     for _, after in at.scene.changes:
         moments = at.around(after.start)
@@ -182,17 +188,6 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
             asked = "NSA", question, choice(after), choices, [frame, moments[1]], [after.thing]
             yield at.question(*asked, event=f"{after.thing.id} from {after.start}")
         since = after.start
-
-
-def _states(at: Moments) -> list[ValueSpan]:
-    """The states of things that change, and then others that they can have."""
-    recorded = [span for change in at.scene.changes for span in change]
-    states: list[ValueSpan] = []
-    for span in [*recorded, *chain.from_iterable(map(at.possible, recorded))]:
-        same = (state for state in states if (state.thing, state.type) == (span.thing, span.type))
-        if not any(at.scene.domain.relation_of(span.type, span.value, state.value) == "synonym" for state in same):
-            states.append(span)
-    return states
 
 
 def _comes_next(at: Moments, frame: int, until: int, span: ValueSpan) -> Choice:

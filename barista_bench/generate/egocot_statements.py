@@ -1,16 +1,37 @@
-"""Statements of EgoCoT-Bench's questions alone: quarters of the frame, what comes next, steps, and causes.
+"""What EgoCoT-Bench's questions share: statements (quarters of the frame, what comes next, steps, causes), and the
+moments that its task shows of a video.
 
 Frames count from 0; spans are [start, end).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
+import msgspec
+
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.items import clock
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan, ValueSpan
-from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth, differ
-from barista_bench.scene_graph.domain import Side
+from barista_bench.generate.spans import ActionSpan, HandUse, NamedObject, ValueSpan
+from barista_bench.generate.statements import (
+    Changes,
+    Does,
+    DoesNext,
+    HasValue,
+    Seen,
+    Statement,
+    Touches,
+    Truth,
+    Unique,
+    differ,
+)
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph.domain import DomainRecord, Side
 
 Across: TypeAlias = Literal["left", "right"]
 Down: TypeAlias = Literal["upper", "lower"]
@@ -166,3 +187,161 @@ def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] 
     if min(abs(right), abs(down)) < OFF_CENTRE:
         return None
     return ("lower" if down > 0 else "upper", "right" if right > 0 else "left")
+
+
+DISTRACTORS = 3
+"""Distractors of a question."""
+
+
+class EgoCoTWords(DomainRecord, frozen=True):
+    """The family's section of a domain file.
+
+    Args:
+        states: a value, as it stands after `is`; by default the value itself.
+        causes: a value, and verbs of actions that bring it about.
+        verbs: the verb of an activity, as people say it; by default the verb itself.
+    """
+
+    states: dict[str, str] = msgspec.field(default_factory=dict)
+    causes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    verbs: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def state(self, value: str) -> str:
+        return self.states.get(value, value)
+
+    def said(self, name: str) -> str:
+        """The name of an action or a step, with articles.
+
+        >>> words = EgoCoTWords(verbs={"pick": "pick up"})
+        >>> words.said("Pick cup"), words.said("Clean up"), words.said("Add ingredient to bowl")
+        ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
+        """
+        verb, *rest = name.lower().split()
+        text = [self.verbs.get(verb, verb)]
+        for before, word in pairwise([verb, *rest]):
+            begins_name = len(text) == 1 or before in _PREPOSITIONS
+            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
+        return " ".join(text)
+
+
+_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
+_NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
+
+
+class Moments:
+    """A scene at the frames that the benchmark's task shows of a video."""
+
+    def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
+        self.scene = scene
+        self.words = words
+        self.shown = evenly_spaced(scene.frame_count, Cot.sampling.frames)
+
+    def time(self, frame: int) -> str:
+        return clock(frame / self.scene.fps)
+
+    def said(self, action: str) -> str:
+        """The name of an action or a step, with articles."""
+        return self.words.said(self.scene.in_words(action))
+
+    def between(self, start: int, end: int) -> str:
+        return f"Between {self.time(start)} and {self.time(end)}."
+
+    @cached_property
+    def used(self) -> list[NamedObject]:
+        """Objects that hands are ever on, each once, by time."""
+        return list({use.thing.id: use.thing for use in self.scene.uses}.values())
+
+    @cached_property
+    def by_use(self) -> list[NamedObject]:
+        """Objects that hands are ever on, and then all others."""
+        return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
+
+    def possible(self, span: ValueSpan) -> list[ValueSpan]:
+        """Other values that a span can have, by the domain: of each group of synonyms, one."""
+        dimensions = self.scene.domain.attributes[span.type].groups
+        dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
+        return [span._replace(value=group[0]) for group in dimension if span.value not in group]
+
+    def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
+        """Those that are well to be seen on all frames, by a name that fits nothing else there."""
+        return [
+            thing
+            for thing in things
+            if all(self.scene.visible(thing.id, frame) for frame in frames) and self.scene.unique(thing, frames)
+        ]
+
+    def contacts(self, frame: int) -> list[HandUse]:
+        """Objects that hands are on at a frame."""
+        return [use for use in self.scene.uses if any(start <= frame < end for _, start, end in use.contacts)]
+
+    @cached_property
+    def first_uses(self) -> dict[HandUse, int]:
+        """The first use of each thing, by time, with the first moment shown at which it is plain to be seen."""
+        shown: dict[HandUse, int] = {}
+        for use in {use.thing: use for use in reversed(self.scene.uses)}.values():
+            moments = (frame for frame in self.shown if use.start <= frame < use.end)
+            plain = (frame for frame in moments if Touches(use.side, use.thing.id, frame).truth(self.scene))
+            if (frame := next(plain, None)) is not None:
+                shown[use] = frame
+        return dict(sorted(shown.items(), key=lambda pair: (pair[0].start, pair[0].thing.id)))
+
+    def around(self, frame: int) -> tuple[int, int] | None:
+        """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
+        return next(((start, end) for start, end in pairwise(self.shown) if start < frame <= end), None)
+
+    def intervals(self, frame: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
+        """All rows of four neighbouring intervals between moments, and in the middle half of which one a frame lies:
+        when something begins is seen a little sooner or later."""
+        pairs = list(pairwise(self.shown))
+        for first in range(len(pairs) - DISTRACTORS):
+            row = pairs[first : first + DISTRACTORS + 1]
+            for number, (start, end) in enumerate(row):
+                if abs(2 * frame - start - end) <= (end - start) / 2:
+                    yield row, number
+
+    def question(
+        self,
+        subtask: str,
+        text: str,
+        right: Choice,
+        choices: Sequence[Choice],
+        frames: Sequence[int],
+        things: Sequence[NamedObject] = (),
+        *,
+        answer: str = "",
+        event: str = "",
+        given: Sequence[Statement] = (),
+    ) -> QuestionCandidate:
+        """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
+
+        Args:
+            choices: may hold the right one.
+            event: as `QuestionCandidate` has it.
+        """
+        asked = tuple(dict.fromkeys(frames))
+        seen = (Seen(thing.id, frame) for thing in things for frame in asked)
+        return QuestionCandidate(
+            subtask=subtask,
+            video_id=self.scene.video_id,
+            question=text,
+            right=(right,),
+            distractors=tuple(choice for choice in choices if choice.text != right.text),
+            given=(*seen, *(Unique(thing.id, asked) for thing in things), *given),
+            span=(0, self.scene.frame_count),
+            frames=asked,
+            objects=tuple(thing.id for thing in things),
+            answer=answer,
+            event=event,
+        )
+
+    def is_state(self, span: ValueSpan) -> str:
+        """`the drawer is open`."""
+        return f"the {span.thing.name} is {self.words.state(span.value)}"
+
+
+def touching(side: Side, thing: NamedObject) -> str:
+    return f"the {side} hand is touching the {thing.name}"
+
+
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -11,8 +11,17 @@ from typing import ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, decide
-from barista_bench.generate.sampling import Item, once_an_event, sample, thin, with_choices
+from barista_bench.generate.candidates import (
+    DECIDED,
+    Item,
+    QuestionCandidate,
+    Tally,
+    decide,
+    once_an_event,
+    sample,
+    thin,
+    with_choices,
+)
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.scene_graph import SceneGraph

@@ -16,7 +16,7 @@ from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
-from barista_bench.generate.candidates import DECIDED, QuestionCandidate, Tally, reasons_of
+from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.family import Family, SampledItems, family_class
 from barista_bench.generate.review import (
     Retention,
@@ -27,7 +27,6 @@ from barista_bench.generate.review import (
     reviewed,
     unreviewed,
 )
-from barista_bench.generate.sampling import Item
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -146,7 +145,9 @@ def generate(
             reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, counts))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:
-                _write_family(family, items, graph, folder)
+                (folder / family.name).mkdir()
+                family.write(items, graph, folder / family.name)
+                write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
             rows += [verdicts.get(row.item, row) for row in to_review]
         lacking = [report for report in reports if not report.sampled]
         if len(lacking) == len(reports) or (strict and lacking):
@@ -164,13 +165,6 @@ def _check_revisable(family: Family, rows: Sequence[ReviewedItem], verdicts: Map
             f"{revised[0]}: is revised, but its whole set shares its texts. Remedy: reject it, or change the words of "
             f"families.{family.name} in the domain file"
         )
-
-
-def _write_family(family: Family, items: Sequence[Item], graph: SceneGraph, folder: Path) -> None:
-    """Its release in a folder of its own, and beside it what the items rest on."""
-    (folder / family.name).mkdir()
-    family.write(items, graph, folder / family.name)
-    write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
 
 
 def offers_of(

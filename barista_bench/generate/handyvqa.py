@@ -12,27 +12,23 @@ from typing import ClassVar
 
 import msgspec
 
-from barista_bench.benchmarks.handyvqa.release import (
-    CATEGORIES,
-    HALF_WINDOW_S,
-    MCQ_CATEGORIES,
-    RVOS_CATEGORIES,
-    AnnotatedRecord,
-    ClipRecord,
-    ItemRecord,
-    RunLengths,
-    TargetRecord,
-)
+from barista_bench.benchmarks.handyvqa import release
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.balance import sample_balanced
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import (
+    Choice,
+    Item,
+    QuestionCandidate,
+    by_video,
+    sample,
+    sample_balanced,
+    with_choices,
+)
 from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
-from barista_bench.generate.naming import COLOUR
-from barista_bench.generate.sampling import Item, by_video, sample, with_choices
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window
 from barista_bench.media.video.readers import VideoFacts, video_facts
 from barista_bench.scene_graph import SceneGraph, VideoGraph
@@ -47,8 +43,8 @@ class HanDyVQAFamily(Family):
     """All eight categories of the benchmark, over clips of the source's videos."""
 
     name: ClassVar[str] = "handyvqa"
-    subtasks: ClassVar[tuple[str, ...]] = CATEGORIES
-    choice_subtasks: ClassVar[tuple[str, ...]] = MCQ_CATEGORIES
+    subtasks: ClassVar[tuple[str, ...]] = release.CATEGORIES
+    choice_subtasks: ClassVar[tuple[str, ...]] = release.MCQ_CATEGORIES
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
@@ -60,14 +56,14 @@ class HanDyVQAFamily(Family):
         ):
             if unknown := sorted(set(said) - set(known)):
                 raise refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
-        if domain.lengths.clip != 2 * HALF_WINDOW_S:
-            clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
+        if domain.lengths.clip != 2 * release.HALF_WINDOW_S:
+            clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * release.HALF_WINDOW_S:g} s"
             raise refusal(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """None where masks are asked for: no model is shown the options then."""
-        return 0 if candidate.subtask in RVOS_CATEGORIES else _usual_distractors(candidate)
+        return 0 if candidate.subtask in release.RVOS_CATEGORIES else _usual_distractors(candidate)
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         questions = Questions(scene, self.domain_words)
@@ -75,7 +71,7 @@ class HanDyVQAFamily(Family):
         yield from chain(questions.states(), questions.parts(), questions.objects())
 
     def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        if subtask in RVOS_CATEGORIES:
+        if subtask in release.RVOS_CATEGORIES:
             return with_choices(sample(offered, size, seed), subtask, _known_distractors, seed)
         sampled = sample_balanced(offered, size, seed, self.distractors_needed, self.words)
         return with_choices(sampled, subtask, self.distractors_needed, seed)
@@ -120,32 +116,32 @@ def _video_name(video_id: str) -> str:
     return f"videos/{video_id}.mp4"
 
 
-def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> ItemRecord:
+def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRecord:
     candidate = item.candidate
     fps = graph.video.fps or facts.fps
     centre = candidate.frames[0] / fps
-    window = in_window(facts, centre, HALF_WINDOW_S)
+    window = in_window(facts, centre, release.HALF_WINDOW_S)
     if (window.start, window.stop) != candidate.span:
         raise DataError(
             f"{candidate.video_id}: frames {candidate.span} of its graph are {window} in its video, by their times. "
             "Remedy: give the video that was annotated, at a constant rate, and its fps"
         )
-    return ItemRecord(
+    return release.ItemRecord(
         id=item.id,
         question=candidate.question,
         options=[choice.text for choice in item.choices],
         correct_idx=list(item.correct),
-        clip=ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
-        annotated=_annotated(item, graph) if candidate.subtask in RVOS_CATEGORIES else [],
+        clip=release.ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
+        annotated=_annotated(item, graph) if candidate.subtask in release.RVOS_CATEGORIES else [],
     )
 
 
-def _annotated(item: Item, graph: VideoGraph) -> list[AnnotatedRecord]:
+def _annotated(item: Item, graph: VideoGraph) -> list[release.AnnotatedRecord]:
     frames: list[int] = item.candidate.extra["annotated"]
-    return [AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame)) for frame in frames]
+    return [release.AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame)) for frame in frames]
 
 
-def _targets(item: Item, graph: VideoGraph, frame: int) -> list[TargetRecord]:
+def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRecord]:
     """The masks of the right options on a frame: each of an object with all its parts."""
     instances = {instance.object.id: instance for instance in graph.instances(frame)}
     masked: list[list[str]] = item.candidate.extra["masked"]
@@ -155,5 +151,7 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[TargetRecord]:
         rles = [graph.rle(instances[object_id]) for object_id in ids if object_id in instances]
         if rles:
             mask = union([rle.counts for rle in rles], rles[0].size)
-            targets.append(TargetRecord(option=option, segmentation=RunLengths(size=mask.size, counts=mask.counts)))
+            targets.append(
+                release.TargetRecord(option=option, segmentation=release.RunLengths(size=mask.size, counts=mask.counts))
+            )
     return targets

@@ -11,9 +11,9 @@ from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.handyvqa_clips import ClipWindow, clip_around, clip_halfway
 from barista_bench.generate.handyvqa_statements import (
     ClearlyNamed,
+    ClipWindow,
     HandAction,
     HandAtWork,
     HandIsOn,
@@ -24,6 +24,8 @@ from barista_bench.generate.handyvqa_statements import (
     Placed,
     StateSequence,
     TouchedInClip,
+    clip_around,
+    clip_halfway,
     recorded_course,
 )
 from barista_bench.generate.scene import Scene

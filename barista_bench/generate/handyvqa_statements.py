@@ -1,51 +1,76 @@
-"""Statements of HanDyVQA's choices, beyond those of every family (`statements`)."""
+"""Clips of HanDyVQA about a scene, and statements of its choices beyond those of every family (`statements`)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsTask
+from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
+from barista_bench.generate import statements
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, ValueSpan, overlapping
-from barista_bench.generate.statements import (
-    Located,
-    Statement,
-    Touches,
-    Truth,
-    Unique,
-    all_of,
-    goes_on,
-    lasting,
-    moments_of,
-    places_near,
-    uses_near,
-)
+from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import Side
+
+SHOWN = OptionsTask.sampling.frames or 16
+"""Frames that the tasks show of a clip."""
+_CLOSE_S = 1e-6
+"""Seconds by which the times of frames may be off, as in `media.frame_choice`."""
+
+
+class ClipWindow(NamedTuple):
+    """Frames [start, stop) around `centre`, and those of them that are shown, in order."""
+
+    centre: int
+    start: int
+    stop: int
+    shown: tuple[int, ...]
+
+
+def clip_around(scene: Scene, centre: int) -> ClipWindow:
+    """The frames within 2.5 s of a frame, as far as the video has them."""
+    half = (HALF_WINDOW_S + _CLOSE_S) * scene.fps
+    start = max(0, math.ceil(centre - half))
+    stop = min(scene.frame_count, math.floor(centre + half) + 1)
+    return ClipWindow(centre, start, stop, tuple(start + at for at in evenly_spaced(stop - start, SHOWN)))
+
+
+def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
+    """The clip halfway through which a frame, or one next to it, is shown, and that frame; None near the video's ends,
+    where no clip has it in its middle."""
+    step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))
+    clips = [clip_around(scene, c) for c in range(max(0, frame - step), min(scene.frame_count, frame + step + 1))]
+    rows = [(abs(at - frame), abs(clip.centre - frame), at, clip) for clip in clips for at in clip.shown]
+    rows = [row for row in rows if row[0] <= step // 2 and abs(2 * row[2] - row[3].start - row[3].stop) <= 2 * step]
+    return (min(rows)[3], min(rows)[2]) if rows else None
+
 
 HandAction = tuple[str, str]
 """What a hand does: (contact, object id)."""
 
 
-class ClearlyNamed(Unique, frozen=True):
+class ClearlyNamed(statements.Unique, frozen=True):
     """An object's name says on each of the frames which one is meant."""
 
     unmet: ClassVar[str] = "a name could mean several things in view"
 
 
-class InWords(Statement, frozen=True):
+class InWords(statements.Statement, frozen=True):
     """The domain file has words for an activity."""
 
     unmet: ClassVar[str] = "the domain file has no participle of the activity's verb"
     action: str
     is_told: bool
 
-    def truth(self, scene: Scene) -> Truth:
+    def truth(self, scene: Scene) -> statements.Truth:
         return self.is_told
 
 
-class HandAtWork(Statement, frozen=True):
+class HandAtWork(statements.Statement, frozen=True):
     """On two or more of the frames a hand is well to be seen, and something that an action's noun can name."""
 
     unmet: ClassVar[str] = "no hand at work is well to be seen"
@@ -53,7 +78,7 @@ class HandAtWork(Statement, frozen=True):
     action: str
     frames: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def truth(self, scene: Scene) -> statements.Truth:
         noun = ActionSpan(self.action, 0, 0).noun
         named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
         seen = [
@@ -64,7 +89,7 @@ class HandAtWork(Statement, frozen=True):
         return True if len(seen) >= 2 else None
 
 
-class TouchedInClip(Statement, frozen=True):
+class TouchedInClip(statements.Statement, frozen=True):
     """Some hand is on an object in [start, end): on one of the frames `shown` the contact is recorded and the hand well
     to be seen, on two of them the object is.
 
@@ -77,13 +102,13 @@ class TouchedInClip(Statement, frozen=True):
     end: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        if uses := uses_near(scene, self.start, self.end, object_id=self.object):
+    def truth(self, scene: Scene) -> statements.Truth:
+        if uses := statements.uses_near(scene, self.start, self.end, object_id=self.object):
             is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
             return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
         if not all(self._is_free(scene, frame) for frame in range(self.start, self.end)):
             return None
-        moments = moments_of(scene, self.start, self.end)
+        moments = statements.moments_of(scene, self.start, self.end)
         return (
             False if 2 * sum(scene.visible(self.object, frame) is True for frame in moments) >= len(moments) else None
         )
@@ -98,7 +123,7 @@ class TouchedInClip(Statement, frozen=True):
         return is_whole and all(scene.apart(hand, self.object, frame) for hand in hands)
 
 
-class NothingElseTouched(Statement, frozen=True):
+class NothingElseTouched(statements.Statement, frozen=True):
     """No hand is recorded on anything in [start, end) but on these objects, what they are parts of, and their parts;
     nor is one in front of or at anything else on half of the frames `shown` or more, as if it touched that, unless it
     is recorded as in, on or at one of the objects."""
@@ -109,8 +134,8 @@ class NothingElseTouched(Statement, frozen=True):
     end: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        touched = {use.thing.id for use in uses_near(scene, self.start, self.end)}
+    def truth(self, scene: Scene) -> statements.Truth:
+        touched = {use.thing.id for use in statements.uses_near(scene, self.start, self.end)}
         others = [item for item in scene.things if not self._is_among(scene, item)]
         pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
         joined = {item for pair in pairs if pair & set(self.objects) for item in pair}
@@ -125,21 +150,21 @@ class NothingElseTouched(Statement, frozen=True):
         return 2 * len(near) >= len(self.shown)
 
 
-class Masked(Statement, frozen=True):
+class Masked(statements.Statement, frozen=True):
     """There are two frames or more, and what is annotated of the objects on them has a mask that can be read."""
 
     unmet: ClassVar[str] = "too few frames on which all of the answer is well to be seen, and masked"
     objects: tuple[str, ...]
     frames: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def truth(self, scene: Scene) -> statements.Truth:
         items = [
             item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects
         ]
         return len(self.frames) >= 2 and all(isinstance(rle, Rle) for rle in scene.video.rles(items))
 
 
-class HandIsOn(Statement, frozen=True):
+class HandIsOn(statements.Statement, frozen=True):
     """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the
     hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where there
     is no contact near, the object is well to be seen, and the hand is out of the picture or apart from it."""
@@ -150,14 +175,14 @@ class HandIsOn(Statement, frozen=True):
     frame: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        near = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
-        uses, hand = lasting(scene, near, self.frame), scene.hand_id(self.side)
+    def truth(self, scene: Scene) -> statements.Truth:
+        near = statements.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
+        uses, hand = statements.lasting(scene, near, self.frame), scene.hand_id(self.side)
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
         if not near and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
             return False
         if not values or not any(_is_on(scene, use, self.frame) for use in uses):
-            return Touches(self.side, self.object, self.frame, self.contact).truth(scene)
+            return statements.Touches(self.side, self.object, self.frame, self.contact).truth(scene)
         if sum(scene.visible(self.object, frame) is True for frame in self.shown) < 2:
             return None
         if self.contact is None or self.contact in values:
@@ -165,15 +190,15 @@ class HandIsOn(Statement, frozen=True):
         return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
 
 
-class Placed(Located, frozen=True):
+class Placed(statements.Located, frozen=True):
     """An object stands in a spatial relation to another, as `Located` says it. False too where nothing that is recorded
     joins the two, the object is well to be seen, and the other is out of the picture or apart from it."""
 
-    def truth(self, scene: Scene) -> Truth:
+    def truth(self, scene: Scene) -> statements.Truth:
         located = super().truth(scene)
         if located is not None or scene.is_part_of_other(self.object, self.other):
             return located
-        is_joined = bool(places_near(scene, self.object, self.other, self.frame))
+        is_joined = bool(statements.places_near(scene, self.object, self.other, self.frame))
         return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
 
 
@@ -190,7 +215,7 @@ def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
     return is_recorded and scene.hand_visible(use.side, frame) is True and scene.annotated(use.thing.id, frame)
 
 
-class HandsDo(Statement, frozen=True):
+class HandsDo(statements.Statement, frozen=True):
     """The action of each hand at a frame; None is a hand that touches nothing that is to be seen.
 
     True of a hand without an action where it has no contact near the frame, and is out of the picture or apart from
@@ -202,13 +227,13 @@ class HandsDo(Statement, frozen=True):
     frame: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        return all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
+    def truth(self, scene: Scene) -> statements.Truth:
+        return statements.all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
 
-    def _does(self, scene: Scene, side: Side, action: HandAction | None) -> Truth:
+    def _does(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
         if action is not None:
             return HandIsOn(side, action[1], action[0], self.frame, self.shown).truth(scene)
-        if near := uses_near(scene, self.frame, self.frame + 1, side=side):
+        if near := statements.uses_near(scene, self.frame, self.frame + 1, side=side):
             return False if any(_is_on(scene, use, self.frame) for use in near) else None
         hand, visible = scene.hand_id(side), scene.hand_visible(side, self.frame)
         if hand is None or visible is False:
@@ -217,7 +242,7 @@ class HandsDo(Statement, frozen=True):
         return True if all(scene.apart(hand, item, self.frame) for item in others) else None
 
 
-class StateSequence(Statement, frozen=True):
+class StateSequence(statements.Statement, frozen=True):
     """The values that an attribute has one after the other in [start, end).
 
     Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the
@@ -233,7 +258,7 @@ class StateSequence(Statement, frozen=True):
     end: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def truth(self, scene: Scene) -> statements.Truth:
         recorded = recorded_course(scene, self.object, self.type, self.start, self.end, self.shown)
         if recorded is None:
             return None
@@ -242,7 +267,7 @@ class StateSequence(Statement, frozen=True):
             return True
         ends = relations[0][0], relations[-1][-1]
         is_never = any(all(relation == "exclusive" for relation in row) for row in relations)
-        if goes_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
+        if statements.goes_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
             return False if ends[0] == "exclusive" else None
         is_left = len(self.values) == 1 and "exclusive" in relations[0]
         return False if "exclusive" in ends or is_never or is_left else None

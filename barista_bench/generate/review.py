@@ -17,8 +17,7 @@ import msgspec
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
-from barista_bench.generate.candidates import Choice
-from barista_bench.generate.sampling import Item
+from barista_bench.generate.candidates import Choice, Item
 
 MAX_LINE = 2**20
 """Bytes of one reviewed item."""
@@ -126,7 +125,10 @@ def reviewed(
         DataError: the review is of other items, or changes the number of its choices or its answer.
     """
     kept = []
-    _check_known(family, rows, review)
+    known = {row.item for row in rows}
+    unknown = sorted(item for item in review if item.partition("/")[0] == family and item not in known)
+    if unknown:
+        raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_SAME}")
     for item, row in zip(items, rows, strict=True):
         verdict = review.get(row.item, row)
         if verdict.proof != row.proof:
@@ -136,14 +138,6 @@ def reviewed(
         if verdict.verdict != "reject":
             kept.append(_revised(item, verdict) if verdict.verdict == "revise" else item)
     return kept
-
-
-def _check_known(family: str, rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]) -> None:
-    """Raise DataError for a verdict on an item of this family that is not there."""
-    known = {row.item for row in rows}
-    unknown = sorted(item for item in review if item.partition("/")[0] == family and item not in known)
-    if unknown:
-        raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_SAME}")
 
 
 def _revised(item: Item, row: ReviewedItem) -> Item:

@@ -18,8 +18,17 @@ from pycocotools import mask as coco
 from scipy.ndimage import maximum_filter
 
 from barista_bench.errors import DataError
-from barista_bench.generate.naming import OF, names_of
-from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, Labelled, NamedObject, PlaceSpan, ValueSpan
+from barista_bench.generate.spans import (
+    OF,
+    SIDES,
+    ActionSpan,
+    HandUse,
+    Labelled,
+    NamedObject,
+    PlaceSpan,
+    ValueSpan,
+    names_of,
+)
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
 from barista_bench.scene_graph.video_graph import Box, Segment

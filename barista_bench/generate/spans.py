@@ -1,12 +1,88 @@
-"""The records of a video, over frames [start, end): uses by hands, values, places and actions."""
+"""The records of a video, over frames [start, end): uses by hands, values, places and actions; and the names of its
+objects: a "tray", the "red cup", the "lid of the jar".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from barista_bench.generate.naming import OF
-from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph import SceneObject, VideoGraph
+from barista_bench.scene_graph.domain import Domain, Side
+
+KIND = "type"
+"""Attribute type that says what kind of thing an object is."""
+COLOUR = "color"
+OF = " of the "
+"""Stands before what a thing belongs to."""
+
+Related = Mapping[str, Collection[str]]
+"""Object id to the ids of other objects."""
+
+
+def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related) -> dict[SceneObject, str]:
+    """Names of the objects that have one, hands apart, in lower case.
+
+    Before a name that several share stands a colour that it does not say already, and behind one that several share
+    even so what the thing belongs to. So it does behind a part's bare category: what is around may have such parts too
+    (a handle), annotated or not.
+
+    Args:
+        wholes: what objects are parts of.
+        owners: what they belong to.
+    """
+    kinds, colours = _constant_values(video, KIND), _constant_values(video, COLOUR)
+    plain: dict[SceneObject, str] = {}
+    for item in video.objects:
+        kind, category = kinds.get(item.id, ""), item.category.lower()
+        is_better = category in domain.vague or domain.same_noun(kind, category)
+        name = kind.lower() if kind and is_better else category
+        if name != "unknown" and domain.side(item.category) is None:
+            plain[item] = name
+    names = plain | {item: _coloured(name, colours.get(item.id, "")) for item, name in _shared(plain)}
+    bare_parts = [(item, name) for item, name in plain.items() if item.id in wholes and name == item.category.lower()]
+    names |= {item: _belonging(name, owners.get(item.id, ()), names) for item, name in (*_shared(names), *bare_parts)}
+    return names
+
+
+def _coloured(name: str, colour: str) -> str:
+    return f"{colour.lower()} {name}" if colour and colour.lower() not in name else name
+
+
+def _belonging(name: str, owner_ids: Collection[str], names: Mapping[SceneObject, str]) -> str:
+    owners = [names[item] for item in names if item.id in owner_ids]
+    return f"{name}{OF}{owners[0]}" if len(owners) == 1 else name
+
+
+def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
+    """Object id to its value of an attribute; without those whose value changes."""
+    seen: dict[str, set[str]] = {}
+    for attribute in video.attributes():
+        if attribute.type == attribute_type:
+            seen.setdefault(attribute.object.id, set()).add(attribute.value)
+    return {object_id: values.pop() for object_id, values in seen.items() if len(values) == 1}
+
+
+def _shared(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
+    """Those whose name another has too."""
+    times = Counter(names.values())
+    return [(item, name) for item, name in names.items() if times[name] > 1]
+
+
+def third_person(phrase: str) -> str:
+    """A phrase that begins with a verb, said of a person.
+
+    >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
+    ('presses the button', 'carries the cup', 'cleans up')
+    """
+    verb, _, rest = phrase.partition(" ")
+    if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
+        verb = f"{verb[:-1]}ies"
+    else:
+        verb += "es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s"
+    return f"{verb} {rest}".strip()
+
 
 SIDES: tuple[Side, ...] = ("left", "right")
 Labelled: TypeAlias = tuple[str, int, int]

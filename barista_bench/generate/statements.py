@@ -95,7 +95,10 @@ class Touches(Statement, frozen=True):
     def truth(self, scene: Scene) -> Truth:
         near = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
         if not near:
-            return self._excluded(scene)
+            hand = scene.hand_id(self.side)
+            if hand is None or not scene.visible(hand, self.frame) or not scene.visible(self.object, self.frame):
+                return None
+            return False if scene.apart(hand, self.object, self.frame) else None
         recorded = [row for use in near for row in use.contacts if row[1] <= self.frame < row[2]]
         values = {row[0] for row in recorded}
         seen = scene.hand_visible(self.side, self.frame) and scene.visible(self.object, self.frame)
@@ -104,12 +107,6 @@ class Touches(Statement, frozen=True):
         if self.contact is None or self.contact in values:
             return True
         return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
-
-    def _excluded(self, scene: Scene) -> Truth:
-        hand = scene.hand_id(self.side)
-        if hand is None or not scene.visible(hand, self.frame) or not scene.visible(self.object, self.frame):
-            return None
-        return False if scene.apart(hand, self.object, self.frame) else None
 
 
 class TouchedDuring(Statement, frozen=True):

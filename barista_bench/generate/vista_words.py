@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barista_bench.generate.naming import third_person
+from barista_bench.generate.spans import third_person
 from barista_bench.scene_graph.domain import DomainRecord
 
 

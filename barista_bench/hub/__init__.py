@@ -1,7 +1,6 @@
 """To the Hugging Face Hub: results, datasets and Spaces, how they are checked, written and uploaded; the leaderboard.
 
-    rows.py         run folder -> row (one a task): the log checked, every figure made anew from it
-    judged_rows.py  the same of a judge, where its figure stands for the run's
+    rows.py         run folder -> row (one a task): the log checked, every figure, a judge's too, made anew from it
     submission.py   rows -> one checked submission; what may be published of it
     checks.py       the Hub's file formats, and what results must keep: for `submit` and the leaderboard alike
     files.py        rows -> the files of two repositories, card included

@@ -7,24 +7,174 @@ examples, models, settings or runs have none. That a model gave the answers is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
+
+from pydantic import BaseModel, ValidationError
 
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
-from barista_bench.hub.judged_rows import judged_results
-from barista_bench.hub.log_checks import AskedLine, Expected, check_log, first_difference, refuse_difference
-from barista_bench.judging.results import MEAN, JudgedResults
+from barista_bench.judging.answers import REASONING, RunAnswers
+from barista_bench.judging.forms import judge_prompts
+from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge
+from barista_bench.judging.released_verdicts import METHOD as RELEASED, verdict_key
+from barista_bench.judging.results import MEAN, JudgedResults, read_judged
+from barista_bench.judging.rubric import Rubric, load_rubric
+from barista_bench.judging.scoring import read_judged_run
+from barista_bench.judging.session import judge_questions
 from barista_bench.models import ModelIdentity
 from barista_bench.models.videos import tells_own_times
-from barista_bench.runs.log.asked import asked_inputs, prompts_digest, sample_keys
-from barista_bench.runs.log.sample_log import log_files
-from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
+from barista_bench.runs.log.asked import asked_inputs, plain_json, prompts_digest, sample_keys
+from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
+from barista_bench.runs.run_folder import CONFIG_FILE, JUDGE_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
+
+JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
+
+
+def judged_results(run: ScoredRun, wanted: str | None) -> JudgedResults:
+    """The judge's figures that stand for a run whose own are a floor."""
+    path = _judge_of(run, wanted)
+    check_verdicts(run, path.parent, read_judge(path.parent))
+    derived = read_judged_run(run, path.parent).results
+    refuse_difference(read_judged(path), derived, path)
+    return derived
+
+
+def _judge_of(run: ScoredRun, wanted: str | None) -> Path:
+    folder = run.folder
+    paths = sorted(folder.glob(JUDGED_PATTERN))
+    if not paths:
+        raise DataError(
+            f"{folder}: {run.results.primary} counts shared words: a floor, and no number to publish for "
+            f"{run.task.name}. Remedy: have it judged first: `barista-bench judge {folder} --judge ...`"
+        )
+    judges = {path: read_judged(path).judge.name for path in paths}
+    if wanted is None and len(paths) > 1:
+        # A floor beside one real judge leaves nothing to choose.
+        judges = {path: name for path, name in judges.items() if name != "lexical"}
+    if wanted is not None:
+        judges = {path: name for path, name in judges.items() if wanted in (name, path.parent.name)}
+    if len(judges) != 1:
+        known = ", ".join(sorted(path.parent.name for path in (judges or paths)))
+        trouble = "has no judge" if wanted is not None and not judges else "has several judges"
+        raise DataError(f"{folder}: {trouble}{f' {wanted!r}' if wanted else ''}. Remedy: give --judge, one of {known}")
+    (path,) = judges
+    return path
+
+
+def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) -> None:
+    """Refuse a judge whose log holds verdicts on anything else than the run's answers, or by another form.
+
+    Raises:
+        DataError: as `check_answers`; or `judge.json` names another rubric than it holds, or what is no rubric.
+    """
+    where = f"{folder / JUDGE_FILE}"
+    try:
+        expected = _expected_verdicts(run, described, where)
+    except (KeyError, TypeError, ValidationError) as error:
+        raise DataError(
+            f"{where}: is no description of a judge ({error!r:.200}). Remedy: judge the run anew"
+        ) from error
+    check_log([folder / VERDICTS_FILE], expected, "remove the judge's folder and judge the run anew")
+
+
+def _expected_verdicts(run: ScoredRun, described: JudgeDescription, where: str) -> Expected:
+    method = described.identity["method"]
+    if method == RELEASED:
+        samples = [(sample.example.example_id, sample.record.run) for sample in run.samples]
+        keys = {verdict_key(*sample, name): sample for sample in samples for name in described.criteria}
+        return {key: AskedLine(*sample, key) for key, sample in keys.items()}
+    if plain_json(asdict(described.config)) != described.generation:
+        raise TypeError("generation: lacks settings")
+    if method == REASONING:
+        prompt = judge_prompts(REASONING)
+        _check_rubric(described, (prompt.version, prompt.sha256, prompt.wording), where)
+    else:
+        rubric = Rubric.model_validate(described.rubric)
+        ours = load_rubric(run.task)
+        if (rubric.wording == ours.wording) != (rubric.model_copy(update={"wording": ours.wording}) == ours):
+            raise DataError(f"{where}: rubric: is called {rubric.wording!r}, which it is not. Remedy: judge anew")
+        _check_rubric(described, (rubric.version, rubric.sha256, rubric.wording), where)
+    questions = judge_questions(described, RunAnswers.of(run).distinct)
+    return {
+        key: AskedLine(question.item, draw, question.fingerprint)
+        for question in questions
+        for draw, key in question.keys.items()
+    }
+
+
+def _check_rubric(described: JudgeDescription, wanted: tuple[int, str, str], where: str) -> None:
+    named = (described.rubric["version"], described.identity["rubric"], described.rubric["wording"])
+    if named != wanted:
+        raise DataError(f"{where}: rubric: is called {named}, but is {wanted}. Remedy: judge the run anew")
+
+
+def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
+    """Raises DataError, which names the first field that a file has otherwise than its log and dataset give it."""
+    difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
+    if difference:
+        raise DataError(
+            f"{path}: {difference}, which is what the log and the dataset give. Remedy: score the run again"
+        )
+
+
+class AskedLine(NamedTuple):
+    """The question of one line of a log: `example` of a run, or what a judge was shown; `number` of the run or draw."""
+
+    example: str
+    number: int
+    fingerprint: str
+
+
+Expected = Mapping[str, AskedLine]
+"""By key, all that may stand in a log."""
+
+
+def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
+    """Refuse logs that hold anything but expected answers, each once. Failures to answer are no answers.
+
+    Raises:
+        DataError: names the first line that is damaged, not expected, or another answer to what was answered before.
+    """
+    answers: dict[str, bytes] = {}
+    for path in paths:
+        with path.open("rb") as file:
+            for number, (_, line) in enumerate(whole_lines(file), start=1):
+                record = decode_record(line)
+                where = f"{path}: line {number}"
+                if record is None:
+                    raise DataError(f"{where}: is damaged. Remedy: take it out, and ask for what is missing again")
+                if not record.finished:
+                    continue
+                if expected.get(record.key) != (record.example_id, record.run, record.fingerprint):
+                    raise DataError(
+                        f"{where}: answers something else than is asked here ({record.example_id!r:.80}, run or draw "
+                        f"{record.run}). Remedy: {remedy}"
+                    )
+                content = hashlib.sha256(line).digest()
+                if answers.setdefault(record.key, content) != content:
+                    raise DataError(f"{where}: is a second answer to a question answered before. Remedy: {remedy}")
+
+
+def first_difference(named: object, derived: object, path: str = "") -> str | None:
+    """`field: is this, not that` of the first difference of two JSON values; None where they are equal."""
+    if isinstance(named, dict) and isinstance(derived, dict):
+        for name in sorted({*named, *derived}):
+            inner = first_difference(named.get(name), derived.get(name), f"{path}.{name}" if path else str(name))
+            if inner:
+                return inner
+        return None
+    return None if named == derived else f"{path}: is {named!r:.80}, not {derived!r:.80}"
+
 
 IMPORTED = ("released run:", "recorded:")
 """How wordings of runs begin that other harnesses asked: what they asked is not known here."""

@@ -14,26 +14,7 @@ from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.leaderboards import SCALE
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import shared_name
-from barista_bench.hub.checks import (
-    SELF_REPORTED,
-    Address,
-    Commit,
-    Date,
-    EvalDataset,
-    EvalResult,
-    EvalResults,
-    EvalSource,
-    HubModel,
-    RepoId,
-    Text,
-    check_judged,
-    check_model,
-    check_results,
-    checked,
-    interval_of,
-    published,
-    valid,
-)
+from barista_bench.hub import checks
 from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.judging.results import JudgedResults
 from barista_bench.runs.run_folder import JUDGES
@@ -44,26 +25,26 @@ IndexResult: TypeAlias = Mapping[str, Any]
 """One result as model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
 
 
-class SubmissionTarget(HubModel):
+class SubmissionTarget(checks.HubModel):
     """Where results go and what is said of them. Raises DataError through `checked`, naming the field."""
 
-    model_repo: RepoId
-    dataset_repo: RepoId
-    dataset_revision: Commit | None = None
+    model_repo: checks.RepoId
+    dataset_repo: checks.RepoId
+    dataset_revision: checks.Commit | None = None
     model_name: str | None = None
-    date: Date | None = None
-    source_url: Address | None = None
-    source_name: Text | None = None
-    source_user: Text | None = None
-    source_org: Text | None = None
+    date: checks.Date | None = None
+    source_url: checks.Address | None = None
+    source_name: checks.Text | None = None
+    source_user: checks.Text | None = None
+    source_org: checks.Text | None = None
 
     @property
-    def source(self) -> EvalSource | None:
+    def source(self) -> checks.EvalSource | None:
         if self.source_url is None:
             if self.source_name or self.source_user or self.source_org:
                 raise ConfigError("a source without an address says nothing. Remedy: give --source-url too")
             return None
-        return EvalSource(url=self.source_url, name=self.source_name, user=self.source_user, org=self.source_org)
+        return checks.EvalSource(url=self.source_url, name=self.source_name, user=self.source_user, org=self.source_org)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +58,14 @@ class Submission:
     def benchmark(self) -> str:
         return self.rows[0].results.dataset.benchmark
 
-    def eval_results(self) -> EvalResults:
+    def eval_results(self) -> checks.EvalResults:
         """The content of `.eval_results/<benchmark>.yaml`."""
         target = self.target
-        with valid("submission"):
-            return EvalResults(
+        with checks.valid("submission"):
+            return checks.EvalResults(
                 [
-                    EvalResult(
-                        dataset=EvalDataset(
+                    checks.EvalResult(
+                        dataset=checks.EvalDataset(
                             id=target.dataset_repo, task_id=row.task_id, revision=target.dataset_revision
                         ),
                         value=row.value,
@@ -145,7 +126,9 @@ def make_submission(
     """
     if not folders:
         raise ConfigError("no run to submit. Remedy: name scored run folders")
-    goal = target if isinstance(target, SubmissionTarget) else checked(SubmissionTarget, dict(target), "submission")
+    goal = (
+        target if isinstance(target, SubmissionTarget) else checks.checked(SubmissionTarget, dict(target), "submission")
+    )
     rows = [read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset) for folder in folders]
     return submission_of(rows, goal, allow_incomplete=allow_incomplete)
 
@@ -156,10 +139,10 @@ def submission_of(
     """Rows as one submission. Raises DataError, see `make_submission`."""
     for row in rows:
         where = str(row.folder / RESULTS_FILE)
-        check_model(row.results, where)
-        check_results(row.results, where)
+        checks.check_model(row.results, where)
+        checks.check_results(row.results, where)
         if row.judged is not None:
-            check_judged(row.judged, row.results, str(row.folder / JUDGES))
+            checks.check_judged(row.judged, row.results, str(row.folder / JUDGES))
         if not allow_incomplete:
             for what, remedy in row.missing.items():
                 raise DataError(f"{where}: {what}. Remedy: {remedy}, or say --allow-incomplete")
@@ -222,13 +205,13 @@ def notes(row: SubmissionRow) -> str:
     parts = [f"INCOMPLETE: {', '.join(row.missing)}"] if row.missing else []
     if results.protocol != "release":
         parts.append(f"NON-RELEASE PROTOCOL {results.protocol}")
-    parts.append(SELF_REPORTED)
-    interval = interval_of(row.figure)
+    parts.append(checks.SELF_REPORTED)
+    interval = checks.interval_of(row.figure)
     if interval:
-        low, high = (published(value) for value in interval)
+        low, high = (checks.published(value) for value in interval)
         parts.append(f"95% interval {low:g} to {high:g}")
     spread = row.figure.std
-    parts.append(f"{results.runs} run(s)" + (f", sd {published(spread):g}" if spread is not None else ""))
+    parts.append(f"{results.runs} run(s)" + (f", sd {checks.published(spread):g}" if spread is not None else ""))
     parts.append(f"{coverage.scored}/{coverage.expected} samples scored, {coverage.answered} answered")
     if row.judged:
         judged = row.judged

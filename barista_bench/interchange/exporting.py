@@ -20,27 +20,7 @@ from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import valid_video_id
 from barista_bench.files.writing import check_target, replacing_folder
-from barista_bench.interchange.released_folder import (
-    CONFIG,
-    DIRECTORY,
-    EXAMPLES,
-    EXAMPLES_SOURCE,
-    LARGEST,
-    MEAN_SCORE,
-    METRICS,
-    PREDICTIONS,
-    PROVIDER_ERROR,
-    RUNNER_METRICS,
-    SCORE_PREFIX,
-    SUMMARY,
-    UNREADABLE,
-    JsonObject,
-    Keeping,
-    PuttingBack,
-    ReleasedFolder,
-    read_kept,
-)
-from barista_bench.interchange.summary import summary_text
+from barista_bench.interchange import released_folder
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.judged_run import MISSING, SampleVerdict
 from barista_bench.judging.released_verdicts import (
@@ -81,43 +61,51 @@ class RepetitionFiles:
     Floats are those of the records that come out, in their order.
     """
 
-    def __init__(self, read: ReadRun, run: int, keeping: Keeping, judging: JudgeScores) -> None:
+    def __init__(self, read: ReadRun, run: int, keeping: released_folder.Keeping, judging: JudgeScores) -> None:
         self._read, self._run, self._keeping, self._judging = read, run, keeping, judging
         self._task: Task = read.task
         self._model = read.described.identity.model
         self._box_format = self._model.box_format.parsed
         self._samples = [sample for sample in read.samples if sample.record.run == run]
 
-    def folder(self) -> ReleasedFolder:
+    def folder(self) -> released_folder.ReleasedFolder:
         keep, replaced = self._keeping, self._judging.replaced
-        config = keep.record(CONFIG, self._config())
+        config = keep.record(released_folder.CONFIG, self._config())
         params = config.get("task_params") or {}
         if replaced:
             params = params | self._judging_params()
             config = config | {"task_params": params}
         lines = {
-            example.example_id: keep.record(EXAMPLES, self._line(example), example.example_id)
+            example.example_id: keep.record(released_folder.EXAMPLES, self._line(example), example.example_id)
             for example in self._read.examples.examples
         }
         made = [self._prediction(sample, lines[sample.example.example_id]) for sample in self._samples]
-        predictions = tuple(self._scored(keep.record(PREDICTIONS, record, record["example_id"])) for record in made)
+        predictions = tuple(
+            self._scored(keep.record(released_folder.PREDICTIONS, record, record["example_id"])) for record in made
+        )
         figures = self._figures(made, predictions, config.get("concurrency"), params.get("geval_criteria"))
-        metrics = keep.record(METRICS, figures)
+        metrics = keep.record(released_folder.METRICS, figures)
         # Figures that we make, since those of a file may lack anything, and what only the file can say.
-        run_figures = {name: metrics[name] for name in metrics if name in RUNNER_METRICS and metrics[name] is not None}
+        run_figures = {
+            name: metrics[name]
+            for name in metrics
+            if name in released_folder.RUNNER_METRICS and metrics[name] is not None
+        }
         shown = figures | run_figures
-        source = keep.text(EXAMPLES_SOURCE, f"{self._read.described.data.path}\n")
-        summary = self._summary(predictions, shown)
-        return ReleasedFolder(
+        source = keep.text(released_folder.EXAMPLES_SOURCE, f"{self._read.described.data.path}\n")
+        directory = self._keeping.text(released_folder.DIRECTORY, str(self._read.folder))
+        total = _tokens(predictions, "total_tokens")
+        summary = released_folder.summary_text(self._task.upstream_name, shown, directory, total_tokens=total)
+        return released_folder.ReleasedFolder(
             config=config,
             examples=tuple(lines.values()),
             examples_source=source,
             predictions=predictions,
             metrics=shown if replaced else metrics,
-            summary=summary if replaced else keep.text(SUMMARY, summary),
+            summary=summary if replaced else keep.text(released_folder.SUMMARY, summary),
         )
 
-    def _config(self) -> JsonObject:
+    def _config(self) -> released_folder.JsonObject:
         data, generation = self._read.described.data, self._read.described.identity.generation
         systems = {self._task.prompt(sample.example, self._box_format).system for sample in self._samples}
         return {
@@ -149,9 +137,12 @@ class RepetitionFiles:
         settings = self._model.settings
         return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")
 
-    def _task_params(self) -> JsonObject:
+    def _task_params(self) -> released_folder.JsonObject:
         if self._task.name in BOX_TASKS:
-            boxes: JsonObject = {"bbox_format": self._box_format.order, "bbox_scale": self._box_format.scale}
+            boxes: released_folder.JsonObject = {
+                "bbox_format": self._box_format.order,
+                "bbox_scale": self._box_format.scale,
+            }
             return boxes | self._judging_params()
         if self._task.name == "relations":
             # A set has one look for all its marks.
@@ -164,21 +155,21 @@ class RepetitionFiles:
             }
         return self._judging_params()
 
-    def _judging_params(self) -> JsonObject:
+    def _judging_params(self) -> released_folder.JsonObject:
         if self._task.name not in JUDGED_TASKS:
             return {}
         judge, scores, _ = self._judging
-        params: JsonObject = {
+        params: released_folder.JsonObject = {
             "geval_criteria": list(dict.fromkeys(name for given in scores.values() for name in given))
         }
         return params | ({"judge_model": judge} if scores and judge != self._model.name else {})
 
-    def _line(self, example: Example) -> JsonObject:
+    def _line(self, example: Example) -> released_folder.JsonObject:
         # A line that was read from a released file brings its sentence.
         is_released = "question" in example.metadata
         return dict(released_record(example, None if is_released else self._task.frozen_question(example)))
 
-    def _prediction(self, sample: ScoredSample, line: JsonObject) -> JsonObject:
+    def _prediction(self, sample: ScoredSample, line: released_folder.JsonObject) -> released_folder.JsonObject:
         record, example = sample.record, sample.example
         failed = not record.finished
         parts = self._task.prompt(example, self._box_format).parts
@@ -199,18 +190,18 @@ class RepetitionFiles:
             "usage": None if failed else _usage(record.input_tokens, record.output_tokens),
         }
 
-    def _scored(self, record: JsonObject) -> JsonObject:
+    def _scored(self, record: released_folder.JsonObject) -> released_folder.JsonObject:
         """With what the judge said."""
         scores = self._judging.scores.get((record["example_id"], self._run))
         return record | {"task_result": (record.get("task_result") or {}) | _score_keys(scores)} if scores else record
 
     def _figures(
         self,
-        made: Sequence[JsonObject],
-        released: Sequence[JsonObject],
+        made: Sequence[released_folder.JsonObject],
+        released: Sequence[released_folder.JsonObject],
         concurrency: int | None,
         criteria: Sequence[str] | None,
-    ) -> JsonObject:
+    ) -> released_folder.JsonObject:
         """From results that we make: those of a file that others wrote may lack anything."""
         examples = {example.example_id: example for example in self._read.examples.examples}
         records = [
@@ -229,20 +220,17 @@ class RepetitionFiles:
             "concurrency": concurrency,
         }
 
-    def _summary(self, predictions: Sequence[JsonObject], metrics: JsonObject) -> str:
-        directory = self._keeping.text(DIRECTORY, str(self._read.folder))
-        total = _tokens(predictions, "total_tokens")
-        return summary_text(self._task.upstream_name, metrics, directory, total_tokens=total)
-
 
 def _error(sample: ScoredSample) -> str | None:
     if not sample.record.finished:
         error = sample.record.error or "no answer"
-        return error if error.startswith(PROVIDER_ERROR) else f"{PROVIDER_ERROR} {error}"
-    return UNREADABLE if sample.prediction is None else None
+        return (
+            error if error.startswith(released_folder.PROVIDER_ERROR) else f"{released_folder.PROVIDER_ERROR} {error}"
+        )
+    return released_folder.UNREADABLE if sample.prediction is None else None
 
 
-def _token_totals(predictions: Sequence[JsonObject]) -> JsonObject:
+def _token_totals(predictions: Sequence[released_folder.JsonObject]) -> released_folder.JsonObject:
     """Sums over the records with any usage; without any there are none."""
     if not any(record.get("usage") for record in predictions):
         return {}
@@ -253,22 +241,25 @@ def _token_totals(predictions: Sequence[JsonObject]) -> JsonObject:
     return totals
 
 
-def _tokens(predictions: Sequence[JsonObject], name: str) -> int:
+def _tokens(predictions: Sequence[released_folder.JsonObject], name: str) -> int:
     counts = ((record.get("usage") or {}).get(name) or 0 for record in predictions)
-    return sum(count for count in counts if 0 <= count <= LARGEST)
+    return sum(count for count in counts if 0 <= count <= released_folder.LARGEST)
 
 
-def _usage(input_tokens: int | None, output_tokens: int | None) -> JsonObject | None:
+def _usage(input_tokens: int | None, output_tokens: int | None) -> released_folder.JsonObject | None:
     if input_tokens is None and output_tokens is None:
         return None
     tokens_in, tokens_out = input_tokens or 0, output_tokens or 0
     return {"input_tokens": tokens_in, "output_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
 
 
-def _score_keys(scores: Mapping[str, ReleasedScore]) -> JsonObject:
-    keys: JsonObject = {MEAN_SCORE: mean_score([score for score, _ in scores.values()])}
+def _score_keys(scores: Mapping[str, ReleasedScore]) -> released_folder.JsonObject:
+    keys: released_folder.JsonObject = {released_folder.MEAN_SCORE: mean_score([score for score, _ in scores.values()])}
     for name, (score, reason) in scores.items():
-        keys |= {f"{SCORE_PREFIX}{name}_score": score, f"{SCORE_PREFIX}{name}_reason": reason}
+        keys |= {
+            f"{released_folder.SCORE_PREFIX}{name}_score": score,
+            f"{released_folder.SCORE_PREFIX}{name}_reason": reason,
+        }
     return keys
 
 
@@ -310,10 +301,10 @@ def export_run(
     check_target(out)
     read = read_samples(run, data=data, root=root)
     _refuse_other_rules(read)
-    kept = read_kept(read.folder)
+    kept = released_folder.read_kept(read.folder)
     judging = _judging(read, _judge_folder(read, judge), data, root, is_imported=bool(kept))
     runs = sorted({sample.record.run for sample in read.samples})
-    released = [RepetitionFiles(read, run, PuttingBack(kept, run), judging).folder() for run in runs]
+    released = [RepetitionFiles(read, run, released_folder.PuttingBack(kept, run), judging).folder() for run in runs]
     names = ["."] if len(runs) == 1 else _folder_names(read, runs)
     with replacing_folder(out) as partial:
         for name, folder in zip(names, released, strict=True):

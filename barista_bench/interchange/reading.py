@@ -18,26 +18,7 @@ from barista_bench.data.frozen import content_hash, read_frozen, refuse_lines
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines
 from barista_bench.files.text_out import check_address, check_variable_name, refuse_credentials
-from barista_bench.interchange.released_folder import (
-    CONFIG,
-    CONFIG_KEYS,
-    EXAMPLES,
-    EXAMPLES_SOURCE,
-    MAX_LINE,
-    METRICS,
-    MODEL_KEYS,
-    PARSE_ERROR,
-    PREDICTIONS,
-    PROVIDER_ERROR,
-    SCORE_PREFIX,
-    SUMMARY,
-    JsonObject,
-    ReleasedConfig,
-    ReleasedFolder,
-    ReleasedPrediction,
-    RunnerMetrics,
-    checked,
-)
+from barista_bench.interchange import released_folder
 
 MAX_FILE = 2**24
 """Bytes of each of the small files beside the lines."""
@@ -62,11 +43,11 @@ class ReleasedRun:
     folder: Path
     examples: tuple[Example, ...]
     content_hash: str
-    predictions: tuple[ReleasedPrediction, ...]
+    predictions: tuple[released_folder.ReleasedPrediction, ...]
     generation: dict[str, Any]
     boxes: BoxFormat | None
     judge: str
-    original: ReleasedFolder
+    original: released_folder.ReleasedFolder
 
     @property
     def model(self) -> str:
@@ -86,17 +67,17 @@ def read_released_run(
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
             names every line that it is true of.
     """
-    frozen = Path(examples) if examples is not None else folder / EXAMPLES
-    for path in (folder / PREDICTIONS, frozen):
+    frozen = Path(examples) if examples is not None else folder / released_folder.EXAMPLES
+    for path in (folder / released_folder.PREDICTIONS, frozen):
         if not path.is_file():
             raise DataError(
                 f"{path}: missing. Remedy: name a run folder of the released harness, and its frozen file with "
                 "--examples if it lies elsewhere"
             )
     frozen_examples = tuple(read_frozen(frozen, benchmark, root=root))
-    records = _predictions(folder / PREDICTIONS, {example.example_id for example in frozen_examples})
+    records = _predictions(folder / released_folder.PREDICTIONS, {example.example_id for example in frozen_examples})
     if not frozen_examples or not records:
-        empty = folder / PREDICTIONS if frozen_examples else frozen
+        empty = folder / released_folder.PREDICTIONS if frozen_examples else frozen
         raise DataError(f"{empty}: is empty. Remedy: name a run that answered something")
     first = records[0][1]
     task = task_class(benchmark, first.task_name)
@@ -104,16 +85,18 @@ def read_released_run(
         raise DataError(
             f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Remedy: give the right ones"
         )
-    config, metrics = _config(folder / CONFIG), _object(folder / METRICS)
-    params = checked(config or {}, ReleasedConfig, folder / CONFIG).task_params
-    checked(metrics or {}, RunnerMetrics, folder / METRICS)
-    original = ReleasedFolder(
+    config, metrics = _config(folder / released_folder.CONFIG), _object(folder / released_folder.METRICS)
+    params = released_folder.checked(
+        config or {}, released_folder.ReleasedConfig, folder / released_folder.CONFIG
+    ).task_params
+    released_folder.checked(metrics or {}, released_folder.RunnerMetrics, folder / released_folder.METRICS)
+    original = released_folder.ReleasedFolder(
         config=config,
         examples=_released_lines(frozen),
-        examples_source=_text(folder / EXAMPLES_SOURCE),
+        examples_source=_text(folder / released_folder.EXAMPLES_SOURCE),
         predictions=tuple(record for record, _ in records),
         metrics=metrics,
-        summary=_text(folder / SUMMARY),
+        summary=_text(folder / released_folder.SUMMARY),
     )
     model = (config or {}).get("model") or {}
     return ReleasedRun(
@@ -128,17 +111,19 @@ def read_released_run(
     )
 
 
-def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, ReleasedPrediction]]:
+def _predictions(
+    path: Path, known: set[str]
+) -> list[tuple[released_folder.JsonObject, released_folder.ReleasedPrediction]]:
     """Every record, as it stands and as it is used."""
     problems: dict[str, list[int]] = defaultdict(list)
     seen: set[str] = set()
-    records: list[tuple[JsonObject, ReleasedPrediction]] = []
+    records: list[tuple[released_folder.JsonObject, released_folder.ReleasedPrediction]] = []
     try:
-        for number, line in bounded_lines(path, MAX_LINE):
+        for number, line in bounded_lines(path, released_folder.MAX_LINE):
             try:
                 # Not msgspec's own decoder: it refuses lone surrogates, which models do write.
                 record = json.loads(line)
-                prediction = msgspec.convert(record, ReleasedPrediction)
+                prediction = msgspec.convert(record, released_folder.ReleasedPrediction)
             except (ValueError, RecursionError) as error:
                 problems[f"no prediction ({error}). Remedy: correct it"].append(number)
                 continue
@@ -154,7 +139,10 @@ def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, Released
 
 
 def _problems(
-    prediction: ReleasedPrediction, first: ReleasedPrediction, seen: set[str], known: set[str]
+    prediction: released_folder.ReleasedPrediction,
+    first: released_folder.ReleasedPrediction,
+    seen: set[str],
+    known: set[str],
 ) -> Iterator[str]:
     """Faults that make a record unfit to stand beside the others."""
     if prediction.example_id in seen:
@@ -164,12 +152,14 @@ def _problems(
     for name in ("task_name", "model", "provider"):
         if getattr(prediction, name) != getattr(first, name):
             yield f"{name} is {getattr(prediction, name)!r:.80}, that of the first line {getattr(first, name)!r:.80}"
-    if prediction.error is not None and not prediction.error.startswith((PROVIDER_ERROR, PARSE_ERROR)):
+    if prediction.error is not None and not prediction.error.startswith(
+        (released_folder.PROVIDER_ERROR, released_folder.PARSE_ERROR)
+    ):
         yield "error is neither provider_error nor parse_error"
     for key, value in (prediction.task_result or {}).items():
-        if key.startswith(SCORE_PREFIX) and key.endswith("_score") and not _is_score(value):
+        if key.startswith(released_folder.SCORE_PREFIX) and key.endswith("_score") and not _is_score(value):
             yield f"task_result.{key:.80} is neither null nor 0 to 1"
-        if key.startswith(SCORE_PREFIX) and key.endswith("_reason") and not isinstance(value, str):
+        if key.startswith(released_folder.SCORE_PREFIX) and key.endswith("_reason") and not isinstance(value, str):
             yield f"task_result.{key:.80} is no text"
 
 
@@ -177,9 +167,9 @@ def _is_score(score: object) -> bool:
     return score is None or (isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1)
 
 
-def _released_lines(path: Path) -> tuple[JsonObject, ...]:
+def _released_lines(path: Path) -> tuple[released_folder.JsonObject, ...]:
     """The lines of a frozen file in the released layout; none of one in ours, whose `task_data` is another."""
-    lines = read_json_lines(path, MAX_LINE, json.loads, what="no frozen example", remedy="freeze again")
+    lines = read_json_lines(path, released_folder.MAX_LINE, json.loads, what="no frozen example", remedy="freeze again")
     return tuple(record for _, record in lines if not {"inputs", "target"} <= set(record["task_data"]))
 
 
@@ -187,7 +177,7 @@ def _text(path: Path) -> str | None:
     return read_bounded_text(path, MAX_FILE, remedy="correct or remove it") if path.is_file() else None
 
 
-def _object(path: Path) -> JsonObject | None:
+def _object(path: Path) -> released_folder.JsonObject | None:
     if not path.is_file():
         return None
     value = read_bounded_json(path, MAX_FILE, remedy="correct or remove it")
@@ -196,14 +186,16 @@ def _object(path: Path) -> JsonObject | None:
     return value
 
 
-def _config(path: Path) -> JsonObject | None:
+def _config(path: Path) -> released_folder.JsonObject | None:
     """The settings that the release knows; others are left out, since they may be secrets, and what is like one."""
     settings = _object(path)
     if settings is None:
         return None
-    kept = {name: settings[name] for name in CONFIG_KEYS if name in settings}
+    kept = {name: settings[name] for name in released_folder.CONFIG_KEYS if name in settings}
     if isinstance(model := kept.get("model"), dict):
-        kept["model"] = {name: model[name] for name in MODEL_KEYS if name in model and _is_public(name, model[name])}
+        kept["model"] = {
+            name: model[name] for name in released_folder.MODEL_KEYS if name in model and _is_public(name, model[name])
+        }
     return kept
 
 

@@ -1,4 +1,6 @@
-"""Answers that another harness recorded (`Benchmark.formats`) as run folders of ours."""
+"""Answers that another harness recorded (`Benchmark.formats`) as run folders of ours, and the file that a benchmark's
+own leaderboard takes (`Benchmark.submission`), made from a run folder.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_task
+from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_benchmark, get_task
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.writing import check_target, replacing_folder
+from barista_bench.files.writing import check_place, check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.answered import answer_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
 from barista_bench.runs.log.asked import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription, data_location, run_description, write_run
+from barista_bench.runs.score.samples import read_samples
 
 log = logging.getLogger(__name__)
 
@@ -150,3 +153,43 @@ def _record(
         text=answer.text,
         error=error,
     )
+
+
+def write_submission_file(
+    folder: str | Path, out: str | Path, run: int = 0, *, data: str | Path | None = None, allow_incomplete: bool = False
+) -> tuple[Path, int]:
+    """Write one run's answers as their benchmark wants them. Answers of the questions may be hidden.
+
+    Args:
+        run: which repetition, from 0.
+        allow_incomplete: whether questions may be missing that were not answered yet, that infrastructure cost, or that
+            the run's `limit` left out.
+
+    Returns:
+        The path written, and the number of answers.
+
+    Raises:
+        ConfigError: the benchmark takes no such file, or `out` lies in a folder that a command made.
+        DataError: the run is none, or not finished.
+    """
+    check_place(Path(out))
+    read = read_samples(folder, data=data)
+    benchmark = get_benchmark(read.task.benchmark)
+    if benchmark.submission is None:
+        raise ConfigError(f"{benchmark.name} takes no submission file. Remedy: use `barista-bench submit` for the Hub")
+    samples = [s for s in read.samples if s.record.run == run and s.record.finished]
+    if not samples:
+        raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
+    limit = read.described.data.limit
+    if limit is not None and not allow_incomplete:
+        raise DataError(
+            f"{folder}: was run on the first {limit} questions alone. "
+            "Remedy: run it anew without limit, or say --allow-incomplete"
+        )
+    missing = len(read.examples) - len(samples)
+    if missing and not allow_incomplete:
+        raise DataError(
+            f"{folder}: run {run} lacks {missing} of {len(read.examples)} answers. "
+            "Remedy: start it again, or say --allow-incomplete"
+        )
+    return benchmark.submission([sample.as_scored for sample in samples], Path(out)), len(samples)

@@ -15,21 +15,10 @@ from tqdm import tqdm
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import KITCHEN, replacing_folder
+from barista_bench.mini import script
 from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.drawing import REFERENCE_HEIGHT
-from barista_bench.mini.render import Renderer, paint_room
-from barista_bench.mini.scene import KitchenScene
-from barista_bench.mini.script import (
-    HANDS,
-    PREPARATIONS,
-    PropPlace,
-    number,
-    pick,
-    props_of,
-    script_of,
-    spread,
-    stable_id,
-)
+from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
@@ -72,12 +61,12 @@ class VideoPlan:
 
     @property
     def preparation(self) -> str:
-        return PREPARATIONS[self.index % len(PREPARATIONS)]
+        return script.PREPARATIONS[self.index % len(script.PREPARATIONS)]
 
     @property
     def turn(self) -> int:
         """Which video of its preparation this is, from 0."""
-        return self.index // len(PREPARATIONS)
+        return self.index // len(script.PREPARATIONS)
 
     @property
     def video_id(self) -> str:
@@ -85,7 +74,7 @@ class VideoPlan:
 
     @property
     def device(self) -> tuple[str, str]:
-        return spread(f"device:{self.seed}", DEVICES, self.turn)
+        return script.spread(f"device:{self.seed}", DEVICES, self.turn)
 
 
 class Video:
@@ -94,23 +83,23 @@ class Video:
     def __init__(self, plan: VideoPlan) -> None:
         self.plan = plan
         self._text = f"{plan.seed}:{plan.video_id}"
-        self.blocks = script_of(plan.preparation, plan.turn, plan.seed)
+        self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed)
         self.line = Stage(plan.preparation, self._homes()).play(self.blocks)
         shortest, longest = (round(s * FPS) for s in plan.seconds)
         self.frame_count = min(max(self.line.length * FPS // (BEATS * TICKS_PER_SECOND), shortest), longest)
         self.colours = self._colours()
-        self.keys = (*self.line.props, *HANDS)
+        self.keys = (*self.line.props, *script.HANDS)
         """All objects, in the order of the object map: number 1 is the first."""
-        self.ids = {key: stable_id(f"object:{self._text}:{key}") for key in self.keys}
+        self.ids = {key: script.stable_id(f"object:{self._text}:{key}") for key in self.keys}
 
-    def _homes(self) -> dict[str, PropPlace]:
+    def _homes(self) -> dict[str, script.PropPlace]:
         """Small changes of the layout: all that stands free, machines apart, is shifted a little."""
         homes = {}
-        for key, prop in props_of(self.plan.preparation).items():
+        for key, prop in script.props_of(self.plan.preparation).items():
             if not prop.home.parent and key not in ("machine", "store", "mill"):
-                x = prop.home.x + number(f"x:{self._text}:{key}", 25) - 12
-                y = prop.home.y + number(f"y:{self._text}:{key}", 9) - 4
-                homes[key] = PropPlace("", x, y, prop.home.depth)
+                x = prop.home.x + script.number(f"x:{self._text}:{key}", 25) - 12
+                y = prop.home.y + script.number(f"y:{self._text}:{key}", 9) - 4
+                homes[key] = script.PropPlace("", x, y, prop.home.depth)
         return homes
 
     def _colours(self) -> dict[str, str]:
@@ -119,11 +108,13 @@ class Video:
         "=other" takes another object's colour, so that two things look the same.
         """
         colours = {
-            "sleeve": spread(f"sleeve:{self.plan.seed}", _SLEEVES, self.plan.index),
-            **dict.fromkeys(HANDS, "skin"),
+            "sleeve": script.spread(f"sleeve:{self.plan.seed}", _SLEEVES, self.plan.index),
+            **dict.fromkeys(script.HANDS, "skin"),
         }
         for key, prop in self.line.props.items():
-            colour = spread(f"colour:{self.plan.seed}:{self.plan.preparation}:{key}", prop.colours, self.plan.turn)
+            colour = script.spread(
+                f"colour:{self.plan.seed}:{self.plan.preparation}:{key}", prop.colours, self.plan.turn
+            )
             colours[key] = colours[colour[1:]] if colour.startswith("=") else colour
         return colours
 
@@ -140,7 +131,7 @@ class Video:
         """Every frame's picture and object map, as `Renderer.frame` returns them."""
         width, height = self.plan.width, self.plan.height
         view = -(-width * REFERENCE_HEIGHT // height)
-        scene = KitchenScene(self.line, self.colours, view, pick(f"shake:{self._text}", range(4000)))
+        scene = KitchenScene(self.line, self.colours, view, script.pick(f"shake:{self._text}", range(4000)))
         room = paint_room(self._text, height)
         renderer = Renderer(room, width, height, self.keys)
         for frame in range(self.frame_count):
@@ -176,7 +167,7 @@ class FrameAnnotator:
 
 def outline(video: Video) -> ReleaseFile:
     """The graph without boxes and masks: no frame has to be drawn for it."""
-    categories = {key: prop.category for key, prop in video.line.props.items()} | HANDS
+    categories = {key: prop.category for key, prop in video.line.props.items()} | script.HANDS
     plan = video.plan
     return ReleaseFile(
         video_metadata=[
@@ -195,7 +186,7 @@ def outline(video: Video) -> ReleaseFile:
 
 
 def _category_id(name: str) -> str:
-    return stable_id(f"category:{name}")
+    return script.stable_id(f"category:{name}")
 
 
 def _attributes(video: Video) -> list[ReleaseAttribute]:
@@ -213,7 +204,7 @@ def _attributes(video: Video) -> list[ReleaseAttribute]:
 
 
 def _relations(video: Video) -> list[ReleaseRelation]:
-    hands = {name: key for key, name in HANDS.items()}
+    hands = {name: key for key, name in script.HANDS.items()}
     relations = []
     for (source, value, target), beats in video.line.relations.items():
         if ranges := _ranges(video, beats):
@@ -241,7 +232,7 @@ def _segments(video: Video, kind: str, parts: list[tuple[BeatRange, str]]) -> li
     for beats, name in parts:
         start, end = video.frames_of(beats)
         if start < end:
-            segments.append(ReleaseSegment(ReleaseRange(start, end), stable_id(f"{kind}:{name}"), name))
+            segments.append(ReleaseSegment(ReleaseRange(start, end), script.stable_id(f"{kind}:{name}"), name))
     return segments
 
 

@@ -1,7 +1,10 @@
-"""Frames from scenes: colours and, from the very same drawing, which object every pixel belongs to."""
+"""Where everything is at a moment (poses of objects and hands, the camera, the order of drawing), and pictures of it:
+pixels and, from the very same drawing, which object each of them belongs to.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -9,20 +12,223 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.mini.drawing import (
-    FINE,
-    REFERENCE_HEIGHT,
-    RGB,
-    Canvas,
-    Sprite,
-    dark,
-    light,
-    make_sprite,
-    paint,
-    to_pixels,
-)
-from barista_bench.mini.scene import Drawn
-from barista_bench.mini.script import ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, pick
+from barista_bench.mini import drawing
+from barista_bench.mini.drawing import FINE, REFERENCE_HEIGHT, turn
+from barista_bench.mini.script import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, PropPlace, pick
+from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline
+
+HANDS_DEPTH = 3 * AIR
+REACH = 22 * BEATS
+"""Beats that a hand takes between its resting place, just below the picture, and a thing."""
+_SWING = 20 * BEATS  # beats of one swing of stirring or wiping
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Position in 1/FINE kitchen units, painting depth, angle in 64ths of a turn."""
+
+    x: int
+    y: int
+    depth: int
+    angle: int = 0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One sprite to paint at (x, y), in 1/FINE units.
+
+    `owner` is the object's key; "" is nobody. What is `aloft` casts no shadow.
+    """
+
+    owner: str
+    painter: str
+    colour: str
+    variant: int
+    x: int
+    y: int
+    depth: int
+    angle: int = 0
+    mirror: bool = False
+    aloft: bool = False
+
+
+class KitchenScene:
+    """The timeline seen through a camera. `view_width` is the picture's width in kitchen units."""
+
+    def __init__(self, line: Timeline, colours: dict[str, str], view_width: int, shake_seed: int) -> None:
+        self._line = line
+        self._colours = colours
+        self._view = view_width
+        self._shake = shake_seed
+        self._contacts = {hand: sorted(c, key=lambda c: (c.start, c.end)) for hand, c in line.contacts.items()}
+        self._starts = {key: [leg.start for leg in legs] for key, legs in line.legs.items()}
+        self._path = self._camera_path()
+
+    # -- camera
+
+    def _camera_path(self) -> list[tuple[int, int]]:
+        """Corner of the view at every tick, in 1/FINE units: it smoothly follows what is acted on."""
+        path: list[tuple[int, int]] = []
+        goals = self._line.focus
+        x = y = vx = vy = 0
+        for tick in range(self._line.length // BEATS + 1):
+            reached = bisect_right([beat for beat, _ in goals], (tick + 8) * BEATS) - 1
+            pose = self.pose(goals[max(0, reached)][1], tick * BEATS)
+            goal_x, goal_y = self._within(pose.x - self._view * FINE // 2, pose.y - 250 * FINE)
+            if not path:
+                x, y = goal_x, goal_y
+            # A damped spring: no jerk when the goal jumps.
+            vx += ((goal_x - x) - 16 * vx) // 80
+            vy += ((goal_y - y) - 16 * vy) // 80
+            x, y = x + vx, y + vy
+            path.append((x, y))
+        return path
+
+    def camera(self, beat: int) -> tuple[int, int]:
+        """Top left corner of the view in 1/FINE kitchen units, with the slight sway of a head."""
+        tick, rest = divmod(beat, BEATS)
+        (xa, ya), (xb, yb) = self._path[tick], self._path[min(tick + 1, len(self._path) - 1)]
+        x, y = xa + (xb - xa) * rest // BEATS, ya + (yb - ya) * rest // BEATS
+        x += _wave(beat, 73 * BEATS, self._shake) * 3 // 64 + _wave(beat, 29 * BEATS, self._shake) // 64
+        y += _wave(beat, 59 * BEATS, self._shake + 9) * 2 // 64 + _wave(beat, 23 * BEATS, 3) // 96
+        return self._within(x, y)
+
+    def _within(self, x: int, y: int) -> tuple[int, int]:
+        """The corner nearest to (x, y) whose view does not leave the room."""
+        right, bottom = (ROOM_WIDTH - self._view) * FINE, (ROOM_BOTTOM - REFERENCE_HEIGHT) * FINE
+        return min(max(x, 0), right), min(max(y, ROOM_TOP * FINE), bottom)
+
+    # -- objects
+
+    def pose(self, key: str, beat: int) -> Pose:
+        legs = self._line.legs[key]
+        index = max(0, bisect_right(self._starts[key], beat) - 1)
+        leg = legs[index]
+        pose = self._resolve(leg.at, beat)
+        if beat < leg.end:
+            return _between(self._resolve(legs[index - 1].at, beat), pose, leg, beat)
+        if leg.sway == (0, 0):
+            return pose
+        x = pose.x + leg.sway[0] * _wave(beat - leg.end, _SWING, 0)
+        y = pose.y + leg.sway[1] * _wave(beat - leg.end, _SWING, _SWING // 4)
+        return Pose(x, y, pose.depth, pose.angle)
+
+    def _resolve(self, at: PropPlace, beat: int) -> Pose:
+        x, y = at.x * FINE, at.y * FINE
+        if not at.parent:
+            return Pose(x, y, at.y * 10 + at.depth, at.angle)
+        parent = self.pose(at.parent, beat)
+        if parent.angle and not self._line.props[at.parent].steady:
+            x, y = turn(x, y, parent.angle)
+        return Pose(parent.x + x, parent.y + y, parent.depth + at.depth, parent.angle + at.angle)
+
+    # -- hands
+
+    def hand(self, hand: str, beat: int) -> tuple[int, int, int]:
+        """Where the hand touches (x, y in 1/FINE units) and its painted pose."""
+        contacts = self._contacts[hand]
+        index = bisect_right([c.start for c in contacts], beat) - 1
+        last = contacts[index] if index >= 0 else None
+        if last and beat < last.end:
+            return (*self._grip(hand, last, beat), last.pose)
+        after = contacts[index + 1] if index + 1 < len(contacts) else None
+        home = self._home(hand, beat)
+        if last and after and after.start - last.end <= 2 * REACH:
+            done = (beat - last.end) * 1024 // (after.start - last.end)
+            x, y = _ease(self._grip(hand, last, last.end - 1), self._grip(hand, after, after.start), done)
+            return x, y, last.pose if done < 256 else 0 if done < 640 else after.pose
+        if after and after.start - beat < REACH:
+            done = 1024 - (after.start - beat) * 1024 // REACH
+            return (*_ease(home, self._grip(hand, after, after.start), done), 0 if done < 512 else after.pose)
+        if last and beat - last.end < REACH:
+            done = (beat - last.end) * 1024 // REACH
+            return (*_ease(self._grip(hand, last, last.end - 1), home, done), last.pose if done < 200 else 0)
+        return (*home, 0)
+
+    def _grip(self, hand: str, contact: HandContact, beat: int) -> tuple[int, int]:
+        pose = self.pose(contact.thing, beat)
+        x, y = contact.offset
+        if hand == "left" and pose.angle == 0:
+            x = -x
+        prop = self._line.props[contact.thing]
+        x, y = turn(x * FINE, y * FINE, 0 if prop.steady else pose.angle)
+        return pose.x + x, pose.y + y
+
+    def _home(self, hand: str, beat: int) -> tuple[int, int]:
+        x, y = self.camera(beat)
+        fraction = 64 if hand == "right" else 36
+        return x + self._view * FINE * fraction // 100, y + (REFERENCE_HEIGHT + 40) * FINE
+
+    # -- what is drawn
+
+    def drawn(self, beat: int) -> list[Drawn]:
+        """Everything in painter's order, farthest first."""
+        things = []
+        for key, prop in self._line.props.items():
+            pose = self.pose(key, beat)
+            drawn_as = (key, prop.painter, self._colours[key], self._variant(key, prop.painter, beat))
+            angle = 0 if prop.steady else pose.angle
+            things.append(Drawn(*drawn_as, pose.x, pose.y, pose.depth, angle, aloft=pose.depth >= AIR))
+        things += self._flowing(beat)
+        for order, hand in enumerate(("left", "right")):
+            x, y, pose_number = self.hand(hand, beat)
+            depth, left = HANDS_DEPTH + 10 * order, hand == "left"
+            things.append(Drawn(hand, "hand", "skin", pose_number, x, y, depth, 0, left))
+            things.append(Drawn("", "sleeve", self._colours["sleeve"], 0, x, y, depth + 1, 0, left))
+        return sorted(things, key=lambda thing: thing.depth)
+
+    def _variant(self, key: str, painter: str, beat: int) -> int:
+        if painter == "button":
+            pressed = (c for hand in self._contacts.values() for c in hand if c.thing == key)
+            return int(any(c.start <= beat < c.end for c in pressed))
+        if painter == "surface":
+            flows = [f for f in self._line.flows if f.content == key and f.start <= beat]
+            if not flows:
+                return 8
+            start, end, full = flows[-1].start, flows[-1].end, flows[-1].full
+            return min(full, 1 + (full - 1) * (beat - start) // (end - start))
+        return 0
+
+    def _flowing(self, beat: int) -> list[Drawn]:
+        things = []
+        for flow in self._line.flows:
+            if flow.start <= beat < flow.end:
+                thing, x, y = flow.spout
+                source = self._resolve(PropPlace(thing, x, y), beat)
+                goal = self.pose(flow.content, beat)
+                # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
+                height = max(0, goal.y - source.y) // (2 * FINE) * 2
+                colour = self._colours[flow.content]
+                depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
+                things.append(Drawn(flow.content, "stream", colour, height, source.x, source.y, depth))
+        busy = [r for value in ("extracting", "rinsing") for r in self._line.states.get(("machine", value), ())]
+        if any(start <= beat < end for start, end in busy):
+            tray = self._resolve(PropPlace("machine", 0, -60, 40), beat)
+            things.append(Drawn("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
+        return things
+
+
+def _wave(beat: int, period: int, shift: int) -> int:
+    """A smooth wave of `beat` between -FINE and FINE, without any floating point."""
+    phase = (beat + shift) % period * 4096 // period
+    half = phase % 2048
+    height = half * (2048 - half) * FINE // (1024 * 1024)
+    return height if phase < 2048 else -height
+
+
+def _ease(a: tuple[int, int], b: tuple[int, int], done: int) -> tuple[int, int]:
+    """Between a and b, slow at both ends. `done` is the part of the way, from 0 to 1024."""
+    fraction = done * done * (3 * 1024 - 2 * done) >> 20
+    return a[0] + (b[0] - a[0]) * fraction // 1024, a[1] + (b[1] - a[1]) * fraction // 1024
+
+
+def _between(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:
+    done = (beat - leg.start) * 1024 // (leg.end - leg.start)
+    x, y = _ease((a.x, a.y), (b.x, b.y), done)
+    angle, _ = _ease((a.angle, 0), (b.angle, 0), done)
+    y -= leg.lift * FINE * done * (1024 - done) * 4 >> 20
+    depth = AIR + max(a.depth % AIR, b.depth % AIR) if leg.carried else b.depth
+    return Pose(x, y, depth, angle)
 
 
 @dataclass(frozen=True)
@@ -50,9 +256,9 @@ class Renderer:
         """`owners` are the objects' keys. The n-th one is number n + 1 in an object map; 0 is nobody."""
         self._size = (height, width)
         self._numbers = {key: n for n, key in enumerate(owners, 1)}
-        self._sprites: dict[tuple[str, str, int, int, bool, bool], Sprite] = {}
+        self._sprites: dict[tuple[str, str, int, int, bool, bool], drawing.Sprite] = {}
         self._room = room
-        self._origin = (0, to_pixels(ROOM_TOP * FINE, height))
+        self._origin = (0, drawing.to_pixels(ROOM_TOP * drawing.FINE, height))
         self._layer = _Layer(room.copy(), np.zeros(room.shape[:2], np.uint8, order="F"), self._origin)
         self._kept: list[Drawn] = []
         self._before: list[Drawn] = []
@@ -62,7 +268,7 @@ class Renderer:
         self._keep(_common(self._before, things))
         self._before = list(things)
         (height, width), (x0, y0) = self._size, self._origin
-        left, top = (to_pixels(c, height) for c in camera)
+        left, top = (drawing.to_pixels(c, height) for c in camera)
         view = (slice(top - y0, top - y0 + height), slice(left - x0, left - x0 + width))
         layer = _Layer(self._layer.picture[view].copy(), self._layer.owners[view].copy(order="F"), (left, top))
         for thing in things[len(self._kept) :]:
@@ -81,8 +287,8 @@ class Renderer:
 
     def _paint(self, layer: _Layer, thing: Drawn) -> None:
         sprite = self._sprite(thing)
-        x = to_pixels(thing.x, self._size[0]) - layer.corner[0] + sprite.left
-        y = to_pixels(thing.y, self._size[0]) - layer.corner[1] + sprite.top
+        x = drawing.to_pixels(thing.x, self._size[0]) - layer.corner[0] + sprite.left
+        y = drawing.to_pixels(thing.y, self._size[0]) - layer.corner[1] + sprite.top
         rows, columns = sprite.mask.shape
         x0, y0 = max(0, x), max(0, y)
         x1, y1 = min(layer.owners.shape[1], x + columns), min(layer.owners.shape[0], y + rows)
@@ -99,22 +305,22 @@ class Renderer:
         target[...] = mixed
         np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[part])
 
-    def _sprite(self, thing: Drawn) -> Sprite:
+    def _sprite(self, thing: Drawn) -> drawing.Sprite:
         key = (thing.painter, thing.colour, thing.variant, thing.angle % 64, thing.mirror, thing.aloft)
         sprite = self._sprites.get(key)
         if sprite is None:
-            canvas = Canvas()
-            paint(canvas, thing.painter, thing.colour, thing.variant)
+            canvas = drawing.Canvas()
+            drawing.paint(canvas, thing.painter, thing.colour, thing.variant)
             if thing.aloft:
-                canvas = Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
-            sprite = make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)
+                canvas = drawing.Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
+            sprite = drawing.make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)
             self._sprites[key] = sprite
         return sprite
 
 
 COUNTER_TOP, COUNTER_EDGE = 238, 420
-WALLS: tuple[RGB, ...] = ((206, 218, 216), (222, 214, 200), (202, 212, 226), (220, 204, 196), (210, 220, 200))
-WOODS: tuple[RGB, ...] = ((196, 154, 108), (172, 128, 92), (210, 180, 140), (150, 112, 84))
+WALLS: tuple[drawing.RGB, ...] = ((206, 218, 216), (222, 214, 200), (202, 212, 226), (220, 204, 196), (210, 220, 200))
+WOODS: tuple[drawing.RGB, ...] = ((196, 154, 108), (172, 128, 92), (210, 180, 140), (150, 112, 84))
 
 
 def paint_room(text: str, height: int) -> NDArray[np.uint8]:
@@ -124,16 +330,16 @@ def paint_room(text: str, height: int) -> NDArray[np.uint8]:
     """
     wall, wood = pick(f"wall:{text}", WALLS), pick(f"wood:{text}", WOODS)
     salt = pick(f"salt:{text}", range(1, 1000))
-    rows, columns = (n * height // REFERENCE_HEIGHT + 2 for n in (ROOM_BOTTOM - ROOM_TOP, ROOM_WIDTH))
+    rows, columns = (n * height // drawing.REFERENCE_HEIGHT + 2 for n in (ROOM_BOTTOM - ROOM_TOP, ROOM_WIDTH))
     # Quarter units, to keep fine lines fine.
-    y = (np.arange(rows) * REFERENCE_HEIGHT * 4 // height + ROOM_TOP * 4)[:, None]
-    x = (np.arange(columns) * REFERENCE_HEIGHT * 4 // height)[None, :]
+    y = (np.arange(rows) * drawing.REFERENCE_HEIGHT * 4 // height + ROOM_TOP * 4)[:, None]
+    x = (np.arange(columns) * drawing.REFERENCE_HEIGHT * 4 // height)[None, :]
     shade = np.where(y < COUNTER_TOP * 4, _tiles(x, y, salt), _planks(x, y, salt))
     base = np.where((y < COUNTER_TOP * 4)[..., None], np.array(wall), np.array(wood))
     room = base * (256 + shade[..., None]) // 256
-    room = np.where((y >= COUNTER_EDGE * 4)[..., None], np.array(dark(wood, 45)), room)
+    room = np.where((y >= COUNTER_EDGE * 4)[..., None], np.array(drawing.dark(wood, 45)), room)
     rim = (y >= COUNTER_EDGE * 4 - 12) & (y < COUNTER_EDGE * 4)
-    room = np.where(rim[..., None], np.array(light(wood, 30)), room)
+    room = np.where(rim[..., None], np.array(drawing.light(wood, 30)), room)
     # The wall darkens towards the counter, where light does not reach.
     contact = np.clip(COUNTER_TOP * 4 - y, 0, 48)
     falloff = np.where(y < COUNTER_TOP * 4, 256 - (48 - contact), 256)

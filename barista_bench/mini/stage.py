@@ -222,17 +222,14 @@ class Stage:
         self, key: str, start: int, end: int, at: PropPlace, lift: int = 0, sway: Offset = (0, 0), carried: bool = True
     ) -> None:
         """Move an object: its old position relations end as it leaves, the new ones begin as it arrives."""
-        self._end_relations(key, start)
+        for triple in _triples(key, self.line.legs[key][-1].at):
+            self._log(*triple, self._since.pop(triple), start)
         self.line.legs[key].append(Leg(start, end, at, lift, sway, carried))
         self._begin_relations(key, at, end)
 
     def _begin_relations(self, key: str, at: PropPlace, beat: int) -> None:
         for triple in _triples(key, at):
             self._since[triple] = beat
-
-    def _end_relations(self, key: str, beat: int) -> None:
-        for triple in _triples(key, self.line.legs[key][-1].at):
-            self._log(*triple, self._since.pop(triple), beat)
 
     def _log(self, source: str, value: str, target: str, start: int, end: int) -> None:
         if start < end:

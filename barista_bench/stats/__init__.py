@@ -23,10 +23,11 @@ other things together than videos (`Task.resampling_unit`); what is called a vid
 
 from barista_bench.core.resampling import Interval as Interval
 from barista_bench.runs.score.scoring import interval_of as interval_of
-from barista_bench.stats.agreement import RankAgreement as RankAgreement, rank_agreement as rank_agreement
-from barista_bench.stats.answer_agreement import (
+from barista_bench.stats.agreement import (
     AnswerAgreement as AnswerAgreement,
+    RankAgreement as RankAgreement,
     answer_agreement as answer_agreement,
+    rank_agreement as rank_agreement,
 )
 from barista_bench.stats.baselines import (
     BaselineGap as BaselineGap,

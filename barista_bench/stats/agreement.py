@@ -1,24 +1,34 @@
-"""Whether tasks put models in the same order: Kendall's tau-b (paper, A.7 and table 16).
+"""Whether tasks put models in the same order, and how far those who answered the same questions agree, people too.
 
-As in the paper, a model's score on a task is the mean of its sample scores, pooled over examples and runs. Two tasks
-with a high tau order the models alike; a low or negative tau says that one order does not predict the other.
+Orders: Kendall's tau-b (paper, A.7 and table 16). As in the paper, a model's score on a task is the mean of its sample
+scores, pooled over examples and runs. Two tasks with a high tau order the models alike; a low or negative tau says that
+one order does not predict the other.
+
+Answers: what people agree on is a ceiling that the reference alone does not show. Choices are compared by the fraction
+of equal ones and by Krippendorff's alpha, which takes off what chance would agree on, for any number of raters who
+need not all have answered (Krippendorff, Content Analysis, 2004, chapter 11; nominal data). Other answers are scored by
+the task itself, each of a pair with the other one in the place of the reference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import logging
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
 
+from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.models.base import HUMAN
 from barista_bench.runs.score.results import told_apart
-from barista_bench.stats.labels import Labels, run_labels
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats.labels import Labels, comparable, run_labels
 
 FEWEST_MODELS = 3
 
@@ -90,3 +100,122 @@ def mean_sample_score(run: ScoredRun) -> float:
     """The mean sample score over examples and runs."""
     scores = [s.scores[run.task.sample_score] for s in run.samples if s.counts]
     return float(np.mean(scores))
+
+
+log = logging.getLogger(__name__)
+
+Answer = tuple[Example, Prediction]
+Answers = dict[str, Answer]
+"""What one rater answered readably, by example."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAgreement:
+    """How far `raters` agree on one task: two of them, all people, or all together.
+
+    Args:
+        examples: those that two or more of them answered; `pairs` of answers to one example.
+        same: fraction of pairs with the same choice; None where answers are no choices.
+        alpha: Krippendorff's alpha of the choices: 1 for agreement, 0 for what chance gives; None also where all
+            choices are one.
+        score: the task's sample score of one answer of a pair with the other as the reference, mean over pairs and both
+            ways, 0 to 1; None where answers are choices.
+    """
+
+    benchmark: str
+    task: str
+    raters: tuple[str, ...]
+    examples: int
+    pairs: int
+    same: float | None
+    alpha: float | None
+    score: float | None
+
+
+def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
+    """Each pair of comparable runs, then all people, then all runs, where these are more than two; task by task.
+
+    A run speaks with its first repetition; how far it agrees with its others is `consistency`. Answers that cannot be
+    read are passed over.
+
+    Raises:
+        ConfigError: no task here can hold answers against each other; beside others, such a task is warned of.
+        DataError: no two runs answered the same example of one task readably.
+    """
+    called, rows, refusals = run_labels(runs), list[AnswerAgreement](), list[ConfigError]()
+    for group in comparable(runs).values():
+        answers = {
+            called[run.folder]: {
+                sample.example.example_id: (sample.example, sample.prediction)
+                for sample in run.samples
+                if sample.record.run == 0 and sample.prediction is not None
+            }
+            for run in group
+        }
+        people = tuple(called[run.folder] for run in group if run.results.model.name.startswith(f"{HUMAN}:"))
+        parties = [*combinations(answers, 2), *(each for each in (people, tuple(answers)) if len(each) > 2)]
+        try:
+            rows += filter(None, [_agreement(group[0].task, each, answers) for each in dict.fromkeys(parties)])
+        except ConfigError as error:
+            refusals.append(error)
+    if not rows and refusals:
+        raise refusals[-1]
+    if not rows:
+        raise DataError(
+            "no two runs have a readable answer to the same example. "
+            "Remedy: name finished runs of one task over the same examples, by the same rules"
+        )
+    for refusal in refusals:
+        log.warning("agreement: %s", refusal)
+    return tuple(rows)
+
+
+def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
+    """Of the values that raters gave to each unit; None where no unit has two, or all values are equal.
+
+    >>> krippendorff_alpha(["aa", "bb", "ab", "a"]), krippendorff_alpha(["aa", "aa"])
+    (0.4444444444444444, None)
+    """
+    counts = [Counter(values) for values in units if len(values) > 1]
+    totals = sum(counts, Counter[Hashable]())
+    n = totals.total()
+    unequal = n * n - sum(count * count for count in totals.values())
+    if not unequal:
+        return None
+    sizes = ((unit.total(), sum(count * count for count in unit.values())) for unit in counts)
+    observed = math.fsum((m * m - equal) / (m - 1) for m, equal in sizes)
+    return 1 - observed * (n - 1) / unequal
+
+
+def _agreement(task: Task, raters: tuple[str, ...], answers: Mapping[str, Answers]) -> AnswerAgreement | None:
+    """None where they have no example in common."""
+    by_example: dict[str, list[Answer]] = {}
+    for rater in raters:
+        for example_id, answer in answers[rater].items():
+            by_example.setdefault(example_id, []).append(answer)
+    units = [given for given in by_example.values() if len(given) > 1]
+    pairs = [pair for unit in units for pair in combinations(unit, 2)]
+    if not pairs:
+        return None
+    same, alpha, score = None, None, None
+    if task.choices(pairs[0][0][0]):
+        chosen = [[tuple(sorted(task.answered_choices(prediction))) for _, prediction in unit] for unit in units]
+        same = fmean(first == second for unit in chosen for first, second in combinations(unit, 2))
+        alpha = krippendorff_alpha(chosen)
+    else:
+        score = _mutual_score(task, pairs)
+    return AnswerAgreement(task.benchmark, task.name, raters, len(units), len(pairs), same, alpha, score)
+
+
+def _mutual_score(task: Task, pairs: Sequence[tuple[Answer, Answer]]) -> float:
+    """The mean score of each answer of a pair with the other as the reference. Two that name nothing agree."""
+    exchanged, known = list[Scored](), list[float]()
+    for (example, first), (_, second) in pairs:
+        targets = task.as_target(example, first), task.as_target(example, second)
+        for prediction, reference in ((second, targets[0]), (first, targets[1])):
+            if reference is None:
+                known.append(float(targets == (None, None)))
+            else:
+                exchanged.append(Scored(replace(example, target=reference.write()), prediction))
+    scores = task.statistics(exchanged).scores()[task.sample_score].tolist() if exchanged else []
+    return fmean([*scores, *known])

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from barista_bench.core.resampling import RESAMPLES
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.samples import ScoredSample
-    from barista_bench.runs.score.scoring import ScoredRun
 
 BaselineKind = Literal[
     "text_only", "first_frame", "shuffled_frames", "chance", "prior", "centre_box", "copy_first_mask"

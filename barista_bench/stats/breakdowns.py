@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from barista_bench.core.resampling import RESAMPLES
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import Figure
-from barista_bench.runs.score.samples import group_figure
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.samples import ScoredSample
-    from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.samples import ScoredSample, group_figure
+from barista_bench.runs.score.scoring import ScoredRun
 
 BINS = 4
 """Quantile bins of a number that has more values than `DISTINCT`."""
@@ -151,14 +148,6 @@ def by_thinking(run: ScoredRun, *, resamples: int = RESAMPLES) -> tuple[ThoughtB
     )
 
 
-def _largest(groups: list[_Group], most: int | None) -> list[_Group]:
-    """At most so many groups, those with the most examples, in their own order."""
-    if most is None or len(groups) <= most:
-        return groups
-    kept = sorted(groups, key=lambda group: (-_examples(group.samples), group.order))[:most]
-    return sorted(kept, key=lambda group: group.order)
-
-
 def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
     return BreakdownRow(
         key=key,
@@ -169,6 +158,14 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         samples=sum(sample.counts for sample in group.samples),
         figure=figure,
     )
+
+
+def _largest(groups: list[_Group], most: int | None) -> list[_Group]:
+    """At most so many groups, those with the most examples, in their own order."""
+    if most is None or len(groups) <= most:
+        return groups
+    kept = sorted(groups, key=lambda group: (-_examples(group.samples), group.order))[:most]
+    return sorted(kept, key=lambda group: group.order)
 
 
 def _groups(run: ScoredRun, key: str) -> list[_Group]:

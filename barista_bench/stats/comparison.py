@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,12 +33,9 @@ from barista_bench.core.statistics import Floats, SumStatistics, fraction
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.results import ABOUT_EXAMPLES, differences
-from barista_bench.runs.score.samples import by_repetition
+from barista_bench.runs.score.samples import ScoredSample, by_repetition
+from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.labels import run_labels
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.samples import ScoredSample
-    from barista_bench.runs.score.scoring import ScoredRun
 
 TIE = 1e-12
 """Differences that are smaller are rounding."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from barista_bench.runs.score.results import Comparability
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.scoring import ScoredRun
 
 Labels: TypeAlias = Mapping[Path, str]
 """By run folder."""

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from barista_bench.core.resampling import RESAMPLES, bootstrap_seed, interval, v
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
+from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.breakdowns import answer_failures
-
-if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun
 
 HALDANE = 0.5
 

@@ -18,18 +18,25 @@ import numpy as np
 from barista_bench.annotate import records
 from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project import REMAKE, Project, VideoFiles, check_masks, open_project, writing
+from barista_bench.annotate.project import (
+    REMAKE,
+    FileStamp,
+    Project,
+    TrackIndex,
+    VideoFiles,
+    check_masks,
+    file_stamp,
+    open_project,
+    writing,
+)
 from barista_bench.annotate.records import Layers, decode_record, digest, read_record, write_record
 from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
-from barista_bench.annotate.track_index import FileStamp, TrackIndex, file_stamp
 from barista_bench.errors import DataError
-from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
-from barista_bench.studio.background import BackgroundWork
 from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
-from barista_bench.studio.workspace import Json, View, Workspace, whole_number
+from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +114,9 @@ class Annotating(View):
         decided, missing = self._read(video), missing_masks(video)
         draft, draft_problem = self._draft(video)
         stages = BEFORE_MASKS if missing else (*BEFORE_MASKS, *AFTER_MASKS)
+        categories, names = decided.identities.categories, display_names(decided.identities.categories)
+        domain = video.project.vocabulary()
+        hands: Iterator[str] = (name for names in domain.hands.values() for name in names)
         return {
             "version": _version(video),
             "width": video.source.width,
@@ -117,13 +127,17 @@ class Annotating(View):
             "offered_contacts": decided.offered_contacts,
             "asked": sorted(video.asked()),
             "accepted": [{"frame": k.frame, "complete": k.complete} for k in decided.keyframes.values()],
-            "objects": _objects(decided.identities),
+            "objects": [{"id": item, "category": categories[item], "name": names[item]} for item in names],
             "edits": video.edits(),
             "layers": video.accepted_layers(),
             "offered_layers": decided.offered_layers,
             "doubts": video.read(records.ReviewFile).frames if video.has(records.ReviewFile) else [],
             "has_segmenter": video.project.settings.segmenter is not None,
-            "vocabulary": _vocabulary(video.project.vocabulary()),
+            "vocabulary": {
+                "categories": sorted({*domain.categories, *hands}),
+                "attributes": {kind: sorted(words.values) for kind, words in domain.attributes.items()},
+                "relations": {domain.contact_type: sorted(domain.contacts), domain.place_type: sorted(domain.places)},
+            },
             "draft": draft,
             "draft_problem": draft_problem,
             "export": f"barista-bench annotate export {video.project.folder} --out graphs",
@@ -291,11 +305,6 @@ def _contacts(video: VideoFiles) -> list[FrameRange]:
     return frame_ranges(touching.astype(np.int32))
 
 
-def _objects(identities: Identities) -> list[Json]:
-    categories, names = identities.categories, display_names(identities.categories)
-    return [{"id": item, "category": categories[item], "name": names[item]} for item in names]
-
-
 def _of_known(layers: Layers, identities: Identities) -> Layers:
     """Statements about objects that the project has."""
     known = identities.categories.keys()
@@ -304,12 +313,3 @@ def _of_known(layers: Layers, identities: Identities) -> Layers:
         attributes=[entry for entry in layers.attributes if known >= set(entry.objects)],
         relations=[entry for entry in layers.relations if known >= set(entry.objects)],
     )
-
-
-def _vocabulary(domain: Domain) -> Json:
-    hands: Iterator[str] = (name for names in domain.hands.values() for name in names)
-    return {
-        "categories": sorted({*domain.categories, *hands}),
-        "attributes": {kind: sorted(words.values) for kind, words in domain.attributes.items()},
-        "relations": {domain.contact_type: sorted(domain.contacts), domain.place_type: sorted(domain.places)},
-    }

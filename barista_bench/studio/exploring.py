@@ -1,13 +1,17 @@
-"""Looking at scene graphs: the list of videos, a video's tables, one frame, and search."""
+"""Looking at scene graphs (the list of videos, a video's tables, one frame, search), and at the report of runs."""
 
 from __future__ import annotations
 
+import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
+from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.core.boxes import DEFAULT_BOXES
@@ -15,9 +19,10 @@ from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_reference, trace
 from barista_bench.errors import DataError
+from barista_bench.reporting import write_report
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.rating import runs_to_rate
-from barista_bench.studio.workspace import Json, View, Workspace, whole_number
+from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
 """Of one video's answer to a search."""
@@ -156,16 +161,12 @@ def search(graph: VideoGraph, text: str) -> Json:
     scored = []
     for row in tables(graph)["rows"]:
         said = content_words(row["text"])
-        scored.append((len(set(words) & set(said)), _in_order(words, said), row))
+        rest = iter(said)
+        scored.append((len(set(words) & set(said)), all(word in rest for word in words), row))
     scored.sort(key=lambda entry: entry[:2], reverse=True)
     rows = [row for shared, _, row in scored if shared == len(set(words))]
     nearest = [row for shared, _, row in scored if 0 < shared == scored[0][0]] if not rows else []
     return {"rows": rows[:MAX_ROWS], "more": max(0, len(rows) - MAX_ROWS), "nearest": nearest[:MAX_NEAREST]}
-
-
-def _in_order(words: list[str], said: list[str]) -> bool:
-    rest = iter(said)
-    return all(word in rest for word in words)
 
 
 def moment(workspace: Workspace, video_id: str, number: int) -> Json:
@@ -193,3 +194,39 @@ def frame_ranges(frames: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> lis
     """
     parts = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
     return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
+
+
+class Inspecting(View):
+    """The report over all open runs, made when first asked for, and the examples that it names."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._folder = tempfile.TemporaryDirectory(prefix="barista_bench-studio-")  # ends with the studio
+        self._lock = threading.Lock()
+        self._work: BackgroundWork | None = None
+        self.page: Path | None = None
+        self.reads = {"/api/report": self._state, "/api/example": self._where}
+
+    def _state(self, query: Mapping[str, str]) -> Json:
+        """How far the report is; the first call starts it."""
+        runs = self._workspace.runs
+        if not runs:
+            raise DataError("no run is open. Remedy: name run folders when starting the studio")
+        with self._lock:
+            if self._work is None:
+                self._work = BackgroundWork(self._make, threading.Lock())
+        return {"runs": len(runs), **self._work.progress}
+
+    def _make(self, work: BackgroundWork) -> None:
+        out = Path(self._folder.name) / "report"
+        self.page, _ = write_report(load_results(self._workspace.runs).runs, out, studio=True)
+
+    def _where(self, query: Mapping[str, str]) -> Json:
+        """Video and frames of an example. Raises DataError for an unknown one."""
+        example_id = query["id"]
+        for examples in self._workspace.examples().values():
+            for example in examples:
+                if example.example_id == example_id:
+                    frames = [reference.frame_index for reference in example.frames]
+                    return {"video": example.video_id, "frames": frames}
+        raise DataError(f"{example_id!r}: no such example is open. Remedy: name its dataset when starting the studio")

@@ -29,8 +29,7 @@ from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
-from barista_bench.studio.background import BackgroundWork
-from barista_bench.studio.workspace import Json, View, Workspace
+from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30
 """Of all copies: about 200 videos of BARISTA's length. The one looked at longest ago goes first."""

@@ -121,7 +121,8 @@ class Answering(View):
         """
         with self._lock:
             drawn = self._drawn(number)
-            waiting = self._open_ones(drawn)
+            finished = frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
+            waiting = [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
             for question in waiting:
                 try:
                     asked = shown(question)
@@ -171,10 +172,6 @@ class Answering(View):
                 with claimed_run(opened, task.inputs, samples, self._identity, DEFAULT_BOXES, task.config, alone):
                     self._claimed.add(opened.folder)
             samples.append(record)
-
-    def _open_ones(self, drawn: Sequence[DrawnQuestion]) -> list[DrawnQuestion]:
-        finished = frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
-        return [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
 
     def _drawn(self, number: int) -> list[DrawnQuestion]:
         """All questions of the draw, in the person's own order over all tasks."""

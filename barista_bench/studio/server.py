@@ -32,9 +32,8 @@ from starlette.websockets import WebSocketClose
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import system_problem
 from barista_bench.reporting.html import own_template
-from barista_bench.studio.exploring import Exploring
+from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
-from barista_bench.studio.inspecting import Inspecting
 from barista_bench.studio.people import Answering
 from barista_bench.studio.rating import RatingAnswers
 from barista_bench.studio.workspace import Json, Query, View, Workspace, whole_number

@@ -1,24 +1,28 @@
-"""The workspace of the studio: any of a release, datasets, runs, an annotation project, and review files."""
+"""The workspace of the studio: any of a release, datasets, runs, an annotation project, and review files; and the work
+that its threads do while the page asks how far it is.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
 from barista_bench.api import run_folders
 from barista_bench.core.task import Example
 from barista_bench.data.dataset import recorded_root
+from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import name_problem
-from barista_bench.files.text_out import printable
+from barista_bench.files.text_out import printable, system_problem
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -159,8 +163,6 @@ def _follow_run(workspace: Workspace, folder: Path) -> None:
 
 @cache
 def _examples_of(folder: Path) -> dict[str, list[Example]]:
-    from barista_bench.data.frozen import read_frozen
-
     owner = str(read_manifest(folder).get("benchmark", DEFAULT))
     return {file.stem: list(read_frozen(file, owner)) for file in sorted((folder / "frozen").glob("*.jsonl"))}
 
@@ -179,3 +181,33 @@ def sent_as(kind: type[SentT], body: bytes) -> SentT:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"this is no {kind.__name__} ({error}). Remedy: load the page again") from error
+
+
+log = logging.getLogger(__name__)
+
+
+class BackgroundWork:
+    """Starts at once, or when `turn` is free. `step` says what it is at."""
+
+    def __init__(self, work: Callable[[BackgroundWork], object], turn: threading.Lock) -> None:
+        self.state: Literal["waiting", "running", "done", "failed"] = "waiting"
+        self.step = self.problem = ""
+        self._work, self._turn = work, turn
+        threading.Thread(target=self._run, daemon=True).start()
+
+    @property
+    def progress(self) -> Json:
+        return {"state": self.state, "step": self.step, "problem": self.problem}
+
+    def _run(self) -> None:
+        problem = "stopped by an error that the terminal shows"
+        with self._turn:
+            self.state = "running"
+            try:
+                self._work(self)
+                problem = ""
+            except (BaristaError, OSError) as error:
+                problem = system_problem(error) if isinstance(error, OSError) else str(error)
+                log.warning("%s", problem)
+            finally:
+                self.problem, self.state = problem, "failed" if problem else "done"

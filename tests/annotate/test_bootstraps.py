@@ -14,9 +14,14 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
-from barista_bench.annotate.detection import Detection, ObjectDetector, PhraseDetector, contact_confidence
 from barista_bench.annotate.project import VideoFiles, open_project, start
-from barista_bench.annotate.proposals import PromptedSegmenter
+from barista_bench.annotate.proposals import (
+    Detection,
+    ObjectDetector,
+    PhraseDetector,
+    PromptedSegmenter,
+    contact_confidence,
+)
 from barista_bench.annotate.records import KeyframeProposals, MaskPrompt, PromptPoint, ProposalsFile, SignalFile
 from barista_bench.annotate.running import run_video
 from barista_bench.errors import DataError, ModelError

@@ -12,7 +12,7 @@ from PIL import Image
 
 from barista_bench import annotate
 from barista_bench.annotate import flow_propagation
-from barista_bench.annotate.colour import colour_table, refine
+from barista_bench.annotate.blending import colour_table, refine
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Keyframes, Propagator
 from barista_bench.errors import DataError, ModelError

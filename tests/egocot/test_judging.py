@@ -17,7 +17,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.interchange.submission_file import write_submission_file
+from barista_bench.interchange.recorded_answers import write_submission_file
 from barista_bench.judging import session
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import read_judged

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from barista_bench.generate.balance import sample_balanced
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import Choice, QuestionCandidate, sample_balanced
 from barista_bench.generate.statements import Seen
 
 

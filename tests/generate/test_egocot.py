@@ -17,12 +17,10 @@ from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Choice, QuestionCandidate, Tally, reasons_of
-from barista_bench.generate.egocot import EgoCoTFamily, record_of
-from barista_bench.generate.egocot_evidence import EvidenceMaker
+from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, Tally, reasons_of, sample, with_choices
+from barista_bench.generate.egocot import EgoCoTFamily, EvidenceMaker, record_of
 from barista_bench.generate.egocot_statements import InQuarter
 from barista_bench.generate.generator import generate
-from barista_bench.generate.sampling import Item, sample, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain

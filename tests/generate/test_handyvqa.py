@@ -15,7 +15,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import generate
 from barista_bench.generate.handyvqa import HanDyVQAFamily
-from barista_bench.generate.handyvqa_clips import clip_around, clip_halfway
+from barista_bench.generate.handyvqa_statements import clip_around, clip_halfway
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from barista_bench.scene_graph.domain import Lengths, load_domain

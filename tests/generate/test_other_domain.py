@@ -18,7 +18,7 @@ from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.generate.family import FAMILIES
 from barista_bench.generate.generator import generate
-from barista_bench.generate.writing.question_checks import invented
+from barista_bench.generate.writing.checks import invented
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.scene_graph.domain import load_domain
 from tests.conftest import MadeOnce

@@ -12,7 +12,7 @@ from barista_bench.benchmarks.barista.change_detection import Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.task import Example
-from barista_bench.generate.writing.question_checks import invented, read_pair, too_short, unmentioned, wrong_with
+from barista_bench.generate.writing.checks import invented, read_pair, too_short, unmentioned, wrong_with
 from barista_bench.runs.ask.replies import Unusable
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from barista_bench.errors import DataError
+from barista_bench.generate.candidates import Item, with_choices
 from barista_bench.generate.generator import generate
 from barista_bench.generate.review import ReviewedItem, read_review, retention, review_bytes, reviewed, unreviewed
-from barista_bench.generate.sampling import Item, with_choices
 from tests.generate.test_sampling import STATES, candidate
 
 ITEMS = with_choices([candidate(at, answer=STATES[at % 4]) for at in range(4)], "state", lambda _: 3, seed=0)

@@ -18,9 +18,12 @@ from barista_bench.generate.candidates import (
     Tally,
     alike,
     decide,
+    once_an_event,
     reasons_of,
+    sample,
+    thin,
+    with_choices,
 )
-from barista_bench.generate.sampling import once_an_event, sample, thin, with_choices
 from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
 from barista_bench.generate.statements import HasValue, Seen
 from tests.generate.graphs import graph_document, scene_of

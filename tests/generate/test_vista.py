@@ -10,12 +10,11 @@ import pytest
 
 from barista_bench.benchmarks.vista.release import open_release
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import Tally, reasons_of
+from barista_bench.generate.candidates import Item, Tally, reasons_of
 from barista_bench.generate.generator import generate
-from barista_bench.generate.sampling import Item
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista import ViSTaFamily
-from barista_bench.generate.vista_sequences import Sequences
+from barista_bench.generate.vista_clips import Sequences
 from barista_bench.generate.vista_statements import AsLeft, Continues, Depicts, HandsAtWork
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph

@@ -19,8 +19,7 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.interchange.recorded_answers import import_recorded
-from barista_bench.interchange.submission_file import write_submission_file
+from barista_bench.interchange.recorded_answers import import_recorded, write_submission_file
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench import cli
-from barista_bench.core.task import Status
+from barista_bench.core.example import Status
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.models.prices import Prices, read_prices
 from barista_bench.runs.ask.spending import Tokens, logged_tokens

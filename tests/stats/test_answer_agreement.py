@@ -22,7 +22,7 @@ from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import answer_agreement
-from barista_bench.stats.answer_agreement import krippendorff_alpha
+from barista_bench.stats.agreement import krippendorff_alpha
 
 Runs = dict[tuple[str, str], ScoredRun]
 BOXES = BoxFormat()

@@ -12,10 +12,9 @@ import msgspec
 import pytest
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
-from barista_bench.annotate.project import Project, open_project, writing
+from barista_bench.annotate.project import Project, TrackIndex, open_project, writing
 from barista_bench.annotate.records import LayerAttribute, Layers, ProposalsFile, Split, TrackLine
 from barista_bench.annotate.running import run_video
-from barista_bench.annotate.track_index import TrackIndex
 from barista_bench.errors import DataError
 from barista_bench.studio.server import MAX_BODY
 from barista_bench.studio.workspace import open_workspace

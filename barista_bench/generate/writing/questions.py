@@ -5,7 +5,7 @@
     <out>/<video>_qa_pairs.jsonl    what can be used, in the release's cache format
 
 Clips and categories are sampled over all videos that have no such file yet, as the task samples its own; each is asked
-about in one call. `question_checks.py` decides which replies are used; with `protocol="paper"` a refused one is asked
+about in one call. `checks.py` decides which replies are used; with `protocol="paper"` a refused one is asked
 for again with the reason, under another seed. `TemporalSampling.pairs` reads the questions.
 """
 
@@ -46,8 +46,8 @@ from barista_bench.core.prompt import (
 )
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_place, write_whole
+from barista_bench.generate.writing.checks import SCHEMA, read_pair, too_short, wrong_with
 from barista_bench.generate.writing.config import QuestionConfig
-from barista_bench.generate.writing.question_checks import SCHEMA, read_pair, too_short, wrong_with
 from barista_bench.models import Model
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model

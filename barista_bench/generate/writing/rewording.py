@@ -5,7 +5,7 @@
     <out>/replies.jsonl     one line a reply: log, cache and resume
     <out>/provenance.json   the model, prompt, settings, items and domain; nobody else writes here
 
-A reply is checked (`wording_checks.py`) and, where it is refused, asked for once more with the reason; then the
+A reply is checked (`checks.py`) and, where it is refused, asked for once more with the reason; then the
 template's texts stay. Killed at any moment, the same command goes on, and ends with the same bytes.
 """
 
@@ -30,8 +30,8 @@ from barista_bench.files.writing import check_place, refuse_inside, write_whole
 from barista_bench.generate.family import family_class
 from barista_bench.generate.generator import REVIEW_FILE
 from barista_bench.generate.review import ReviewedItem, read_review, review_bytes
+from barista_bench.generate.writing.checks import CHECKS_VERSION, ItemTexts, WordingChecker
 from barista_bench.generate.writing.config import RewordConfig
-from barista_bench.generate.writing.wording_checks import CHECKS_VERSION, ItemTexts, WordingChecker
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model

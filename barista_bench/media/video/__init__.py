@@ -15,23 +15,12 @@ backend; see `frame_folder`.
 """
 
 from barista_bench.media.video.readers import (
-    BACKENDS,
-    FrameIndexError,
-    FrameReader,
-    VideoFacts,
-    close_readers,
-    open_reader,
-    read_frames,
-    video_facts,
+    BACKENDS as BACKENDS,
+    FrameIndexError as FrameIndexError,
+    FrameReader as FrameReader,
+    VideoFacts as VideoFacts,
+    close_readers as close_readers,
+    open_reader as open_reader,
+    read_frames as read_frames,
+    video_facts as video_facts,
 )
-
-__all__ = [
-    "BACKENDS",
-    "FrameIndexError",
-    "FrameReader",
-    "VideoFacts",
-    "close_readers",
-    "open_reader",
-    "read_frames",
-    "video_facts",
-]

@@ -121,8 +121,9 @@ SAMPLES: dict[str, list[Sample]] = {
             columns={
                 "predictions": [None, 0, 1, 2],
                 "references": [0, 0, 0, 2],
-                "classes": ["lid", "lid", "cup", "cup"],
-                "choices": [[0, 1, 2]] * 4,
+                "classes": [None, "lid", "cup", "cup"],
+                "verbs": [None, "open", None, "turn"],
+                "choices": [None, [0, 1, 2], [0, 1, 2], [0, 1, 2]],
             },
             headline="accuracy",
             perfect=[0, 0, 0, 2],

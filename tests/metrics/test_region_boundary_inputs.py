@@ -58,8 +58,6 @@ def test_torch_tensors_are_accepted():
     assert region_boundary([stacked], [stacked])["J&F_mean"] == 1
 
 
-# ---------------------------------------------------------------- errors
-
 GOOD = rle(DOT)
 
 

@@ -313,22 +313,6 @@ def test_a_real_sam3_agrees_with_its_own_post_processing(checkpoint: Path) -> No
     assert len(answer_read["bboxes"]) >= 1
 
 
-def test_a_real_sam3_is_identified_by_its_content(checkpoint: Path) -> None:
-    identity = Sam3Grounder.load(str(checkpoint), device="cpu", threshold=0.3).identity
-    assert identity.name == f"sam3:{checkpoint}"
-    assert identity.revision is not None
-    assert len(identity.revision) == 64
-    assert identity.settings["threshold"] == 0.3
-    assert identity.settings["dtype"] == "float32"
-
-
-def test_a_real_sam3_refuses_a_long_phrase(checkpoint: Path) -> None:
-    grounder = Sam3Grounder.load(str(checkpoint), device="cpu")
-    answer = only(grounder.generate([noise("a", 64, 48, "cup " * 20)], CONFIG))
-    assert isinstance(answer, Failure)
-    assert "tokens, SAM 3 reads 32" in answer.error
-
-
 def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("torchvision", reason="transformers' SAM 3 is written with torchvision")
     with pytest.raises(ModelError, match="cannot be loaded as SAM 3"):

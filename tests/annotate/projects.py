@@ -30,11 +30,26 @@ def only(kitchen: Path, folder: Path, video_id: str = VIDEO) -> Path:
 
 def started(kitchen: Path, folder: Path, propagator: str = "copy_nearest") -> Project:
     """A project of one video whose signal is known: two contacts."""
-    made = _made(kitchen, propagator)
+    return _copied(_made(kitchen, propagator), folder)
+
+
+def tracked(kitchen: Path, folder: Path) -> VideoFiles:
+    """The video of such a project, annotated and propagated."""
+    return _copied(_tracked(kitchen), folder).video(VIDEO)
+
+
+def _copied(made: Path, folder: Path) -> Project:
     shutil.copytree(made, folder, dirs_exist_ok=True)
     settings = folder / "project" / "project.json"
     settings.write_text(settings.read_text().replace(str(made.resolve()), str(folder.resolve())))
     return open_project(folder / "project")
+
+
+@functools.cache
+def _tracked(kitchen: Path) -> Path:
+    folder = kitchen.parent / f"tracked {os.getpid()}"
+    propagated(annotated(kitchen, started(kitchen, folder)))
+    return folder
 
 
 @functools.cache

@@ -38,6 +38,7 @@ def adapter_of(model: Path, folder: Path, training: TrainingVideos) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_a_run_on_videos_of_the_training_set_is_marked_and_not_ranked(built: Path, model: Path, tmp_path: Path) -> None:
     trained = frozenset(video_hashes(built)["train"].values())
     adapter = adapter_of(model, tmp_path / "adapter", TrainingVideos(videos=trained, box_format="xyxy/1000"))

@@ -106,6 +106,7 @@ def test_only_the_videos_that_are_named_are_asked_about(tmp_path: Path) -> None:
     assert not list(TASK.examples(release, replace(sampling, videos=("nowhere.mp4",))))
 
 
+@pytest.mark.full
 def test_every_entry_of_the_real_release_is_asked_once(
     real_vista: VistaRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:

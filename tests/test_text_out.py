@@ -71,8 +71,6 @@ def test_a_page_holds_printable_text_without_tags(text: str) -> None:
     assert page.count("<") == page.count(">") == page.count('"') == 2
 
 
-# ------------------------------------------------------------------------------------------ nothing goes round it
-
 DOORS = ("files/text_out.py", "tables.py")
 METHODS = (".to_csv", ".to_latex", ".to_markdown", ".to_html", ".to_string", ".echo", ".secho")
 FUNCTIONS = {"print", "csv.writer", "csv.DictWriter", "tqdm.write", "warnings.warn"}

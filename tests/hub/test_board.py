@@ -47,9 +47,6 @@ def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Pat
     return (root / "board" / next(iter(files))).parent
 
 
-# ------------------------------------------------------------------------------------------------ what is shown
-
-
 def test_a_model_with_an_adapter_is_shown_as_one(tmp_path: Path) -> None:
     made = results(model="a/tuned", values=(0.6, 0.6))
     made.model.settings["adapter"] = "5f" * 32
@@ -194,9 +191,6 @@ def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tm
     assert (entry.coverage, entry.complete) == (0.75, False)
 
 
-# ------------------------------------------------------------------------------------------------ ranks
-
-
 _VALUES = st.tuples(st.integers(0, 100), st.integers(0, 20), st.integers(0, 20), st.booleans())
 
 
@@ -220,9 +214,6 @@ def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tup
 def test_a_value_without_an_interval_counts_as_a_point() -> None:
     entries = [entry("a", 50, None, None), entry("b", 49, 47, 51), entry("c", 40, None, None)]
     assert ranks(entries) == [1, 1, 3]
-
-
-# ------------------------------------------------------------------------------------------------ what is refused
 
 
 def change(folder: Path, **changes: Any) -> None:
@@ -319,9 +310,6 @@ def test_an_empty_dataset_has_empty_tables(tmp_path: Path) -> None:
     assert overview(board).values == ()
     with pytest.raises(DataError, match="no folder"):
         read_board(tmp_path / "absent")
-
-
-# ------------------------------------------------------------------------------------------------ the Hub, the Space
 
 
 def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submissions(tmp_path: Path) -> None:

@@ -115,9 +115,6 @@ def test_results_go_to_their_dataset(hub: UploadStandIn) -> None:
     assert not pusher.push("garden/results", "dataset", files).changed
 
 
-# ------------------------------------------------------------------------------------------------ what goes wrong
-
-
 @pytest.mark.parametrize(
     ("trouble", "said"),
     [
@@ -152,9 +149,6 @@ def test_a_broken_card_on_the_hub_is_left_as_it_is(hub: UploadStandIn, made: Sub
     with pytest.raises(DataError, match=r"README.md: is no YAML"):
         push(hub, made)
     assert not hub.commits_asked()
-
-
-# ------------------------------------------------------------------------------------------------ the token
 
 
 def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

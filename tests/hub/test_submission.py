@@ -53,9 +53,6 @@ def made(*runs: Results, allow_incomplete: bool = False, **target: str) -> Submi
     return submission(*map(row, runs), allow_incomplete=allow_incomplete, **target)
 
 
-# ------------------------------------------------------------------------------------------------ what is published
-
-
 def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_reads_it() -> None:
     target = {"date": "2026-11-21T10:30:00Z", "source_url": "https://example.org/runs", "source_name": "Runs"}
     target["dataset_revision"] = "1" * 40
@@ -139,9 +136,6 @@ def test_text_that_is_too_long_for_the_hub_is_refused() -> None:
 def test_an_incomplete_run_is_taken_when_told_and_says_so() -> None:
     (entry,) = made(results(missing=7), allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: 7 of 300 samples missing")
-
-
-# ------------------------------------------------------------------------------------------------ what is refused
 
 
 def test_incomplete_runs_are_refused() -> None:

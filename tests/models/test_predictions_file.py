@@ -218,9 +218,6 @@ def test_any_bytes_are_read_or_refused_with_a_remedy(tmp_path_factory: pytest.Te
     assert refused is None or "Remedy: " in refused
 
 
-# ---------------------------------------------------------------- docs/predictions.md
-
-
 def documented(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
 

@@ -208,9 +208,6 @@ def test_boxes_are_those_of_pycocotools(height: int, width: int, data: st.DataOb
     assert mask_box(torch.from_numpy(mask) > 0) == expected
 
 
-# ---------------------------------------------------------------- with transformers' own model and processor
-
-
 def small_checkpoint(folder: Path, side: int = 56, width: int = 32) -> Path:
     """A SAM 3 of 0.25 million random weights with a tokenizer of single letters."""
     from transformers import CLIPTokenizer, Sam3Config, Sam3Model, Sam3Processor

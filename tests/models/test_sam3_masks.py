@@ -127,9 +127,6 @@ def test_written_masks_are_read_back_by_pycocotools(height: int, width: int, dat
         np.testing.assert_array_equal(coco_mask.decode(entry["rle"]).astype(bool), mask)
 
 
-# ---------------------------------------------------------------- sequential
-
-
 class Clip:
     """Video model and processor in one: the phrase's square moves one pixel right an image."""
 
@@ -222,9 +219,6 @@ def test_images_of_several_sizes_are_no_clip() -> None:
     ((failed, _),) = follower(Clip()).generate([asked], CONFIG)
     assert isinstance(failed, Failure)
     assert "several sizes" in failed.error
-
-
-# ---------------------------------------------------------------- with transformers' own models and processors
 
 
 def noise(images: int, width: int = 64, height: int = 48) -> tuple[Image.Image, ...]:

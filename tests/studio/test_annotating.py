@@ -292,9 +292,6 @@ def test_a_frame_that_is_not_there_is_said(anna: Visitor, query: str) -> None:
     assert json.loads(content)["error"]
 
 
-# ---------------------------------------------------------------- two annotators and a lead
-
-
 def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = False) -> Project:
     """A project whose keyframes show the reference under ids of its own, or on the first keyframe half of it."""
     project = started(kitchen, folder)

@@ -44,9 +44,6 @@ def named(**more: object) -> dict[str, object]:
     return {"explicit_object": ["sink"], "implicit_object": ["faucet"], **more}
 
 
-# ---------------------------------------------------------------- names
-
-
 @pytest.mark.parametrize(
     ("given", "names"),
     [
@@ -76,9 +73,6 @@ def test_a_name_counts_once_and_what_is_no_name_is_counted_as_dropped() -> None:
 
 def test_the_field_of_a_name_is_its_kind() -> None:
     assert {name: item["kind"] for name, item in objects(named()).items()} == {"sink": "explicit", "faucet": "implicit"}
-
-
-# ---------------------------------------------------------------- times
 
 
 @pytest.mark.parametrize(
@@ -178,9 +172,6 @@ def test_a_time_snaps_to_the_nearest_of_the_grid_and_to_none_far_away(grid: list
     assert nearest == (min(near, key=lambda g: abs(g - time)) if near else round(time, 3))
 
 
-# ---------------------------------------------------------------- boxes
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -257,9 +248,6 @@ def test_entries_of_objects_that_were_not_named_are_dropped() -> None:
     assert read(given).dropped == 1
 
 
-# ---------------------------------------------------------------- whole answers
-
-
 def test_the_last_object_with_the_fields_counts_whatever_stands_around_it() -> None:
     text = (
         f"<think>{json.dumps(named(explicit_object=['a']))}</think> Like {json.dumps({'explicit_object': ['b']})}, but"
@@ -308,8 +296,6 @@ def test_every_shape_that_the_schema_allows_is_read_without_loss() -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**answer, "note": "x"}, schema)
 
-
-# ---------------------------------------------------------------- hostile ones
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),

@@ -215,9 +215,6 @@ def test_a_time_a_quarter_second_off_still_means_the_frame() -> None:
     assert EXACT.score(example, parsed(EXACT, json.dumps(answer), example))["T-m_vIoU"] == pytest.approx(2 / 3)
 
 
-# ---------------------------------------------------------------- properties
-
-
 @st.composite
 def samples_of(draw: st.DrawFn) -> tuple[list[TrueObject], list[SaidObject]]:
     rng = random.Random(draw(st.integers(0, 2**32)))

@@ -1,7 +1,5 @@
 """README and docs: every Python example runs, every command of ours that they show exists."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

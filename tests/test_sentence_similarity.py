@@ -1,7 +1,5 @@
 """Sentence similarity: sentence-transformers itself defines the embeddings."""
 
-from __future__ import annotations
-
 import builtins
 import json
 from collections.abc import Iterator

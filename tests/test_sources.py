@@ -1,7 +1,5 @@
 """A release comes from a folder or from the Hub: at a fixed commit, only what is needed, despite failures."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Text on its way out: nothing of others commands a terminal, ends a line, a cell or a tag, or is a formula."""
 
-from __future__ import annotations
-
 import ast
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """YAML that people write: plain values are read as PyYAML reads them, and what could do harm is named by its line."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import string

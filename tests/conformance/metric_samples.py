@@ -1,7 +1,5 @@
 """A few examples for every metric, which tests/conformance/test_metrics.py holds to the same list."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """That `check_task` and `check_version` find broken tasks: an activity task, broken in one place at a time."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A new metric adds its samples, a handful of examples, to metric_samples.py; with
 each metric as a stranger would and hold it to the same list.
 """
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Activities in own words: which names count as the true one, with and without weights."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Mask tracking: which objects a clip asks for, how answers are read and scored, and what the baselines are worth."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

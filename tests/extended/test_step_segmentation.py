@@ -1,7 +1,5 @@
 """Steps of a clip and their times: what is asked, how answers become frames, and how they are scored."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

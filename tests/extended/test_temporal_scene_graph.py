@@ -1,7 +1,5 @@
 """Temporal scene graphs: the relations of a clip, how answers are read, what baselines and failures say."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """From a small generated release all the way to scores."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

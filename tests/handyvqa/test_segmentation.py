@@ -1,7 +1,5 @@
 """Masks as answers: what is read, what is dropped, and J and F per annotated frame."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

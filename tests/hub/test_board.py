@@ -1,7 +1,5 @@
 """The leaderboard: what is shown, how it is ranked, and what is listed as refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Submissions in which log, figures, settings and dataset disagree. None is taken; the honest ones are."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

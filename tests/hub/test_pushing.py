@@ -1,7 +1,5 @@
 """Uploads, with the real hub client against a local server."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """From run folders to rows: what is published, and what never is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The arithmetic of the choice_accuracy metric: against slow references, by hand, and by its properties."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 

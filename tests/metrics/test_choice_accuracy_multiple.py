@@ -1,7 +1,5 @@
 """Questions with several right choices, and HanDyVQA's rules: against scikit-learn, a slow reader, and by hand."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

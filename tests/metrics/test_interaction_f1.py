@@ -1,7 +1,5 @@
 """The arithmetic of the interaction_f1 metric, by hand. Beside it: a slow reference and properties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from interaction_f1 import box_iou, hand_iou, interaction_f1, pool, score_frame, score_frames

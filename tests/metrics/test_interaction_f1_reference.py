@@ -1,7 +1,5 @@
 """The arithmetic of interaction_f1 against a slow reference, written another way."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

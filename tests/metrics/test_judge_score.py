@@ -1,7 +1,5 @@
 """The verdict means of the judge_score metric: against numpy, by hand, by properties, and its errors."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

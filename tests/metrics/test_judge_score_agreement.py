@@ -1,7 +1,5 @@
 """Agreement between judges: against the definitions and scikit-learn, by hand, and the tables of arXiv 2605.12074."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

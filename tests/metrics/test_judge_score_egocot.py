@@ -1,7 +1,5 @@
 """EgoCoT-Bench's R and SCR: against numpy, by hand, by properties, and its errors."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

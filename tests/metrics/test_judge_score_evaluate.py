@@ -1,7 +1,5 @@
 """The judge_score metric inside `evaluate`: equal to its function, in every configuration."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The arithmetic of the mean_ap metric: against pycocotools, by hand, and by its properties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mean_ap import STATISTICS, evaluate_images, mean_ap, overlap

@@ -1,7 +1,5 @@
 """The mean_ap metric inside `evaluate`: labels of several kinds, masks and options."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The mean_ap metric equals pycocotools: random boxes and masks, ties, crowds, degenerate boxes, empty images."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 

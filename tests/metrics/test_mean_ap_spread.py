@@ -1,7 +1,5 @@
 """Order, resampling and rounding of the mean_ap metric: tie spread, bootstrap, the single precision of torchmetrics."""
 
-from __future__ import annotations
-
 import platform
 from itertools import pairwise, permutations
 

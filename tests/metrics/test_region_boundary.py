@@ -1,7 +1,5 @@
 """J and F of the region_boundary metric: bit for bit against the published full-frame definition, and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pycocotools import mask as coco_mask

@@ -1,7 +1,5 @@
 """The region_boundary metric inside `evaluate`: masks in every form, and many of them."""
 
-from __future__ import annotations
-
 import numpy as np
 from pycocotools import mask as coco_mask
 from region_boundary import region_boundary

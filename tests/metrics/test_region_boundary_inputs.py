@@ -1,7 +1,5 @@
 """What the region_boundary metric reads: arrays, tensors, run lengths; and what it says of anything else."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The arithmetic of the sequence_matching metric: against pandas with scikit-learn, by hand, and its errors."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

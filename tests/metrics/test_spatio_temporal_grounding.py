@@ -1,7 +1,5 @@
 """The arithmetic of spatio_temporal_grounding: against a slow reference, by hand, and against the paper's tables."""
 
-from __future__ import annotations
-
 import functools
 import random
 

@@ -1,7 +1,5 @@
 """Properties of spatio_temporal_grounding, what it forgives in answers, and what it says of wrong input."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

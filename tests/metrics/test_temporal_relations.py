@@ -1,7 +1,5 @@
 """Recall@K and segment IoU of relations over time: by hand, and against frame sets on random cases."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

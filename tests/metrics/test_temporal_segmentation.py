@@ -1,7 +1,5 @@
 """Frame accuracy, edit score and F1 of segments: by hand, and as arrays of frames count them."""
 
-from __future__ import annotations
-
 import random
 import sys
 from functools import cache

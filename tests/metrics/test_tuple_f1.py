@@ -1,7 +1,5 @@
 """The arithmetic of the tuple_f1 metric: against a slow reference, by hand, and by its properties."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """One dataset of all six tasks, and runs of four models of different skill over it, made once by the real runner."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import lru_cache

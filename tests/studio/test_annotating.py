@@ -1,7 +1,5 @@
 """What the page of a project may ask for and hand in: decisions, drafts, frames; and what it may not."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

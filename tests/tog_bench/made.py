@@ -4,8 +4,6 @@ Nothing here is shared with the package: times are counted in half seconds, boxe
 tried one by one.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Reading answers: the shapes that models give, and what none of them may do."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a release and its videos to examples: frames, times, reference in pixels, and what is skipped."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Figures by several options lie side by side in a run folder, and whoever reads one writes nothing into it."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """T-STVG from the answer's text to its figures: against a slow transcription, by hand, and by properties."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

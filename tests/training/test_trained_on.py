@@ -1,7 +1,5 @@
 """A run whose adapter has seen its videos says so, and has no rank anywhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

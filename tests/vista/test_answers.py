@@ -1,7 +1,5 @@
 """Reading answers: the released rule word by word, the strict reading, and scores of dual encoders."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -1,7 +1,5 @@
 """What is asked, of which frames, and what becomes of an answer: rule by rule (docs/vista.md)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

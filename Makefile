@@ -12,7 +12,7 @@ ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM
 MODELS := dual:tiny text_only:tiny tiny oracle chance prior
 JUDGED := $(foreach model,oracle chance,$(addprefix $(model)+,barista+referring barista+temporal_vqa egocot+cot))
 # Examples of each task: enough to see everything work, few enough for a laptop.
-LIMIT  ?= 12
+LIMIT  ?= 8
 RUNS   ?= 2
 SIBLINGS := vista handyvqa tog_bench egocot
 # A stand-in for the commit of the published dataset: nothing is uploaded.
@@ -53,7 +53,7 @@ run: $(VENV)/installed
 	@echo "open $(BUILD)/report/report.html"
 
 kitchen:
-	$(BIN)/barista-bench mini $(BUILD)/kitchen
+	$(BIN)/barista-bench mini $(BUILD)/kitchen --videos 6
 
 # One video as if it were your own: its graph is annotated, not scripted. The script's truth stands in for people, on a few
 # keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It takes the scripted one's place.

@@ -4,8 +4,6 @@ What users export for their own work (a Hub mirror, a token, offline mode, setti
 no test: it is taken out of the environment here, before the first library reads it. HF_HOME stays: caches lie there.
 """
 
-from __future__ import annotations
-
 import os
 
 USERS_OWN = (

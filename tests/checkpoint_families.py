@@ -1,7 +1,5 @@
 """What tiny checkpoints of single families need beside their shrunk default configurations (`checkpoint_zoo.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache

@@ -4,8 +4,6 @@ Nothing is downloaded. Sizes are shrunk by the names that configurations give th
 stands in `checkpoint_families.py`. Of a processor the settings are written, not the object: that needs no torchvision.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

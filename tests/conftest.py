@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.testing
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 # A busy machine is no failure: nothing here is timed.
 settings.register_profile("any machine", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# All commands are made of their functions once a process, and not at each call: nine tenths of what a refusal costs.
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 # Metrics are tested where they stand, as the modules that somebody copies out of the repository.

@@ -1,7 +1,5 @@
 """The plain composition of what `data.plan` does for all tasks at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 

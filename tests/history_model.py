@@ -1,7 +1,5 @@
 """What the model of a random history knows of runs, and who answers in them."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

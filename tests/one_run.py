@@ -1,7 +1,5 @@
 """A run of one task in a folder that the test names, for tests of what lies in such a folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

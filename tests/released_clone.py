@@ -1,7 +1,5 @@
 """A stand-in for a clone of the released repository: its layout and kinds of expression, with words of our own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _BBOX = '''

@@ -1,7 +1,5 @@
 """Small hand-made release folders: every number in them is known, and every part can be broken on purpose."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Archives are unpacked whole or not at all, only the release's files, and never outside their folder."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import shutil

@@ -1,7 +1,5 @@
 """Files of others are read within bounds, and what is wrong with one is named."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Boxes: one place converts them, and there and back is the same box."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A planted key: it goes to the server that it is for, and into no file and no output of any command."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

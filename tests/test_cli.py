@@ -1,7 +1,5 @@
 """The command: help that reads well, flags named as keywords, errors in one line."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

@@ -1,7 +1,5 @@
 """A key, token or password is refused wherever it would be written down, and the refusal does not repeat it."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """README and docs: every Python example runs, every command of ours that they show exists."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -16,6 +14,7 @@ from typer.main import get_command
 from barista_bench import cli
 from barista_bench.benchmarks import BENCHMARKS
 
+COMMANDS = get_command(cli.app).commands
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN = {"README.md": ("left holds coffee cup", "0.6666666666666666"), "running.md": (" 0 failures",)}
 """What pages must print whose examples run here; other pages have tests of their own."""
@@ -59,7 +58,7 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_that_pages_show_exist(page: Path) -> None:
-    commands = get_command(cli.app).commands
+    commands = COMMANDS
     for line in re.findall(r"^ {4}barista-bench (.*)$|`barista-bench ([^`]*)`", page.read_text(), re.MULTILINE):
         words = shlex.split((line[0] or line[1]).partition("#")[0])
         if not words or words[0] == "COMMAND":

@@ -1,7 +1,5 @@
 """Tests do not depend on what the user of the machine exports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

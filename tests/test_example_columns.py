@@ -1,7 +1,5 @@
 """Typed columns of examples under threads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

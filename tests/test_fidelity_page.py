@@ -1,7 +1,5 @@
 """docs/fidelity.md says of which task versions it is true; this needs no golden outputs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

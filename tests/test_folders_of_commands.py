@@ -1,7 +1,5 @@
 """Every command that writes, pointed at a folder of another one: nothing changes, one line says why."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The times of frames are what processors of videos make of them, to a frame."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

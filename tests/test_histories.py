@@ -4,8 +4,6 @@ finished answer is lost, none is asked twice, and no figure changes but by its o
 A plain model of what was answered, and of what figures that makes, goes along and is compared after every step.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Hostile names in a release, in questions and of models: what reaches a terminal or a file for people is harmless."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Data sets whose videos lie in archives are unpacked into one release, once, or refused as a whole."""
 
-from __future__ import annotations
-
 import io
 import logging
 import tarfile

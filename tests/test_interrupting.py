@@ -1,7 +1,5 @@
 """Ctrl-C as a terminal sends it, to a command and all of its processes: one line, no traceback, nobody left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The pages' scripts and styles, as far as biome and tsc do not hold them: `make lint` and `make types` run those."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Masks to other tools' formats and back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

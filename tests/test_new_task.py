@@ -1,7 +1,5 @@
 """docs/new_task.md: its task runs as it stands there, from the graph to figures."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

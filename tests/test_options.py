@@ -1,7 +1,5 @@
 """Options of tasks: what a value may be, and what pairs on a command line say."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -1,7 +1,5 @@
 """Who owns a folder: what is replaced, what stops a command before its first change, and what stays when it fails."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """What an installation brings, and what it must not."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Nothing that a file or a listing names may lead out of the folder it belongs to."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

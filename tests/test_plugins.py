@@ -1,7 +1,5 @@
 """docs/plugins.md: what other packages register is found by every command, as ours is."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Prompts are data: our wording by default, any other set from a file or a folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A release comes from a folder or from the Hub: at a fixed commit, only what is needed, despite failures."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -33,9 +31,6 @@ def opened(hub, tmp_path):
 
 def content(root):
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
-
-
-# ---------------------------------------------------------------- local
 
 
 def write(root, files):
@@ -89,9 +84,6 @@ def test_a_folder_that_is_no_release_says_what_was_looked_for_and_what_to_do(tmp
 def test_a_revision_of_a_local_folder_is_a_contradiction(tmp_path):
     with pytest.raises(ConfigError, match=r"leave the revision out"):
         open_source(write(tmp_path, release_files()), revision="main")
-
-
-# ---------------------------------------------------------------- Hub, plain files
 
 
 def test_only_annotations_come_at_first_and_only_needed_videos_later(hub, opened):
@@ -219,9 +211,6 @@ def test_a_hostile_listing_is_refused(hub, opened, tmp_path):
     with pytest.raises(SourceError, match=r"is no name for a folder"):
         opened(revision=hub.commit("org/name", {"..\\evil/coco_annotation.json": b"{}"}))
     assert not list(tmp_path.rglob("coco_annotation.json"))
-
-
-# ---------------------------------------------------------------- Hub, when things go wrong
 
 
 def test_a_connection_that_breaks_midway_goes_on_where_it_stopped(hub, opened, monkeypatch):

@@ -1,7 +1,5 @@
 """The renderers of a table: each shows all of it, and none lets a text out of its cell."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

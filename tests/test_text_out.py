@@ -1,7 +1,5 @@
 """Text on its way out: nothing of others commands a terminal, ends a line, a cell or a tag, or is a formula."""
 
-from __future__ import annotations
-
 import ast
 import logging
 from collections.abc import Iterator
@@ -70,8 +68,6 @@ def test_a_page_holds_printable_text_without_tags(text: str) -> None:
     assert page.replace("\n", "").isprintable()
     assert page.count("<") == page.count(">") == page.count('"') == 2
 
-
-# ------------------------------------------------------------------------------------------ nothing goes round it
 
 DOORS = ("files/text_out.py", "tables.py")
 METHODS = (".to_csv", ".to_latex", ".to_markdown", ".to_html", ".to_string", ".echo", ".secho")

@@ -186,12 +186,13 @@ class BuiltRows:
     """`columns` are all but pictures, a row an example, in the sampled order.
 
     Args:
-        columns: of every row, those of linked frames among them.
-        pictures: opens the rows with their `images`, in the same order; what comes is in Arrow format.
+        columns: of every stored row, those of linked frames among them.
+        sampled: the places of the rows, in the sampled order.
+        pictures: opens the stored rows with their `images`; what comes is in Arrow format.
     """
 
-    def __init__(self, columns: pa.Table, pictures: Callable[[], datasets.Dataset]) -> None:
-        self.columns = columns
+    def __init__(self, columns: pa.Table, sampled: pa.UInt64Array, pictures: Callable[[], datasets.Dataset]) -> None:
+        self.columns, self._places = columns.take(sampled), sampled.to_pylist()
         self.is_linked = "frames" in columns.column_names
         self._open, self._lock = pictures, Lock()
         self._pictures: datasets.Dataset | None = None
@@ -210,7 +211,8 @@ class BuiltRows:
                 self._pictures = self._open()
         if "images" not in self._pictures.column_names:
             raise DataError(f"{row['example_id']}: neither images nor frames. Remedy: build the dataset again")
-        full = self._pictures[index].to_pylist() if index < len(self._pictures) else []
+        place = self._places[index]
+        full = self._pictures[place].to_pylist() if place < len(self._pictures) else []
         if not full or full[0].get("example_id") != row["example_id"]:
             raise DataError(f"{row['example_id']}: the dataset was changed while it was read. Remedy: start again")
         return {**row, "images": full[0]["images"]}
@@ -227,11 +229,11 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
         loaded = _loaded(data, config, split)
         light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
         sampled = _sampled_order(light, where)[:limit]
-        return BuiltRows(light.take(sampled), lambda: loaded.select(sampled.to_pylist()))
+        return BuiltRows(light, sampled, lambda: loaded)
     files = _files(Path(data), config, split)
     columns = _read(files, where)
     sampled = _sampled_order(columns, where)[:limit]
-    return BuiltRows(columns.take(sampled), lambda: _pictures(files, where).select(sampled.to_pylist()))
+    return BuiltRows(columns, sampled, lambda: _pictures(files, where))
 
 
 def local_configs(folder: Path) -> tuple[str, ...]:

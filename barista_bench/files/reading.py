@@ -105,9 +105,9 @@ def _is_hub_blob(base: Path, target: Path) -> bool:
 
 
 try:  # several times as fast, and absent where PyYAML was built without libyaml
-    from yaml import CBaseLoader as _BaseLoader
+    from yaml import CBaseLoader as _BaseLoader, CSafeLoader as _SafeLoader
 except ImportError:
-    from yaml import BaseLoader as _BaseLoader  # type: ignore[assignment]
+    from yaml import BaseLoader as _BaseLoader, SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -331,8 +331,12 @@ class _TextLoader(_StrictLoader, _BaseLoader):
         _BaseLoader.__init__(self, stream)
 
 
-class _PlainLoader(_StrictLoader, yaml.SafeLoader):
+class _PlainLoader(_StrictLoader, _SafeLoader):
     """Refuses long numbers, since Python's integers take time in the square of their digits."""
+
+    def __init__(self, stream: bytes | str) -> None:
+        yaml.composer.Composer.__init__(self)
+        _SafeLoader.__init__(self, stream)
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         if len(node.value) > _MAX_DIGITS:

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -271,13 +272,15 @@ def _difference(name: str, old: object, new: object) -> tuple[str, object, objec
 
 def package_versions() -> dict[str, str]:
     """Versions of the packages on which answers and figures depend."""
-    versions = {}
-    for name in _VERSIONED:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "not installed"
-    return versions
+    return {name: _version(name) for name in _VERSIONED}
+
+
+@cache  # of a process: each is read out of a file
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> RunData:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import shutil
 from pathlib import Path
 
 import msgspec
 
 from barista_bench.annotate.decisions import Decisions, accept, from_graph
-from barista_bench.annotate.project import Project, VideoFiles, start
+from barista_bench.annotate.project import Project, VideoFiles, open_project, start
 from barista_bench.annotate.running import run_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -27,12 +30,38 @@ def only(kitchen: Path, folder: Path, video_id: str = VIDEO) -> Path:
 
 def started(kitchen: Path, folder: Path, propagator: str = "copy_nearest") -> Project:
     """A project of one video whose signal is known: two contacts."""
+    return _copied(_made(kitchen, propagator), folder)
+
+
+def tracked(kitchen: Path, folder: Path) -> VideoFiles:
+    """The video of such a project, annotated and propagated."""
+    return _copied(_tracked(kitchen), folder).video(VIDEO)
+
+
+def _copied(made: Path, folder: Path) -> Project:
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    settings = folder / "project" / "project.json"
+    settings.write_text(settings.read_text().replace(str(made.resolve()), str(folder.resolve())))
+    return open_project(folder / "project")
+
+
+@functools.cache
+def _tracked(kitchen: Path) -> Path:
+    folder = kitchen.parent / f"tracked {os.getpid()}"
+    propagated(annotated(kitchen, started(kitchen, folder)))
+    return folder
+
+
+@functools.cache
+def _made(kitchen: Path, propagator: str) -> Path:
+    """One a process, which tests copy."""
+    folder = kitchen.parent / f"{propagator} {os.getpid()}"
     project = start(folder / "project", only(kitchen, folder / "videos"), propagator=propagator)
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60), (110, 150)]))
     outcome = run_video(project.folder, VIDEO)
     assert not outcome.problem
     assert "masks on" in outcome.missing
-    return project
+    return folder
 
 
 def annotated(kitchen: Path, project: Project, *, by: str = "anna", hidden: bool = False) -> VideoFiles:

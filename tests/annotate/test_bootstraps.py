@@ -33,6 +33,7 @@ from tests.annotate.sam_checkpoints import write_checkpoint
 from tests.annotate.scenes import HEIGHT, WIDTH, texture
 
 
+@pytest.mark.full
 def test_a_detector_gives_labels_that_were_asked_for_and_boxes_within_the_picture(checkpoints: Path) -> None:
     detector = ObjectDetector.load(str(checkpoints / "detector"))
     labels = ["left hand", "coffee cup", "lid"]
@@ -197,6 +198,7 @@ def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
         accept(project, Decisions(video=VIDEO, by="anna", keyframes=[unknown]))
 
 
+@pytest.mark.full
 def test_prompts_that_nothing_can_answer_cost_that_video(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:

@@ -18,12 +18,11 @@ from barista_bench.annotate.describing import VideoDescription, describe
 from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import DescribedFile, SegmentsFile
-from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from tests.annotate.kills import in_child
-from tests.annotate.projects import VIDEO, annotated, started
+from tests.annotate.projects import VIDEO, annotated, started, tracked
 
 GREEDY = GenerationConfig(temperature=0)
 
@@ -67,9 +66,7 @@ class Scripted:
 @pytest.fixture
 def video(small_kitchen: Path, tmp_path: Path) -> VideoFiles:
     """Annotated and propagated."""
-    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
-    assert not run_video(video.folder.parent, VIDEO).problem
-    return video
+    return tracked(small_kitchen, tmp_path)
 
 
 def described_by(video: VideoFiles, model: Scripted) -> VideoDescription:

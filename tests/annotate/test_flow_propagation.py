@@ -88,9 +88,6 @@ def test_the_reach_is_two_seconds() -> None:
     assert [FlowPropagator().reach(fps) for fps in (0.1, 29.97, 50)] == [1, 60, 100]
 
 
-# ---------------------------------------------------------------- colour
-
-
 def test_colour_moves_an_outline_by_no_more_than_its_rim() -> None:
     picture = np.full((HEIGHT, WIDTH, 3), 40, dtype=np.uint8)
     picture[20:60, 30:90] = (200, 30, 30)

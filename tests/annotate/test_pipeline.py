@@ -78,9 +78,6 @@ def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, t
     assert folders[0] == folders[1]
 
 
-# ---------------------------------------------------------------- stopping and going on
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])
 def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(
@@ -138,9 +135,6 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[range]:
 
     monkeypatch.setattr(type(propagator), "propagate", noted)
     return spans
-
-
-# ---------------------------------------------------------------- corrections and identities
 
 
 def test_a_correction_propagates_only_its_segment_again(
@@ -217,9 +211,6 @@ def test_another_propagator_in_the_settings_makes_tracks_anew(video: VideoFiles,
     path = project.folder / "project.json"
     path.write_text(path.read_text().replace('"copy_nearest"', '"linear_box"'))
     assert "tracks" in propagated(video)
-
-
-# ---------------------------------------------------------------- bad input
 
 
 def test_a_broken_video_costs_that_video(small_kitchen: Path, tmp_path: Path) -> None:

@@ -49,8 +49,6 @@ def test_an_object_may_leave_over_the_edge_but_not_vanish_in_the_middle() -> Non
     ]
 
 
-# ---------------------------------------------------------------- proposals by geometry
-
 CATEGORIES = {"hand": "right hand", "cup": "coffee cup", "tray": "box", "sugar": "sugar", "lid": "lid"}
 
 

@@ -112,8 +112,6 @@ def test_pixels_are_scaled_as_the_checkpoint_says(propagator: SamPropagator, sce
     assert torch.allclose(pixels, torch.tensor(expected)[:, None, None].expand(3, side, side), atol=1e-5)
 
 
-# ---------------------------------------------------------------- both directions
-
 BOX, LID = reference(0)["box"], reference(0)["lid"]
 
 
@@ -141,9 +139,6 @@ def test_a_side_without_a_keyframe_of_the_object_does_not_count() -> None:
         mask = _fused(5, mentions, before, after)
         assert mask is not None
         assert mask == (BOX, 0.6)
-
-
-# ---------------------------------------------------------------- loading
 
 
 def test_a_checkpoint_is_identified_by_its_content(tmp_path: Path) -> None:

@@ -318,14 +318,6 @@ def test_an_explanation_says_what_was_chosen_and_what_is_true(examples: list[Exa
     assert rows[1].text.endswith("(same verb, another object)")
 
 
-def test_the_order_of_the_folders_does_not_matter(root: Path, tmp_path: Path, examples: list[Example]) -> None:
-    for video_id in ("v2", "names", "v1"):
-        folder = tmp_path / video_id
-        folder.mkdir()
-        (folder / "coco_annotation.json").write_bytes((root / video_id / "coco_annotation.json").read_bytes())
-    assert derive(tmp_path) == examples
-
-
 def test_scores_of_the_choices_are_an_answer_too(root: Path) -> None:
     example = derive(root)[0]
     assert isinstance(example, Example)

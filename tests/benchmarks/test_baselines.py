@@ -148,7 +148,7 @@ def test_blind_answers_stay_low(task: Task, drawn: dict[str, tuple[Example, ...]
         "chance": (lambda e: task.random_answer(e, random.Random(e.example_id), GRID), 0.25),
     }
     for name, (answer, ceiling) in (common | BLIND[task.name]).items():
-        assert answer_all(task, drawn[task.name][:30], answer)[task.primary] <= ceiling, name
+        assert answer_all(task, drawn[task.name][:12], answer)[task.primary] <= ceiling, name
 
 
 @every_task
@@ -235,7 +235,7 @@ def from_schema(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 
 @every_json_task
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_keeps_to_a_schema_is_read_whole(
     task: Task, drawn: dict[str, tuple[Example, ...]], data: st.DataObject

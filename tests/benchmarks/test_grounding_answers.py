@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingSampling
 from barista_bench.core.boxes import BoxFormat
@@ -137,13 +136,6 @@ def test_numbers_mean_what_the_format_of_the_model_says() -> None:
         parsed = TASK.parse(answer, SIZE, boxes)
         assert isinstance(parsed, Prediction)
         assert parsed.value["boxes"] == [pytest.approx(ONE_PX)], boxes
-
-
-@given(st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4), max_size=5))
-def test_what_is_written_as_json_is_read_back(boxes: list[list[int]]) -> None:
-    parsed = TASK.parse(json.dumps({"bboxes": boxes}), SIZE, GRID)
-    assert isinstance(parsed, Prediction)
-    assert parsed.value["boxes"] == [[2 * a, b / 2, 2 * c, d / 2] for a, b, c, d in boxes]
 
 
 def test_a_failed_answer_counts_as_empty(example: Example) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.core.boxes import BoxFormat
@@ -156,16 +156,3 @@ interactions = st.fixed_dictionaries(
         "hand_type": st.sampled_from(["left", "right", "both"]),
     }
 )
-
-
-@given(st.lists(interactions, max_size=4))
-def test_what_is_written_as_json_is_read_back(items: list[Content]) -> None:
-    parsed = TASK.parse(json.dumps(items), SIZE, GRID)
-    assert isinstance(parsed, Prediction)
-
-    def pixels(box: list[int]) -> list[float]:
-        return [2 * box[0], box[1] / 2, 2 * box[2], box[3] / 2]
-
-    assert parsed.value["interactions"] == [
-        {**i, "hand_boxes": [pixels(b) for b in i["hand_boxes"]], "object_box": pixels(i["object_box"])} for i in items
-    ]

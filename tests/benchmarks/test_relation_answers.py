@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.core.boxes import BoxFormat
@@ -90,15 +89,3 @@ def test_truths_of_unread_answers_count_in_the_pooled_figures_and_not_by_type() 
 )
 def test_an_answer_without_an_array_is_a_parse_error(answer: str) -> None:
     assert isinstance(TASK.parse(answer, {}, BOXES), ParseError)
-
-
-relation_dicts = st.fixed_dictionaries(
-    {"source_id": st.integers(1, 9), "target_id": st.integers(1, 9), "relation_type": st.text(), "value": st.text()}
-)
-
-
-@given(st.lists(relation_dicts, max_size=5))
-def test_what_is_written_as_json_is_read_back(relations: list[dict]) -> None:
-    parsed = TASK.parse(json.dumps(relations), {}, BOXES)
-    assert isinstance(parsed, Prediction)
-    assert parsed.value["relations"] == relations

@@ -152,9 +152,6 @@ def test_criteria_keep_their_names_bands_and_words(clone: Path) -> None:
         load_rubric(get_task("vista", "all"), f"release:{clone}")
 
 
-# ---------------------------------------------------------------------------------------------------- whose it is
-
-
 def test_another_clone_has_a_wording_of_its_own(clone: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         before = released_prompts(clone, "activity")
@@ -210,9 +207,6 @@ def test_the_known_hashes_of_sent_texts_are_those_of_the_release(golden: Path) -
     line = json.loads((golden / "frozen/default/activity_mcq.jsonl").read_text().splitlines()[0])
     digests["activity question"] = line["task_data"]["question"].removeprefix("sha256:")
     assert digests == SHOWN
-
-
-# -------------------------------------------------------------------------------------------------- what is refused
 
 
 @pytest.mark.parametrize(

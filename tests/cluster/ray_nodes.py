@@ -1,7 +1,5 @@
 """A Ray cluster of several nodes on this machine, each of which can be killed."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

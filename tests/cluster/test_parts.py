@@ -1,7 +1,5 @@
 """What nodes of a cluster do, and what is refused before they do it: no Ray is needed for either."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

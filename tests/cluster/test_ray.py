@@ -1,7 +1,5 @@
 """A Ray cluster of several nodes: whatever becomes of one of them, nothing is lost, doubled or different."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Metrics as `evaluate.load` finds them: copied, with their siblings, into a folder of modules that a test owns."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

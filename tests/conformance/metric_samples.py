@@ -1,7 +1,5 @@
 """A few examples for every metric, which tests/conformance/test_metrics.py holds to the same list."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,8 +119,9 @@ SAMPLES: dict[str, list[Sample]] = {
             columns={
                 "predictions": [None, 0, 1, 2],
                 "references": [0, 0, 0, 2],
-                "classes": ["lid", "lid", "cup", "cup"],
-                "choices": [[0, 1, 2]] * 4,
+                "classes": [None, "lid", "cup", "cup"],
+                "verbs": [None, "open", None, "turn"],
+                "choices": [None, [0, 1, 2], [0, 1, 2], [0, 1, 2]],
             },
             headline="accuracy",
             perfect=[0, 0, 0, 2],

@@ -1,7 +1,5 @@
 """A handful of examples of every task, made from the small mini kitchen."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path

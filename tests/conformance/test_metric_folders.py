@@ -1,7 +1,5 @@
 """What every folder in metrics/ must hold, and what it may import."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

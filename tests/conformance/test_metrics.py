@@ -4,8 +4,6 @@ A new metric adds its samples, a handful of examples, to metric_samples.py; with
 each metric as a stranger would and hold it to the same list.
 """
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import json
@@ -32,9 +30,6 @@ CASES = [
 ]
 every_folder = pytest.mark.parametrize("name", FOLDERS)
 every_sample = pytest.mark.parametrize(("name", "sample"), CASES)
-
-
-# ---------------------------------------------------------------- help
 
 
 class Loaded:
@@ -95,9 +90,6 @@ def size(sample):
     return len(sample.columns["references"])
 
 
-# ---------------------------------------------------------------- samples
-
-
 @every_folder
 def test_the_metric_has_samples_here(name):
     assert SAMPLES.get(name), f"metrics/{name} is not tested for conformance: add its samples to metric_samples.py"
@@ -105,9 +97,6 @@ def test_the_metric_has_samples_here(name):
 
 def test_every_sample_belongs_to_a_metric():
     assert set(SAMPLES) <= set(FOLDERS)
-
-
-# ---------------------------------------------------------------- documents
 
 
 @every_folder
@@ -130,8 +119,6 @@ def test_the_examples_in_the_docstrings_run(name, loaded, monkeypatch):
     assert sum(result.attempted for result in results) >= 2
     assert sum(result.failed for result in results) == 0
 
-
-# ---------------------------------------------------------------- loading, as a stranger
 
 STRANGER = """
 import importlib.abc, json, sys
@@ -172,9 +159,6 @@ def strangers(tmp_path_factory):
 def test_a_stranger_gets_the_same_figures(name, sample, loaded, strangers, request):
     want = json.loads(json.dumps(loaded.compute(name, sample, sample.columns)))
     assert_same(strangers[request.node.callspec.id], want)
-
-
-# ---------------------------------------------------------------- behaviour
 
 
 @every_sample
@@ -304,9 +288,6 @@ def test_the_module_computes_what_its_function_does(name, sample, loaded, monkey
         assert loaded.compute(name, sample, sample.columns | options) == chosen
 
 
-# ---------------------------------------------------------------- inputs
-
-
 @every_sample
 def test_predictions_are_needed_and_unknown_options_refused(name, sample, loaded):
     needed = {column: values for column, values in sample.columns.items() if column != "predictions"}
@@ -375,3 +356,7 @@ def test_arrays_and_tensors_are_as_good_as_lists(name, sample, loaded, library):
     got = loaded.compute(name, sample, with_arrays(columns, convert, counter))
     assert_same(got, loaded.compute(name, sample, columns))
     assert bool(counter) == sample.arrays
+    if sample.function is not None:
+        function = getattr(importlib.import_module(name), sample.function or name)
+        predictions, references, *extra = with_arrays(list(columns.values()), convert, [])
+        assert_same(function(predictions, references, **dict(zip([*columns][2:], extra, strict=True))), got)

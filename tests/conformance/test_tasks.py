@@ -1,7 +1,5 @@
 """What every task of every benchmark must do: the laws of `barista_bench.testing`."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 from hypothesis import given, strategies as st
@@ -157,28 +156,10 @@ LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot
 
 
 @given(LINES, st.sampled_from(sorted(CHOICES)))
-def test_what_the_prompt_asks_for_is_read_back(lines: list[str], letter: str) -> None:
-    answer = read_answer("\n".join([*lines, f"ANSWER: {letter}"]), CHOICES)
-    assert answer is not None
-    assert answer.answer == letter
-    assert answer.reasoning == "\n".join(lines).strip()
-
-
-@given(LINES, st.sampled_from(sorted(CHOICES)))
 def test_a_submission_record_is_read_as_an_answer(lines: list[str], letter: str) -> None:
     answer = read_answer(json.dumps({"predicted_answer": letter, "reasoning": "\n".join(lines)}), CHOICES)
     assert answer is not None
     assert answer.answer == letter
-
-
-def test_a_hostile_answer_is_read_within_bounds() -> None:
-    rng = random.Random(0)
-    for text in ("answer: " * 200_000, "((((" * 300_000, "Answer: " + " " * 900_000, "{" * 500_000, "*" * 900_000):
-        assert read_answer(text, CHOICES) is None
-    noise = "".join(rng.choice("answer:* _\n(B)") for _ in range(500_000))
-    answer = read_answer(noise + "\nANSWER: C", CHOICES)
-    assert answer is not None
-    assert answer.answer == "C"
 
 
 def test_lone_surrogates_do_not_reach_the_results() -> None:

@@ -106,15 +106,6 @@ def test_the_prompt_shows_times_question_and_choices_and_nothing_of_the_truth(de
         assert TASK.prompt(blind, BOXES) == prompt
 
 
-def test_the_reference_is_right_and_reasoned_and_chance_is_neither(dev: list[Example]) -> None:
-    figures = TASK.aggregate([oracle(example) for example in dev])
-    assert [figures[name] for name in ("accuracy", "reasoned", "claim_precision", "claim_recall")] == [1.0] * 4
-    assert (figures["verified_scr"], figures["contradiction_rate"]) == (0.0, 0.0)
-    rng = random.Random(0)
-    said = [TASK.parse(TASK.random_answer(example, rng, BOXES), example.inputs, BOXES) for example in dev]
-    assert all(isinstance(answer, Prediction) and answer.value["reasoning"] == "" for answer in said)
-
-
 def test_an_unreadable_answer_is_wrong_and_its_evidence_still_to_be_said(dev: list[Example]) -> None:
     figures = TASK.aggregate([answered(dev[0], None), oracle(dev[1])])
     assert (figures["accuracy"], figures["coverage"], figures["n_failed"]) == (0.5, 0.5, 1)

@@ -1,7 +1,5 @@
 """Long hand-made videos without pictures, with the activities or steps that a test names."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Activities in own words: which names count as the true one, with and without weights."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace
@@ -59,7 +57,7 @@ def by_hand(answer: str, reference: str, *, synonyms: bool) -> bool:
 
 @pytest.mark.parametrize("matcher", ["exact", "synonyms"])
 @pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
-def test_scores_equal_those_worked_out_by_hand_on_200_random_answers(
+def test_scores_equal_those_worked_out_by_hand_on_random_answers(
     kind: type[NamedActivityTask], matcher: Matcher
 ) -> None:
     task, rng, names = kind(options={"matcher": matcher}), random.Random(0), made_up_names()
@@ -67,7 +65,7 @@ def test_scores_equal_those_worked_out_by_hand_on_200_random_answers(
         reference: [name for name in names if by_hand(name, reference, synonyms=True)][:12] for reference in CLASSES
     }
     samples, wanted = [], []
-    for _ in range(200):
+    for _ in range(60):
         reference = rng.choice(CLASSES)
         drawn = [reference, reference.upper(), *near[reference], *rng.sample(CLASSES, 2), *rng.sample(names, 2)]
         ranked = rng.sample(drawn, rng.randint(1, 5))
@@ -84,7 +82,7 @@ def test_scores_equal_those_worked_out_by_hand_on_200_random_answers(
     got = [figures[name] for name in (("accuracy", "accuracy") if kind is OpenActivity else ("top_1", "top_5"))]
     assert got == pytest.approx([first, first if kind is OpenActivity else ever])
     assert 0.1 < first < 0.9
-    assert figures["coverage"] == sum(sample.prediction is not None for sample in samples) / 200 < 1
+    assert figures["coverage"] == sum(sample.prediction is not None for sample in samples) / 60 < 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Answers in JSON: what stands before and after the list that is the answer does not change it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

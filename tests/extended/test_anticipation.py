@@ -1,7 +1,5 @@
 """What begins next: which frames are shown, which moments are asked about, how answers are read."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A dataset may come from anywhere: rows that no build writes are refused before anything is made of them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from pathlib import Path

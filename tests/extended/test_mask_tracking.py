@@ -1,7 +1,5 @@
 """Mask tracking: which objects a clip asks for, how answers are read and scored, and what the baselines are worth."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -86,9 +84,6 @@ def block(y: int, x: int, side: int = 4) -> Mask:
     return mask
 
 
-# ---------------------------------------------------------------- what is asked
-
-
 def test_a_clip_asks_for_the_objects_of_its_first_frame_and_absent_ones_have_no_mask(tmp_path: Path) -> None:
     (example,) = derived(tmp_path, document())
     assert isinstance(example, Example)
@@ -140,9 +135,6 @@ def test_models_that_do_not_read_masks_are_refused_before_anything_is_asked(mode
         check_fit(model, TASK, examples)
 
 
-# ---------------------------------------------------------------- answers
-
-
 def test_masks_of_one_object_are_united_and_what_cannot_be_used_is_dropped() -> None:
     example = example_of({1: block(0, 0), 2: block(6, 6)}, {}, 3)
     answer = entries({(1, 0): block(0, 0), (1, 1): block(0, 1), (2, 2): block(5, 5)})
@@ -176,9 +168,6 @@ def test_explanations_and_overlays_show_each_object() -> None:
     assert kinds.count(("given", 0, "1 cup")) == kinds.count(("reference", 1, "1 cup")) == 1
     assert ("predicted", 1, "3 cup") not in kinds
     assert [failure.kind for failure in TASK.failures(example, prediction)] == ["missed", "loose_mask"]
-
-
-# ---------------------------------------------------------------- figures, again from pixels
 
 
 def overlap(first: Mask, second: Mask) -> float:
@@ -266,9 +255,6 @@ def test_figures_equal_those_made_from_pixels_on_500_random_cases() -> None:
         j, f = np.mean(means, axis=0)
         assert [result["J"], result["F"], result["J_and_F"]] == pytest.approx([j, f, (j + f) / 2], abs=1e-12)
         assert result["HOTA"] == pytest.approx(plain_hota([(true, said, n) for _, true, said, n in cases]), abs=1e-9)
-
-
-# ---------------------------------------------------------------- baselines
 
 
 @pytest.mark.full

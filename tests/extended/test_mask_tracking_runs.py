@@ -1,7 +1,5 @@
 """Mask tracking from a built set to the gap between a tracker's file and the masks of the first frame."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

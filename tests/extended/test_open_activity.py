@@ -1,7 +1,5 @@
 """Activities in own words beside multiple choice: the same clips, how answers are read, and the gap."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small HanDyVQA releases and answers, made by hand: every number in them is known."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

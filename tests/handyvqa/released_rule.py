@@ -4,8 +4,6 @@ Of a record count `options`, `correct_idx` and `inference`. Where the script wou
 record; so does `answer_of` by returning None, as for a question without an answer (the script runs without those).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Both readings of an answer, on the shapes that real outputs have and on worse ones."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

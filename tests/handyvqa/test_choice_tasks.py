@@ -1,7 +1,5 @@
 """Scores of multiple-choice answers, against scikit-learn and a transcription of the released rule."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

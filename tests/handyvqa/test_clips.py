@@ -1,7 +1,5 @@
 """Which frames of a clip are shown, of all kinds of clips, and what becomes of absent ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What docs/handyvqa.md says holds."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outputs of other harnesses: recorded answers, and masks as run lengths or pictures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

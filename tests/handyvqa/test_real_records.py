@@ -1,7 +1,5 @@
 """The 150 public records with a real model's outputs, where they are at hand; they are no part of the repository."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

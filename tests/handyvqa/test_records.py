@@ -1,7 +1,5 @@
 """The files of a release: layouts, ids, and everything that can be wrong with a record."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The six figures of the public script, against its transcription, on awkward records."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from string import ascii_uppercase

@@ -1,7 +1,5 @@
 """From a small generated release all the way to scores."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +30,7 @@ def dataset(root: Path, made_once: MadeOnce) -> Path:
     return made_once("built/handyvqa", lambda out: build(root, out, **settings))
 
 
-@pytest.mark.parametrize("model", ["tiny", "dual:tiny"])
+@pytest.mark.parametrize("model", [pytest.param("tiny", marks=pytest.mark.full), "dual:tiny"])
 def test_tiny_models_answer_every_kind_of_question(dataset: Path, tmp_path: Path, model: str) -> None:
     tasks = "objects" if model == "tiny" else "action,objects"
     settings = {"benchmark": "handyvqa", "task": tasks, "option": ["max_side=32"], "max_new_tokens": 4}

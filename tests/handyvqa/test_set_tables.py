@@ -1,7 +1,5 @@
 """What a set of questions holds, as the paper counts it, and the command that prints it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

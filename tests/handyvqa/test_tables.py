@@ -1,7 +1,5 @@
 """The paper's tables and figures out of scored samples."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Requests from many threads as batches of one model."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """What inspect_ai and lmms-eval share, without either of them."""
 
-from __future__ import annotations
-
 import json
 import logging
 from importlib import resources

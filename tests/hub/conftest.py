@@ -1,7 +1,5 @@
 """Two honest runs, made once and never changed: one that the task scores, and one that a judge scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

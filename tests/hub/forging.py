@@ -1,7 +1,5 @@
 """How the tests forge run folders: records of a log and fields of a JSON file, changed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

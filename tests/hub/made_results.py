@@ -1,7 +1,5 @@
 """Rows of submissions made by hand, and their results."""
 
-from __future__ import annotations
-
 import statistics
 from pathlib import Path
 from typing import Any

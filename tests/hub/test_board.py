@@ -1,7 +1,5 @@
 """The leaderboard: what is shown, how it is ranked, and what is listed as refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -45,9 +43,6 @@ def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Pat
         (root / "board" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "board" / path).write_bytes(content)
     return (root / "board" / next(iter(files))).parent
-
-
-# ------------------------------------------------------------------------------------------------ what is shown
 
 
 def test_a_model_with_an_adapter_is_shown_as_one(tmp_path: Path) -> None:
@@ -197,9 +192,6 @@ def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tm
     assert (entry.coverage, entry.complete) == (0.75, False)
 
 
-# ------------------------------------------------------------------------------------------------ ranks
-
-
 _VALUES = st.tuples(st.integers(0, 100), st.integers(0, 20), st.integers(0, 20), st.booleans())
 
 
@@ -223,9 +215,6 @@ def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tup
 def test_a_value_without_an_interval_counts_as_a_point() -> None:
     entries = [entry("a", 50, None, None), entry("b", 49, 47, 51), entry("c", 40, None, None)]
     assert ranks(entries) == [1, 1, 3]
-
-
-# ------------------------------------------------------------------------------------------------ what is refused
 
 
 def change(folder: Path, **changes: Any) -> None:
@@ -322,9 +311,6 @@ def test_an_empty_dataset_has_empty_tables(tmp_path: Path) -> None:
     assert overview(board).values == ()
     with pytest.raises(DataError, match="no folder"):
         read_board(tmp_path / "absent")
-
-
-# ------------------------------------------------------------------------------------------------ the Hub, the Space
 
 
 def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submissions(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """model-index metadata, merged into cards."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from huggingface_hub import ModelCard

@@ -1,7 +1,5 @@
 """Files of a submission: what exists is kept, secrets stop, writing is idempotent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

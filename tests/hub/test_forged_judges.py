@@ -1,7 +1,5 @@
 """Submissions whose judge's log, figures and description disagree. None is taken; the honest one is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Submissions in which log, figures, settings and dataset disagree. None is taken; the honest ones are."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -42,9 +40,6 @@ def run(honest_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(honest_run, tmp_path / "run"))
 
 
-# ------------------------------------------------------------------------------------------------ what is taken
-
-
 def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_written_to(
     run: Path, honest_data: Path
 ) -> None:
@@ -62,9 +57,6 @@ def test_a_limited_run_is_taken_when_told_and_says_so(honest_data: Path, tmp_pat
         submit(tmp_path / "run", dataset=honest_data)
     (entry,) = submit(tmp_path / "run", dataset=honest_data, allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: cut to 3 examples")
-
-
-# ------------------------------------------------------------------------------------------------ forged figures
 
 
 def _another_figure(figures: dict[str, Any]) -> dict[str, Any]:
@@ -142,9 +134,6 @@ def right_answers(data: Path) -> Callable[[str, int], str]:
     task, examples = get_task("barista", "relations"), open_examples(data, "barista", "relations").examples
     right = {example.example_id: task.reference_answer(example, BoxFormat()) for example in examples}
     return lambda example_id, seed: right[example_id]
-
-
-# ------------------------------------------------------------------------------------------------ forged logs
 
 
 def rekeyed(folder: Path, record: SampleRecord, **changes: Any) -> SampleRecord:
@@ -291,9 +280,6 @@ def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
     score(run)
     with pytest.raises(BaristaError, match=r"line \d+: answers something else than is asked here"):
         submit(run, allow_incomplete=True)
-
-
-# ------------------------------------------------------------------------------------------------ forged reference
 
 
 def test_a_dataset_with_other_answers_is_refused_by_the_published_one(

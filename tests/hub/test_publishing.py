@@ -1,7 +1,5 @@
 """`barista-bench publish`: what leaves the machine, checked and listed before; an upload that was cut off goes on."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Uploads, with the real hub client against a local server."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Iterator
@@ -115,9 +113,6 @@ def test_results_go_to_their_dataset(hub: UploadStandIn) -> None:
     assert not pusher.push("garden/results", "dataset", files).changed
 
 
-# ------------------------------------------------------------------------------------------------ what goes wrong
-
-
 @pytest.mark.parametrize(
     ("trouble", "said"),
     [
@@ -152,9 +147,6 @@ def test_a_broken_card_on_the_hub_is_left_as_it_is(hub: UploadStandIn, made: Sub
     with pytest.raises(DataError, match=r"README.md: is no YAML"):
         push(hub, made)
     assert not hub.commits_asked()
-
-
-# ------------------------------------------------------------------------------------------------ the token
 
 
 def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """The Hub's files: what is documented is taken, and every kind of mistake is named."""
 
-from __future__ import annotations
-
 import pytest
 
 from barista_bench.errors import DataError

@@ -1,7 +1,5 @@
 """From run folders to rows: what is published, and what never is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -51,9 +49,6 @@ EVAL_RESULTS_SCHEMA = {
 
 def made(*runs: Results, allow_incomplete: bool = False, **target: str) -> Submission:
     return submission(*map(row, runs), allow_incomplete=allow_incomplete, **target)
-
-
-# ------------------------------------------------------------------------------------------------ what is published
 
 
 def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_reads_it() -> None:
@@ -139,9 +134,6 @@ def test_text_that_is_too_long_for_the_hub_is_refused() -> None:
 def test_an_incomplete_run_is_taken_when_told_and_says_so() -> None:
     (entry,) = made(results(missing=7), allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: 7 of 300 samples missing")
-
-
-# ------------------------------------------------------------------------------------------------ what is refused
 
 
 def test_incomplete_runs_are_refused() -> None:

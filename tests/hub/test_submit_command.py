@@ -1,7 +1,5 @@
 """`barista-bench submit`, from a real run to files, and to a server."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

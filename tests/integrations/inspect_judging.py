@@ -3,8 +3,6 @@
 Arguments: task of inspect_ai, data, run folder with the answers of one repetition. Prints both as one line of JSON.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

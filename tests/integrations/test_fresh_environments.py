@@ -1,7 +1,5 @@
 """Environments of their own, made by pip: an installed wheel, the metrics without this package, and what resolves."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import os

@@ -1,7 +1,5 @@
 """Other harnesses, each in an environment of its own that has the wheel, as docs/harnesses.md says how to make it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

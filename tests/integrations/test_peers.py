@@ -1,7 +1,5 @@
 """`perf/peers/compare.py` in its short form: other tools give the answers that we give to the same questions."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What `score --log-to` writes, read back from the trackers, in an environment that has them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

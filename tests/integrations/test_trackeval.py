@@ -1,7 +1,5 @@
 """HOTA and identity switches against TrackEval, in an environment of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """scripts/train_lora.py in an environment of its own: it learns from pictures, and goes on after a kill."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

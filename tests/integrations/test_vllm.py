@@ -1,7 +1,5 @@
 """`--engine vllm` and `vllm serve` beside transformers, on tiny checkpoints, with vLLM for CPUs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

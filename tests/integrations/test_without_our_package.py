@@ -1,7 +1,5 @@
 """What `docs/datasets.md` says needs no code of ours: run in an environment that has none, and compared with ours."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -2,8 +2,6 @@
 with videos (of 2, 4 and 8 frames), Molmo 2 with images, and what the processor of each type keeps of frames' times.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

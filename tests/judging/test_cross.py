@@ -28,9 +28,25 @@ VQA = "temporal_vqa"
 STRICT = {"accuracy": -3, "completeness": -1}
 
 
+_KEPT: list[Path] = []
+"""The runs of `two_judges`, once they are made."""
+
+
 @pytest.fixture
-def two_judges(make_run: Callable, use: Callable) -> list[JudgedRun]:
+def two_judges(
+    make_run: Callable, use: Callable, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[JudgedRun]:
     """Two models and two judges: the strict one takes three points from accuracy and one from completeness."""
+    if not _KEPT:
+        folder = tmp_path_factory.mktemp("judged")
+        _KEPT.extend(Path(shutil.copytree(run, folder / run.name)) for run in _judged_by_two(make_run, use))
+    runs = [tmp_path / kept.name for kept in _KEPT]
+    for kept, run in zip(_KEPT, runs, strict=True):
+        shutil.copytree(kept, run, dirs_exist_ok=True)
+    return [judged for run in runs for judged in all_judged(score(run))]
+
+
+def _judged_by_two(make_run: Callable, use: Callable) -> list[Path]:
     runs = [
         make_run(VQA, lambda example, seed: f"Answer: long {example}", runs=1, name="qwen-good"),
         make_run(VQA, lambda example, seed: f"Answer: {example}", runs=1, name="gpt-bad"),
@@ -47,7 +63,7 @@ def two_judges(make_run: Callable, use: Callable) -> list[JudgedRun]:
         use(ScriptedJudge(grade(off), name=name))
         for run in runs:
             judge(run, name, draws=2)
-    return [judged for run in runs for judged in all_judged(score(run))]
+    return runs
 
 
 @pytest.fixture

@@ -1,18 +1,13 @@
 """The arithmetic of the choice_accuracy metric: against slow references, by hand, and by its properties."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from choice_accuracy import choice_accuracy
-from hypothesis import given, strategies as st
 
 VERBS = {"A": "open", "B": "open", "C": "close", "D": "turn", "E": "turn"}
-
-# ---------------------------------------------------------------- a slow reference, written another way
 
 
 def fraction(values):
@@ -86,11 +81,11 @@ def difference(got, want):
     return 0.0 if want is None else abs(got - want)
 
 
-@pytest.mark.full
-def test_equals_a_slow_reference_on_2000_random_cases():
+@pytest.mark.parametrize("n_cases", [200, pytest.param(2000, marks=pytest.mark.full)])
+def test_equals_a_slow_reference_on_random_cases(n_cases):
     rng = random.Random(0)
     worst, n_with_wrong = 0.0, 0
-    for _ in range(2000):
+    for _ in range(n_cases):
         rows = [random_row(rng) for _ in range(rng.randint(1, 10))]
         got, want = choice_accuracy(**columns(rows)), slow_figures(rows)
         distractors = got["distractors"] or {"same_verb_share": None, "random_share": None}
@@ -103,23 +98,19 @@ def test_equals_a_slow_reference_on_2000_random_cases():
             pairs += [(groups[group]["accuracy"], want[name][group]) for group in groups]
         worst = max(worst, *(float(difference(*pair)) for pair in pairs))
         n_with_wrong += want["random"] is not None
-    print(f"worst absolute difference {worst:.1e} over 2000 cases, {n_with_wrong} of them with wrong answers")
     assert worst < 1e-12
-    assert n_with_wrong > 1000
+    assert n_with_wrong > n_cases / 2
 
 
 def test_the_accuracy_and_the_class_mean_equal_those_of_scikit_learn():
     sklearn_metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(0)
-    for _ in range(100):
+    for _ in range(10):
         reference, answer = rng.integers(0, 5, (2, 40))
         result = choice_accuracy(answer, reference, classes=reference)
         assert result["accuracy"] == pytest.approx(sklearn_metrics.accuracy_score(reference, answer))
         balanced = sklearn_metrics.balanced_accuracy_score(reference, answer)
         assert result["class_mean_accuracy"] == pytest.approx(balanced)
-
-
-# ---------------------------------------------------------------- by hand
 
 
 def test_figures_are_as_computed_by_hand():
@@ -166,100 +157,6 @@ def test_case_of_verbs_and_white_space_do_not_matter_but_case_of_ids_does():
     result = choice_accuracy([" B"], ["A "], verbs=["OPEN"], choices=[{"A": " Open", "B ": "open"}])
     assert (result["distractors"]["same_verb_share"], list(result["per_verb"])) == (1, ["open"])
     assert choice_accuracy(["a"], ["A"])["accuracy"] == 0
-
-
-# arXiv 2512.00885, table 4: five accuracies (Action, Process, Location, State, Parts) and their printed average.
-TABLE_4 = [
-    ("Random", (19.3, 18.8, 20.5, 20.0, 19.4), 19.6),
-    ("GPT-4o (text)", (36.6, 50.3, 33.6, 39.3, 44.7), 40.9),
-    ("LaViLa", (61.2, 40.0, 35.8, 38.5, 35.6), 42.2),
-    ("VideoLLaMA2.1-7B", (41.1, 47.1, 34.4, 46.3, 40.0), 41.8),
-    ("LLaVa-Video-7B", (56.4, 53.6, 49.1, 57.9, 53.7), 54.1),
-    ("mPLUG-Owl3-8B", (56.2, 51.7, 44.9, 54.5, 47.8), 51.0),
-    ("Qwen2.5-VL-7B", (60.2, 55.0, 46.9, 55.5, 47.4), 53.0),
-    ("Qwen2.5-VL-72B", (77.3, 73.0, 61.4, 71.1, 61.2), 68.8),
-    ("GPT-4o (vision)", (60.7, 64.1, 50.5, 58.4, 57.3), 58.2),
-]
-
-
-@pytest.mark.parametrize(("model", "accuracies", "average"), TABLE_4)
-def test_the_class_mean_agrees_with_the_published_averages(model, accuracies, average):
-    # Classes of unequal size with the printed accuracies: the published average gives each the same weight.
-    answers, classes = [], []
-    for index, (accuracy, size) in enumerate(zip(accuracies, (1000, 2000, 1000, 1000, 3000), strict=True)):
-        n_correct = round(accuracy * size / 100)
-        answers += [1] * n_correct + [0] * (size - n_correct)
-        classes += [f"category {index}"] * size
-    result = choice_accuracy(answers, [1] * len(answers), classes=classes)
-    assert 100 * result["class_mean_accuracy"] == pytest.approx(average, abs=0.051), model
-
-
-# ---------------------------------------------------------------- properties
-
-ids = st.sampled_from("ABCDE")
-rows = st.lists(
-    st.fixed_dictionaries(
-        {
-            "answer": st.none() | ids,
-            "reference": ids,
-            "class": st.none() | st.sampled_from(["x", "y"]),
-            "verb": st.none(),
-            "choices": st.none() | st.just(VERBS) | st.just(list("ABCDE")),
-        }
-    ),
-    min_size=1,
-    max_size=8,
-)
-
-
-def scored(examples):
-    return choice_accuracy(**columns(examples))
-
-
-@given(rows)
-def test_shares_are_bounded_and_the_answered_questions_are_no_worse_than_all(examples):
-    result = scored(examples)
-    groups = [*(result["per_class"] or {}).values(), *(result["per_verb"] or {}).values()]
-    fractions = [result[name] for name in ("accuracy", "accuracy_on_parsed", "chance_level", "coverage")]
-    fractions += [group["accuracy"] for group in groups] + list((result["distractors"] or {}).values())[1:]
-    assert all(value is None or 0 <= value <= 1 for value in fractions)
-    assert result["accuracy_on_parsed"] is None or result["accuracy_on_parsed"] >= result["accuracy"]
-    assert result["accuracy"] <= result["coverage"] + 1e-12
-
-
-@given(rows, st.integers(0, 7))
-def test_a_right_answer_in_place_of_any_other_never_lowers_the_accuracy(examples, index):
-    index %= len(examples)
-    better = [row | {"answer": row["reference"]} if i == index else row for i, row in enumerate(examples)]
-    assert scored(better)["accuracy"] >= scored(examples)["accuracy"]
-
-
-@given(rows)
-def test_other_names_for_the_choices_change_nothing(examples):
-    def renamed(value):
-        if isinstance(value, dict):
-            return {renamed(key): verb for key, verb in value.items()}
-        if isinstance(value, list):
-            return [renamed(item) for item in value]
-        return None if value is None else ord(value)
-
-    changed = [row | {name: renamed(row[name]) for name in ("answer", "reference", "choices")} for row in examples]
-    assert scored(changed) == scored(examples)
-
-
-# ---------------------------------------------------------------- inputs and errors
-
-
-def test_lists_arrays_and_tensors_give_the_same():
-    torch = pytest.importorskip("torch")
-    want = choice_accuracy([0, 1, 2], [0, 1, 1], classes=[7, 7, 8], choices=[[0, 1, 2]] * 3)
-    for convert in (np.asarray, torch.tensor, tuple):
-        got = choice_accuracy(
-            convert([0, 1, 2]), convert([0, 1, 1]), classes=convert([7, 7, 8]), choices=convert([[0, 1, 2]] * 3)
-        )
-        assert got == want
-    assert choice_accuracy(np.array(["0", "1", "2"]), [torch.tensor(0), np.int8(1), "1"])["n_correct"] == 2
-    assert choice_accuracy(np.array([None, "B"], dtype=object), ["A", "B"])["n_failed"] == 1
 
 
 @pytest.mark.parametrize(

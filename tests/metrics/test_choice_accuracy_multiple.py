@@ -1,33 +1,27 @@
 """Questions with several right choices, and HanDyVQA's rules: against scikit-learn, a slow reader, and by hand."""
 
-from __future__ import annotations
-
 import itertools
 import random
 
 import numpy as np
 import pytest
 from choice_accuracy import average_precision, handyvqa_letters, multi_answer
-from hypothesis import given, strategies as st
 
 OPTIONS = ["cup", "lid", "spoon", "milk"]
 
-# ---------------------------------------------------------------- average precision
 
-
-@pytest.mark.full
-def test_average_precision_equals_that_of_scikit_learn_on_2000_random_cases():
+@pytest.mark.parametrize("n_cases", [100, pytest.param(2000, marks=pytest.mark.full)])
+def test_average_precision_equals_that_of_scikit_learn_on_random_cases(n_cases):
     reference = pytest.importorskip("sklearn.metrics").average_precision_score
     rng = np.random.default_rng(0)
     worst = 0.0
-    for case in range(2000):
+    for case in range(n_cases):
         n = int(rng.integers(1, 40))
         labels = rng.integers(0, 2, n)
         labels[rng.integers(n)] = 1
         # Many ties, few ties, and the 0/1 scores of chosen options.
         scores = [rng.integers(0, 4, n), rng.normal(size=n), rng.integers(0, 2, n)][case % 3]
         worst = max(worst, abs(average_precision(labels, scores) - reference(labels, scores)))
-    print(f"worst absolute difference {worst:.1e} over 2000 cases")
     assert worst < 1e-12
 
 
@@ -43,10 +37,10 @@ def slow_pooled(predictions, references, choices, *, parsed_only=False):
     return recall * first + (1 - recall) * sum(every) / len(every)
 
 
-def test_chosen_options_are_pooled_as_a_slow_reference_does_on_2000_random_cases():
+def test_chosen_options_are_pooled_as_a_slow_reference_does_on_random_cases():
     rng = random.Random(0)
     worst = 0.0
-    for _ in range(2000):
+    for _ in range(500):
         choices = [list("abcdefghijk"[: rng.randint(2, 11)]) for _ in range(rng.randint(1, 6))]
         references = [rng.sample(options, rng.randint(1, min(5, len(options)))) for options in choices]
         predictions = [
@@ -62,7 +56,6 @@ def test_chosen_options_are_pooled_as_a_slow_reference_does_on_2000_random_cases
             abs(got["average_precision"] - want),
             0 if parsed is None else abs(got["average_precision_on_parsed"] - parsed),
         )
-    print(f"worst absolute difference {worst:.1e} over 2000 cases")
     assert worst < 1e-12
 
 
@@ -79,25 +72,6 @@ def test_chosen_options_are_pooled_as_a_slow_reference_does_on_2000_random_cases
 )
 def test_average_precision_is_as_computed_by_hand(labels, scores, expected):
     assert average_precision(labels, scores) == pytest.approx(expected)
-
-
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1), st.randoms(use_true_random=False))
-def test_average_precision_is_bounded_and_independent_of_the_order(items, rng):
-    value = average_precision(*zip(*items, strict=True))
-    assert 0 <= value <= 1
-    assert average_precision(*zip(*rng.sample(items, len(items)), strict=True)) == value
-    assert average_precision(*zip(*[(1, score) for _, score in items], strict=True)) == 1
-
-
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=1))
-def test_average_precision_depends_on_the_ranking_only_and_a_higher_right_item_never_lowers_it(items):
-    labels, scores = zip(*items, strict=True)
-    before = average_precision(labels, scores)
-    assert average_precision(labels, [score**3 for score in scores]) == before
-    if 1 in labels:
-        raised = list(scores)
-        raised[labels.index(1)] = 10
-        assert average_precision(labels, raised) >= before - 1e-12
 
 
 def test_choosing_everything_or_nothing_gives_the_prevalence():
@@ -121,9 +95,6 @@ def test_the_prevalence_of_the_released_objects_questions_is_the_published_rando
     references = [list(range(n)) for n in n_right]
     result = multi_answer([None] * len(choices), references, choices)
     assert 100 * result["prevalence"] == pytest.approx(28.5, abs=0.5)
-
-
-# ---------------------------------------------------------------- HanDyVQA's rules
 
 
 def slow_letters(text):
@@ -162,19 +133,6 @@ def test_letters_equal_those_of_a_slow_reader_on_2000_random_texts():
 )
 def test_letters_are_read_as_the_public_script_reads_them(text, letters):
     assert handyvqa_letters(text, 5) == letters
-
-
-# ---------------------------------------------------------------- inputs and errors
-
-
-def test_lists_arrays_and_tensors_give_the_same():
-    torch = pytest.importorskip("torch")
-    want = multi_answer([[0, 1]], [[0]], [[0, 1, 2]])
-    for convert in (np.asarray, torch.tensor, tuple):
-        assert multi_answer([convert([0, 1])], [convert([0])], convert([[0, 1, 2]])) == want
-        assert average_precision(convert([1, 0, 1]), convert([0.5, 0.75, 0.5])) == average_precision(
-            [1, 0, 1], [2, 3, 2]
-        )
 
 
 @pytest.mark.parametrize(

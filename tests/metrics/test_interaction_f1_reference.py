@@ -1,7 +1,5 @@
 """The arithmetic of interaction_f1 against a slow reference, written another way."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random
@@ -157,12 +155,12 @@ def random_frame(rng):
     return None if rng.random() < 0.1 else prediction[:4], reference
 
 
-@pytest.mark.full
+@pytest.mark.parametrize("n_cases", [100, pytest.param(2000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("matching", MATCHINGS)
-def test_equals_a_slow_reference_on_2000_random_cases(matching):
+def test_equals_a_slow_reference_on_random_cases(matching, n_cases):
     rng = random.Random(0)
-    worst, matched, n_cases = 0.0, 0, 0
-    while n_cases < 2000:
+    worst, matched, done = 0.0, 0, 0
+    while done < n_cases:
         frames = [random_frame(rng) for _ in range(rng.randint(1, 3))]
         # Where two optimal matchings are equally good, either may be reported.
         if matching == "optimal" and not all(itertools.starmap(has_one_optimum, frames)):
@@ -170,7 +168,6 @@ def test_equals_a_slow_reference_on_2000_random_cases(matching):
         predictions, references = [f[0] for f in frames], [f[1] for f in frames]
         got = interaction_f1(predictions, references, matching=matching)
         worst = max(worst, float(worst_difference(got, slow_figures(predictions, references, matching))))
-        matched, n_cases = matched + got["n_matched"], n_cases + 1
-    print(f"{matching}: worst absolute difference {worst:.1e} over {n_cases} cases with {matched} pairs")
+        matched, done = matched + got["n_matched"], done + 1
     assert worst < 1e-12
-    assert matched > 1500
+    assert matched > 0.75 * n_cases

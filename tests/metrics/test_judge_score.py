@@ -1,19 +1,14 @@
 """The verdict means of the judge_score metric: against numpy, by hand, by properties, and its errors."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from judge_score import judge_score
 
 NAN = float("nan")
-
-# ---------------------------------------------------------------- an independent reference: one array of all draws
 
 
 def cube(verdicts, names):
@@ -77,9 +72,9 @@ def differences(got, want):
 
 
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")  # numpy warns of means of nothing
-def test_equals_numpy_on_2000_random_cases(record_property):
+def test_equals_numpy_on_random_cases(record_property):
     rng, worst, n = random.Random(0), 0.0, 0
-    while n < 2000:
+    while n < 300:
         verdicts, names = random_verdicts(rng)
         if not all(any((v or {}).get(c) for v in verdicts) for c in names):
             continue
@@ -93,8 +88,6 @@ def test_equals_numpy_on_2000_random_cases(record_property):
     record_property("worst", float(worst))
     assert worst <= 1e-12
 
-
-# ---------------------------------------------------------------- by hand
 
 VERDICTS = [
     {"accuracy": [8, 10], "completeness": [6, 6]},
@@ -161,56 +154,6 @@ def test_the_scale_is_what_scores_are_divided_by():
     assert judge_score([{"r": 4}], scale=5)["mean"] == 0.8
     with pytest.raises(ValueError, match=r"\['r'\]: is 6, outside 0 to 5"):
         judge_score([{"r": 6}], scale=5)
-
-
-# ---------------------------------------------------------------- properties
-
-draws = st.lists(st.none() | st.integers(0, 10), max_size=3)
-verdicts_of = st.fixed_dictionaries({}, optional={"accuracy": draws, "completeness": draws})
-cases = st.lists(st.tuples(st.none() | verdicts_of, st.none() | st.sampled_from("ab")), min_size=1, max_size=6)
-
-
-def scored(rows):
-    return judge_score([v for v, _ in rows], [c for _, c in rows], criteria=["accuracy", "completeness"])
-
-
-@given(cases)
-def test_figures_are_bounded(rows):
-    result = scored(rows)
-    everything = [result, *result["per_category"].values()]
-    everything += [figures for part in everything for figures in part["per_criterion"].values()]
-    for figures in everything:
-        values = [figures["mean"], figures["coverage"], figures["sd_draws"], figures["sd_runs"], *figures["run_means"]]
-        assert all(0 <= value <= 1 for value in values if value is not None)
-        assert (figures["mean"] is None) == (figures["coverage"] == 0)
-
-
-@given(st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=2), min_size=1, max_size=5), st.integers(0, 4))
-def test_a_higher_score_raises_the_mean(rows, index):
-    index %= len(rows)
-    better = [[a + (i == index), b] for i, (a, b) in enumerate(rows)]
-    before, after = ([{"accuracy": a, "completeness": b} for a, b in part] for part in (rows, better))
-    assert judge_score(after)["mean"] > judge_score(before)["mean"]
-
-
-@given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=6))
-def test_without_missing_verdicts_both_means_are_the_same(rows):
-    result = judge_score([{"accuracy": a, "completeness": b} for a, b in rows])
-    assert result["mean"] == pytest.approx(result["mean_of_criteria"], abs=1e-12)
-
-
-def test_arrays_tensors_and_lists_are_the_same():
-    torch = pytest.importorskip("torch")
-    lists = [{"accuracy": [8.0, None], "completeness": [6.0, 7.0]}]
-    arrays = [{"accuracy": np.array([8.0, NAN]), "completeness": np.array([6, 7])}]
-    tensors = [{"accuracy": torch.tensor([8.0, NAN]), "completeness": torch.tensor([6, 7])}]
-    scalars = [{"accuracy": [np.float32(8), np.nan], "completeness": [torch.tensor(6.0), np.int64(7)]}]
-    want = judge_score(lists, ["a"])
-    for other in (arrays, tensors, scalars):
-        assert judge_score(other, np.array(["a"])) == want
-
-
-# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(

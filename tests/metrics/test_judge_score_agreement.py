@@ -1,16 +1,11 @@
 """Agreement between judges: against the definitions and scikit-learn, by hand, and the tables of arXiv 2605.12074."""
 
-from __future__ import annotations
-
 import itertools
 import random
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from judge_score import calibration_shift, judge_agreement, judge_score, quadratic_weighted_kappa
-
-# ---------------------------------------------------------------- independent references
 
 
 def slow_tau_b(first, second):
@@ -48,10 +43,10 @@ def close(got, want):
     return 0.0 if got is None else abs(got - want)
 
 
-def test_equals_the_definitions_and_scikit_learn_on_2000_random_cases(record_property):
+def test_equals_the_definitions_and_scikit_learn_on_random_cases(record_property):
     kappa = pytest.importorskip("sklearn.metrics").cohen_kappa_score
     rng, worst = random.Random(0), 0.0
-    for case in range(2000):
+    for case in range(400):
         first, second, models = random_scores(rng)
         result = judge_agreement({"a": first, "b": second}, models)
         pair = result["pairs"][0]
@@ -83,9 +78,6 @@ def test_scikit_learn_without_the_full_scale_counts_ranks_instead_of_points():
     ours = quadratic_weighted_kappa(first, second)
     assert ours == pytest.approx(kappa(first, second, weights="quadratic", labels=range(11)), abs=1e-12)
     assert abs(ours - kappa(first, second, weights="quadratic")) > 0.01
-
-
-# ---------------------------------------------------------------- by hand
 
 
 def test_figures_are_those_computed_by_hand():
@@ -126,40 +118,6 @@ def test_what_is_undefined_is_none(a, b):
     assert calibration_shift([0.5], [0.25], ddof=1)["sd"] is None
 
 
-# ---------------------------------------------------------------- properties
-
-paired = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10), st.sampled_from("xyz")), min_size=1, max_size=8)
-
-
-def agreed(rows):
-    return judge_agreement({"a": [r[0] for r in rows], "b": [r[1] for r in rows]}, [r[2] for r in rows])
-
-
-@given(paired)
-def test_figures_are_bounded(rows):
-    pair = agreed(rows)["pairs"][0]
-    assert 0 <= pair["exact"] <= pair["within_1"] <= 1
-    for name in ("qwk", "tau_examples", "tau_models", "shift", "shift_examples"):
-        assert pair[name] is None or -1 - 1e-12 <= pair[name] <= 1 + 1e-12
-
-
-@given(paired)
-def test_a_judge_agrees_with_its_double(rows):
-    pair = agreed([(a, a, m) for a, _, m in rows])["pairs"][0]
-    assert (pair["exact"], pair["within_1"], pair["shift"], pair["shift_sd"]) == (1, 1, 0, 0)
-    assert pair["qwk"] in (None, 1)
-    assert pair["tau_examples"] is None or pair["tau_examples"] == pytest.approx(1)
-
-
-def test_arrays_and_tensors_are_columns_too():
-    torch = pytest.importorskip("torch")
-    want = judge_agreement({"a": [1, 5, None], "b": [2, 5, 7]}, ["x", "y", "y"])
-    columns = {"a": np.array([1, 5, np.nan]), "b": torch.tensor([2, 5, 7])}
-    assert judge_agreement(columns, np.array(["x", "y", "y"])) == want
-
-
-# ---------------------------------------------------------------- the tables of arXiv 2605.12074
-
 # Table 7, Gemini judge: accuracy, completeness, mean.
 TABLE_7 = {
     "Gemini 3 Flash": (0.696, 0.640, 0.665),
@@ -193,9 +151,6 @@ def test_under_the_gemini_judge_the_published_vqa_means_lie_below_that_of_the_cr
     excess += [mean_of_criteria(row[3], row[6]) - row[0] for row in TABLE_14.values()]
     assert min(excess) == pytest.approx(0.0005)
     assert max(excess) == pytest.approx(0.0035)
-
-
-# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(

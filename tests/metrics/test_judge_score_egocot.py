@@ -1,12 +1,9 @@
 """EgoCoT-Bench's R and SCR: against numpy, by hand, by properties, and its errors."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from judge_score import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate
 
 SUBTASKS = [name for group in EGOCOT_SIZES.values() for name in group]
@@ -43,9 +40,9 @@ def worst_difference(got, want):
     return max(abs(got[name] - want[name]) for name in FIGURES if want[name] is not None)
 
 
-def test_equals_the_formulas_on_arrays_in_2000_random_cases(record_property):
+def test_equals_the_formulas_on_arrays_in_random_cases(record_property):
     rng, worst = random.Random(0), 0.0
-    for _ in range(2000):
+    for _ in range(400):
         samples = random_samples(rng)
         scores, correct, subtasks, empty = (list(column) for column in zip(*samples, strict=True))
         got = egocot_reasoning(scores, correct, subtasks, empty_reasoning=empty)
@@ -60,9 +57,6 @@ def test_equals_the_formulas_on_arrays_in_2000_random_cases(record_property):
             worst = max(worst, worst_difference(figures, reference(table[groups == group])))
     record_property("worst", float(worst))
     assert worst <= 1e-12
-
-
-# ---------------------------------------------------------------- by hand
 
 
 def test_r_counts_right_and_wrong_answers_and_scr_the_right_ones_only():
@@ -96,61 +90,6 @@ def test_groups_pool_their_samples_and_not_their_subtasks():
 def test_other_benchmarks_bring_their_own_groups():
     result = egocot_reasoning([5, 1], [True, True], ["a", "b"], groups={"one": ["a"], "both": ["a", "b"]})
     assert {name: group["n"] for name, group in result["per_group"].items()} == {"one": 1, "both": 2}
-
-
-def test_arrays_and_tensors_are_columns_too():
-    torch = pytest.importorskip("torch")
-    want = egocot_reasoning([5, 1, None], [True, False, True])
-    assert egocot_reasoning(np.array([5, 1, np.nan]), np.array([True, False, True])) == want
-    assert egocot_reasoning(torch.tensor([5, 1, torch.nan]), torch.tensor([1, 0, 1])) == want
-
-
-# ---------------------------------------------------------------- properties
-
-samples = st.lists(
-    st.tuples(st.none() | st.integers(0, 5), st.booleans(), st.none() | st.sampled_from(SUBTASKS)),
-    min_size=1,
-    max_size=8,
-)
-
-
-def scored(rows):
-    return egocot_reasoning(*(list(column) for column in zip(*rows, strict=True)))
-
-
-@given(samples, st.randoms(use_true_random=False))
-def test_figures_are_bounded_and_do_not_depend_on_the_order(rows, rng):
-    result = scored(rows)
-    assert scored(rng.sample(rows, len(rows))) == result
-    for figures in [result, *result["per_group"].values(), *result["per_subtask"].values()]:
-        assert 0 <= figures["accuracy"] <= 100
-        assert figures["r"] is None or 0 <= figures["r"] <= 5
-        assert figures["scr"] is None or 0 <= figures["scr"] <= 100
-
-
-@given(samples, st.integers(0, 7))
-def test_a_better_rationale_never_lowers_r_nor_raises_scr(rows, index):
-    judged = [row for row in rows if row[0] is not None] or [(3, True, None)]
-    index %= len(judged)
-    better = [(min(5, s + 1), c, t) if i == index else (s, c, t) for i, (s, c, t) in enumerate(judged)]
-    before, after = scored(judged), scored(better)
-    assert after["r"] >= before["r"]
-    assert before["scr"] is None or after["scr"] <= before["scr"]
-
-
-@given(samples)
-def test_groups_weighted_by_their_samples_give_the_whole(rows):
-    whole = [(3 if s is None else s, c, t or "AOG") for s, c, t in rows]
-    result = scored(whole)
-    groups = list(result["per_group"].values())
-    sizes, rights = [group["n"] for group in groups], [group["n_correct"] for group in groups]
-    assert np.average([group["r"] for group in groups], weights=sizes) == pytest.approx(result["r"])
-    if sum(rights):
-        rates = [group["scr"] or 0 for group in groups]
-        assert np.average(rates, weights=rights) == pytest.approx(result["scr"])
-
-
-# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A row of the leaderboards on EgoCoT-Bench's page (arXiv 2605.19559) comes out of the metric."""
 
-from __future__ import annotations
-
 from judge_score import EGOCOT_SIZES, egocot_reasoning
 
 # Of GPT-5.1 in percent: the three subtasks and the mean of each group, and the SCR of each group.

@@ -1,10 +1,7 @@
 """The arithmetic of the mean_ap metric: against pycocotools, by hand, and by its properties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from mean_ap import STATISTICS, evaluate_images, mean_ap, overlap
 from mean_ap.matching import THRESHOLDS, best_assignment
 from mean_ap.overlap import Pairs
@@ -13,9 +10,6 @@ from mean_ap.values import runs_of
 from tests.metrics.test_mean_ap_pycocotools import random_images, twelve
 
 FREE_OF_ORDER = ("f1@50", "f1@[.5:.95]", "precision@50", "recall@50", "mean_best_iou")
-
-
-# ---------------------------------------------------------------- the figures without scores
 
 
 def slow_iou(a, b):
@@ -46,7 +40,7 @@ def slow_hits(prediction, reference, threshold):
 
 def test_f1_and_best_iou_equal_slow_references_on_random_cases():
     rng, worst = np.random.default_rng(4), 0.0
-    for _ in range(200):
+    for _ in range(60):
         predictions, references = random_images(rng)
         for side in (predictions, references):  # keep off the thresholds, where the last bit decides
             for image in side:
@@ -72,8 +66,6 @@ def test_the_assignment_is_as_large_as_scipys_on_dense_graphs():
         assigned = best_assignment(Pairs(left, right, np.full(len(left), 0.7)), 0.5, n, m)
         assert len(np.unique(assigned)) == len(assigned) == (matching(sparse.csr_matrix(table)) >= 0).sum()
 
-
-# ---------------------------------------------------------------- by hand
 
 BOX = [10, 10, 50, 50]
 
@@ -167,67 +159,6 @@ def test_masks_of_rectangles_score_as_their_boxes():
         )
 
 
-# ---------------------------------------------------------------- properties
-
-numbers = st.integers(0, 40)
-boxes = st.lists(st.tuples(numbers, numbers, numbers, numbers).map(list), max_size=4)
-labelled = boxes.flatmap(
-    lambda some: st.fixed_dictionaries(
-        {"boxes": st.just(some), "labels": st.lists(st.sampled_from("ab"), min_size=len(some), max_size=len(some))}
-    )
-)
-upright = st.tuples(numbers, numbers, st.integers(1, 40), st.integers(1, 40)).map(
-    lambda b: [b[0], b[1], b[0] + b[2], b[1] + b[3]]
-)
-pairs = st.lists(st.tuples(st.none() | labelled, labelled), min_size=1, max_size=4)
-
-
-def scored(cases, **options):
-    return mean_ap([c[0] for c in cases], [c[1] for c in cases], **options)
-
-
-@given(pairs)
-def test_figures_are_bounded(cases):
-    result = scored(cases)
-    assert all(value == -1 or 0 <= value <= 1 for value in twelve(result))
-    assert all(0 <= result[name] <= 1 for name in (*FREE_OF_ORDER, "coverage"))
-    assert result["map_75"] <= result["map_50"]
-    assert result["mar_1"] <= result["mar_10"] <= result["mar_100"]
-    assert result["f1@[.5:.95]"] <= result["f1@50"] + 1e-12
-
-
-@given(pairs, st.randoms(use_true_random=False))
-def test_f1_depends_on_no_order_within_an_image(cases, rng):
-    def shuffled(image):
-        if image is None:
-            return None
-        rows = list(zip(image["boxes"], image["labels"], strict=True))
-        rng.shuffle(rows)
-        return {"boxes": [box for box, _ in rows], "labels": [label for _, label in rows]}
-
-    got, want = scored([(shuffled(p), shuffled(r)) for p, r in cases]), scored(cases)
-    assert [got[name] for name in FREE_OF_ORDER] == pytest.approx([want[name] for name in FREE_OF_ORDER])
-
-
-@given(pairs, st.randoms(use_true_random=False))
-def test_with_distinct_scores_nothing_depends_on_the_order_of_the_images(cases, rng):
-    total = iter(rng.sample(range(100), 100))
-    cases = [(p and p | {"scores": [next(total) for _ in p["boxes"]]}, r) for p, r in cases]
-    assert twelve(scored(rng.sample(cases, len(cases)))) == pytest.approx(twelve(scored(cases)))
-
-
-@given(st.lists(st.tuples(upright, upright), min_size=1, max_size=6), st.integers(0, 5))
-def test_a_better_box_never_lowers_the_score(cases, index):
-    # One box and one reference per image: with more, a box that moves may leave another reference without any.
-    index %= len(cases)
-    better = [(r, r) if number == index else (p, r) for number, (p, r) in enumerate(cases)]
-    before, after = (
-        mean_ap([{"boxes": [p]} for p, _ in some], [{"boxes": [r]} for _, r in some]) for some in (cases, better)
-    )
-    for name in ("map", "map_50", "map_75", "mar_100", *FREE_OF_ORDER):
-        assert after[name] >= before[name] - 1e-12
-
-
 @pytest.mark.parametrize("chunk", [1, 7])
 def test_cutting_the_work_into_chunks_changes_nothing(monkeypatch, chunk):
     cases = [random_images(np.random.default_rng(seed), n_images=4) for seed in range(10)]
@@ -255,8 +186,6 @@ def test_the_runs_of_a_mask_are_read_as_pycocotools_writes_them():
         runs = np.concatenate([[runs[0] - 1], runs[1:]])  # without the zero put in front
         assert runs_of(rle["counts"]).tolist() == runs.tolist()
 
-
-# ---------------------------------------------------------------- errors
 
 GOOD = {"boxes": [BOX]}
 

@@ -1,17 +1,10 @@
 """J and F of the region_boundary metric: bit for bit against the published full-frame definition, and by hand."""
 
-from __future__ import annotations
-
-import random
-
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
-from region_boundary import bound_pixels, boundary_f, region_boundary, region_j, scoring, sequence_statistics
+from region_boundary import bound_pixels, boundary_f, region_boundary, region_j, sequence_statistics
 from scipy import ndimage
-
-# ---------------------------------------------------------------- the definition of DAVIS 2017, on the full frame
 
 
 def davis_contour(seg):
@@ -59,9 +52,6 @@ def davis_statistics(values):
     ids = (np.round(np.linspace(1, len(values), 5) + 1e-10) - 1).astype(np.int64)
     bins = [values[ids[i] : ids[i + 1] + 1] for i in range(4)]
     return np.nanmean(values), np.nanmean(values > 0.5), np.nanmean(bins[0]) - np.nanmean(bins[3])
-
-
-# ---------------------------------------------------------------- masks
 
 
 def rle(mask):
@@ -137,9 +127,6 @@ def assert_equals_the_definition(prediction, reference, rng, tolerance=0.008):
     assert boundary_f(p, r, tolerance) == davis_f(prediction, reference, tolerance)
 
 
-# ---------------------------------------------------------------- equal to the definition
-
-
 @pytest.mark.full
 def test_j_and_f_equal_the_full_frame_definition_on_600_random_images():
     rng = np.random.default_rng(0)
@@ -148,9 +135,9 @@ def test_j_and_f_equal_the_full_frame_definition_on_600_random_images():
         assert_equals_the_definition(neighbour(rng, reference), reference, rng)
 
 
-def test_j_and_f_equal_the_full_frame_definition_on_2500_small_masks():
+def test_j_and_f_equal_the_full_frame_definition_on_small_masks():
     rng = np.random.default_rng(1)
-    for _ in range(2500):
+    for _ in range(500):
         height, width = rng.integers(1, 25, 2)
         prediction, reference = any_mask(rng, height, width), any_mask(rng, height, width)
         assert_equals_the_definition(prediction, reference, rng, rng.choice([0.008, 0.1, 0.3, 1, 2, 5]))
@@ -180,27 +167,12 @@ def test_f_equals_the_definition_at_full_hd_with_opencvs_dilation():
         assert boundary_f(rle(prediction), rle(reference)) == boundary_f(prediction, reference) == want
 
 
-def test_both_ways_to_look_for_near_contours_agree():
-    rng = np.random.default_rng(4)
-    for _ in range(300):
-        height, width = rng.integers(2, 30, 2)
-        a, b = (rng.random((height, width)) < rng.random() * 0.3 for _ in range(2))
-        for radius in (1, 2, 4, 40):
-            want = np.count_nonzero(a & ndimage.binary_dilation(b, davis_disk(radius)))
-            assert np.count_nonzero(a & scoring._dilated(b, radius)) == want
-            if a.sum() <= a.size // 16:
-                assert scoring._count_near(scoring._keys(a, radius), scoring._keys(b, radius), b, radius) == want
-
-
 def test_statistics_equal_the_definition_for_every_length():
     rng = np.random.default_rng(5)
     for length in [*range(1, 300), 1000, 2536]:
         values = rng.random(length)
         got = sequence_statistics(values)
         assert [got["mean"], got["recall"], got["decay"]] == pytest.approx(davis_statistics(values), abs=1e-12)
-
-
-# ---------------------------------------------------------------- by hand
 
 
 def square(y, x, side=4, size=(20, 30)):
@@ -232,14 +204,6 @@ def test_a_pair_is_scored_as_computed_by_hand(prediction, reference, j, f):
     assert bound_pixels((20, 30)) == 1
     assert region_j(prediction, reference) == j
     assert boundary_f(prediction, reference) == pytest.approx(f)
-
-
-def test_a_contour_of_a_square_has_one_pixel_more_than_its_edge_above_and_to_the_left():
-    contour = scoring._contour(square(4, 4))
-    assert contour.sum() == 16
-    assert contour[3, 3]
-    assert not contour[8].any()
-    assert not contour[4:7, 4:7].any()
 
 
 @pytest.mark.parametrize(
@@ -277,56 +241,3 @@ def test_a_track_without_an_answer_scores_zero_even_where_nothing_was_to_be_foun
     assert failed["J&F_mean"] == 0.5
     assert failed["frame_J_mean"] == pytest.approx(1 / 3)
     assert (failed["n"], failed["n_failed"], failed["coverage"], failed["n_failed_frames"]) == (2, 1, 0.5, 2)
-
-
-# ---------------------------------------------------------------- properties
-
-seeds = st.integers(0, 2**32 - 1)
-
-
-def random_tracks(seed, failures=True):
-    rng = np.random.default_rng(seed)
-    predictions, references = [], []
-    for _ in range(rng.integers(1, 5)):
-        size = rng.integers(2, 30, 2)
-        reference = [any_mask(rng, *size) for _ in range(rng.integers(1, 6))]
-        prediction = [None if failures and rng.random() < 0.1 else neighbour(rng, mask) for mask in reference]
-        predictions.append(None if failures and rng.random() < 0.1 else prediction)
-        references.append(reference)
-    return predictions, references
-
-
-@given(seeds)
-def test_scores_are_bounded_and_do_not_depend_on_the_order_of_the_tracks(seed):
-    predictions, references = random_tracks(seed)
-    result = region_boundary(predictions, references)
-    for name, value in result.items():
-        if name[-4:] in ("mean", "call", "rage"):
-            assert 0 <= value <= 1
-        if name.endswith("decay"):
-            assert -1 <= value <= 1
-    order = random.Random(seed).sample(range(len(references)), len(references))
-    shuffled = region_boundary([predictions[i] for i in order], [references[i] for i in order])
-    assert shuffled.pop("per_object") == [result["per_object"][i] for i in order]
-    result.pop("per_object")
-    assert shuffled == pytest.approx(result)
-
-
-@given(seeds)
-def test_swapping_prediction_and_reference_changes_nothing_and_neither_does_turning_the_image(seed):
-    rng = np.random.default_rng(seed)
-    reference = any_mask(rng, *rng.integers(2, 40, 2))
-    prediction = neighbour(rng, reference)
-    for score in (region_j, boundary_f):
-        assert score(prediction, reference) == score(reference, prediction) == score(prediction.T, reference.T)
-
-
-@given(seeds)
-def test_a_further_right_pixel_never_lowers_j_and_a_wider_tolerance_never_lowers_f(seed):
-    rng = np.random.default_rng(seed)
-    reference = blobs(rng, 30, 40)
-    prediction = any_mask(rng, 30, 40)
-    better = prediction | reference & (rng.random(reference.shape) < 0.2)
-    assert region_j(better, reference) >= region_j(prediction, reference)
-    scores = [boundary_f(prediction, reference, tolerance) for tolerance in (1, 2, 3, 8, 50)]
-    assert scores == sorted(scores)

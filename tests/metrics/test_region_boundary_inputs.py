@@ -1,7 +1,5 @@
 """What the region_boundary metric reads: arrays, tensors, run lengths; and what it says of anything else."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -57,8 +55,6 @@ def test_torch_tensors_are_accepted():
     stacked = torch.stack([a, b])
     assert region_boundary([stacked], [stacked])["J&F_mean"] == 1
 
-
-# ---------------------------------------------------------------- errors
 
 GOOD = rle(DOT)
 

@@ -1,7 +1,5 @@
 """The sequence_matching metric inside `evaluate`: scores that are missing, groups, options together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sequence_matching import sequence_matching as score

@@ -1,7 +1,5 @@
 """The arithmetic of spatio_temporal_grounding: against a slow reference, by hand, and against the paper's tables."""
 
-from __future__ import annotations
-
 import functools
 import random
 
@@ -23,9 +21,6 @@ def task(*objects, kind="explicit"):
 
 def answer(match, intervals=((0, 4),), boxes=None):
     return {"match": match, "intervals": intervals, "boxes": {0: BOX, 4: BOX} if boxes is None else boxes}
-
-
-# ---------------------------------------------------------------- a slow reference, by counting cells
 
 
 def cells(intervals):
@@ -150,12 +145,12 @@ def worst(got, want):
     return max(gaps)
 
 
-@pytest.mark.full
+@pytest.mark.parametrize("n_cases", [100, pytest.param(1000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("viou", ["reference", "union"])
-def test_equals_a_slow_reference_on_2000_random_cases(viou):
+def test_equals_a_slow_reference_on_random_cases(viou, n_cases):
     rng = random.Random(0)
     gaps = []
-    for _ in range(1000):
+    for _ in range(n_cases):
         cases = [random_case(rng) for _ in range(rng.randint(1, 4))]
         predictions, references = [c[0] for c in cases], [c[1] for c in cases]
         got, want = (
@@ -167,20 +162,16 @@ def test_equals_a_slow_reference_on_2000_random_cases(viou):
             gaps.append(worst(got["by_kind"].get(kind), want[kind]))
         for number, name in ((1, "1"), (2, "2"), (3, "3+")):
             gaps.append(worst(got["by_number_of_objects"].get(name), want[number]))
-    print("worst absolute difference", max(gaps))
     assert max(gaps) < 1e-12
 
 
 def test_the_overlap_of_boxes_equals_counted_pixels_and_that_of_intervals_counted_seconds():
     rng = random.Random(1)
-    for _ in range(2000):
+    for _ in range(500):
         a, b = random_box(rng), random_box(rng)
         assert box_iou(a, b) == pytest.approx(slow_iou(a, b), abs=1e-15)
         mine, theirs = random_intervals(rng), random_intervals(rng)
         assert temporal_iou(mine, theirs) == pytest.approx(slow_t_iou(mine, theirs), abs=1e-15)
-
-
-# ---------------------------------------------------------------- by hand
 
 
 @pytest.mark.parametrize(
@@ -244,8 +235,6 @@ def test_levels_are_as_computed_by_hand():
     assert list(result["by_number_of_objects"]) == ["1", "2"]
     assert result["per_category"] == {"cup": {"Acc": 0.5, "m_tIoU": 0.375, "m_vIoU": 0.5, "n_objects": 4}}
 
-
-# ---------------------------------------------------------------- arXiv 2512.03666, tables 1, 2, 4 and 5
 
 # Explicit and implicit tasks, section 3.3; tasks with one, two, three and more objects.
 TASKS, NUMBERS = {"explicit": 1386, "implicit": 1318}, (1343, 1237, 124)

@@ -1,7 +1,5 @@
 """The spatio_temporal_grounding metric inside `evaluate`: broken objects, and boxes as lists."""
 
-from __future__ import annotations
-
 import pytest
 from spatio_temporal_grounding import spatio_temporal_grounding
 

@@ -1,7 +1,5 @@
 """Recall@K and segment IoU of relations over time: by hand, and against frame sets on random cases."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path
@@ -71,9 +69,6 @@ def test_times_that_numbers_of_64_bits_do_not_tell_apart_are_refused(times: tupl
         temporal_relations([[held(*times)]], [[held(0, 4)]])
 
 
-# ---------------------------------------------------------------- again, frame by frame
-
-
 def frames(row: Row) -> set[int]:
     return set(range(row[3], row[4]))
 
@@ -105,9 +100,9 @@ def random_row(rng: random.Random) -> Row:
     return (*triplet, start, rng.randint(start + 1, 8))
 
 
-def test_figures_equal_those_made_frame_by_frame_on_500_random_cases() -> None:
+def test_figures_equal_those_made_frame_by_frame_on_random_cases() -> None:
     rng = random.Random(23)
-    for _ in range(500):
+    for _ in range(150):
         examples: list[tuple[list[Row] | None, list[Row]]] = []
         for _ in range(rng.randint(1, 3)):
             reference = [random_row(rng) for _ in range(rng.randint(1, 25))]

@@ -1,7 +1,5 @@
 """Frame accuracy, edit score and F1 of segments: by hand, and as arrays of frames count them."""
 
-from __future__ import annotations
-
 import random
 import sys
 from functools import cache
@@ -72,9 +70,9 @@ def made_up(rng: random.Random, length: int) -> Clip:
     return labels[:length]
 
 
-def test_all_figures_equal_those_counted_frame_by_frame_on_500_random_cases() -> None:
+def test_all_figures_equal_those_counted_frame_by_frame_on_random_cases() -> None:
     rng = random.Random(0)
-    for _ in range(500):
+    for _ in range(150):
         references = [made_up(rng, rng.randint(1, 40)) for _ in range(rng.randint(1, 4))]
         predictions = [None if rng.random() < 0.1 else made_up(rng, len(clip)) for clip in references]
         figures = temporal_segmentation(predictions, references)

@@ -1,7 +1,5 @@
 """HOTA and identity switches of the tracking metric: by hand, and what must hold of any masks."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

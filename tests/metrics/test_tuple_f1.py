@@ -1,15 +1,11 @@
 """The arithmetic of the tuple_f1 metric: against a slow reference, by hand, and by its properties."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 
-import numpy as np
 import pytest
-from hypothesis import given, strategies as st
-from tuple_f1 import normalise, tuple_confusion, tuple_f1
-from tuple_f1.scoring import NOTHING, RelationTuple, as_relation, figures
+from tuple_f1 import tuple_confusion, tuple_f1
+from tuple_f1.scoring import NOTHING, RelationTuple, as_relation
 
 ON = (1, 2, "position", "on")
 UNDER = (2, 1, "position", "under")
@@ -18,9 +14,6 @@ HOLDS = (3, 1, "human_actions", "holds")
 
 def as_dict(relation):
     return dict(zip(RelationTuple._fields, relation, strict=True))
-
-
-# ---------------------------------------------------------------- a slow reference, written another way
 
 
 def slow_matches(prediction, reference):
@@ -78,10 +71,10 @@ def random_example(rng):
     return None if rng.random() < 0.15 else prediction, reference
 
 
-@pytest.mark.full
-def test_equals_a_slow_reference_on_2000_random_cases():
+@pytest.mark.parametrize("n_cases", [200, pytest.param(2000, marks=pytest.mark.full)])
+def test_equals_a_slow_reference_on_random_cases(n_cases):
     rng = random.Random(0)
-    for _ in range(2000):
+    for _ in range(n_cases):
         cases = [random_example(rng) for _ in range(rng.randint(1, 5))]
         predictions, references = [c[0] for c in cases], [c[1] for c in cases]
         got, want = tuple_f1(predictions, references), slow_tuple_f1(predictions, references)
@@ -92,9 +85,6 @@ def test_equals_a_slow_reference_on_2000_random_cases():
         for kind, group in got["per_relation_type"].items():
             fractions = [group["precision"], group["recall"], group["f1"], group["support"]]
             assert fractions == pytest.approx(want["per_type"][kind])
-
-
-# ---------------------------------------------------------------- by hand
 
 
 @pytest.mark.parametrize(
@@ -149,80 +139,9 @@ def test_values_are_pooled_by_type_and_value():
     assert result["per_relation_type"]["position"]["precision"] == 0.5
 
 
-# arXiv 2605.12074, table 10: P, R, F1 as printed (three decimals, means over runs).
-TABLE_10 = [
-    ("Gemini 3 Flash", 0.655, 0.697, 0.675),
-    ("GPT-5.4 mini", 0.546, 0.586, 0.565),
-    ("Gemma 4-31B", 0.736, 0.767, 0.751),
-    ("Qwen3.5-27B", 0.699, 0.799, 0.745),
-    ("Qwen3.5-9B", 0.587, 0.642, 0.613),
-]
-
-
-@pytest.mark.parametrize(("model", "precision", "recall", "f1"), TABLE_10)
-def test_f1_agrees_with_the_published_precision_and_recall(model, precision, recall, f1):
-    # Half a unit of the last place of the inputs and of the output.
-    counts = {"tp": precision * recall, "n_predicted": recall, "n_reference": precision, "n": 1, "failed": 0, "f1": 0}
-    result = figures({name: np.array([1e6 * count]) for name, count in counts.items()})
-    assert result["micro_f1"][0] == pytest.approx(f1, abs=0.001), model
-
-
-# ---------------------------------------------------------------- properties
-
-relations = st.tuples(
-    st.integers(1, 3), st.integers(1, 3), st.sampled_from(["position", "human_actions"]), st.sampled_from("abc")
-)
-example_lists = st.lists(relations, max_size=6)
-pairs = st.lists(st.tuples(example_lists, example_lists), min_size=1, max_size=5)
-pairs_with_failures = st.lists(st.tuples(st.none() | example_lists, example_lists), min_size=1, max_size=5)
-FRACTIONS = ("micro_precision", "micro_recall", "micro_f1", "mean_example_f1", "coverage")
-
-
-def scored(cases):
-    return tuple_f1([c[0] for c in cases], [c[1] for c in cases])
-
-
-@given(pairs_with_failures)
-def test_shares_are_bounded_and_f1_lies_between_precision_and_recall(cases):
-    result = scored(cases)
-    groups = [*result["per_relation_type"].values(), *result["per_value"].values()]
-    assert all(0 <= result[name] <= 1 for name in FRACTIONS)
-    assert all(0 <= group[name] <= 1 for group in groups for name in ("precision", "recall", "f1"))
-    low, high = sorted((result["micro_precision"], result["micro_recall"]))
-    assert low - 1e-12 <= result["micro_f1"] <= high + 1e-12
-    assert result["tp"] <= min(result["n_predicted"], result["n_reference"])
-
-
-@given(pairs)
-def test_swapping_the_roles_swaps_precision_and_recall(cases):
-    forth, back = scored(cases), scored([(r, p) for p, r in cases])
-    assert forth["micro_precision"] == back["micro_recall"]
-    assert forth["micro_recall"] == back["micro_precision"]
-    assert forth["mean_example_f1"] == pytest.approx(back["mean_example_f1"])
-
-
-@given(pairs, st.integers(0, 4))
-def test_a_further_wrong_tuple_never_raises_precision(cases, index):
-    before = scored(cases)
-    index %= len(cases)
-    worse = [([*p, (999, 1, "position", "a")] if i == index else p, r) for i, (p, r) in enumerate(cases)]
-    after = scored(worse)
-    assert after["micro_precision"] <= before["micro_precision"]
-    assert after["micro_recall"] <= before["micro_recall"]
-    assert after["mean_example_f1"] <= before["mean_example_f1"] + 1e-12
-
-
-@given(st.text())
-def test_normalising_twice_changes_nothing_more_than_once_for_stripped_text(text):
-    assert normalise(f" {text} ") == normalise(text)
-
-
 def test_dicts_and_sequences_are_the_same():
     assert tuple_f1([[as_dict(ON)]], [[list(ON)]]) == tuple_f1([[ON]], [[ON]])
     assert as_relation(as_dict(ON) | {"confidence": 0.5}) == ON
-
-
-# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -66,17 +65,6 @@ def request(count: int, name: str = "a", seeds: tuple[int, ...] = (7,)) -> Reque
 
 def texts(prompt: Prompt) -> list[str]:
     return [part.text for part in prompt.parts if isinstance(part, TextPart)]
-
-
-def test_text_only_withholds_all_images_and_leaves_the_text_word_for_word() -> None:
-    model = Recorder()
-    asked = request(3)
-    ablated(model, "text_only").generate([asked], CONFIG)
-    (seen,) = model.seen
-    assert seen.images == ()
-    assert seen.prompt.image_count == 0
-    assert seen.prompt.system == asked.prompt.system
-    assert texts(seen.prompt) == texts(asked.prompt)
 
 
 def test_first_frame_shows_the_image_that_the_prompt_places_first() -> None:
@@ -185,26 +173,6 @@ def test_images_that_do_not_fit_the_prompt_are_the_callers_error(ablation: str) 
 def test_an_unknown_ablation_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"no ablation .blindfold.\. Remedy: use one of text_only"):
         ablated(Recorder(), "blindfold")
-
-
-@pytest.mark.full
-def test_a_real_model_behind_text_only_cannot_tell_images_apart(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    from barista_bench.models.local.model import TransformersModel
-    from barista_bench.models.tiny import make_tiny_model
-
-    torch.set_num_threads(1)
-    model = TransformersModel.load(str(make_tiny_model(tmp_path / "tiny")), device="cpu")
-    greedy = GenerationConfig(temperature=0, max_new_tokens=8)
-    pictures = [Image.effect_mandelbrot((32, 32), (-2, -1.5, 1, 1.5), 50), Image.linear_gradient("L").resize((32, 32))]
-    prompt = Prompt("", (ImagePart(0), TextPart("what is this?")))
-    asked = [Request(f"r{n}", prompt, (picture.convert("RGB"),)) for n, picture in enumerate(pictures)]
-    seeing = [row[0] for row in model.generate(asked, greedy)]
-    blind = [row[0] for row in ablated(model, "text_only").generate(asked, greedy)]
-    assert all(isinstance(answer, Completion) for answer in (*seeing, *blind))
-    assert [getattr(answer, "text", None) for answer in blind] == [getattr(blind[0], "text", None)] * 2
-    assert getattr(seeing[0], "text", None) != getattr(seeing[1], "text", None)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from barista_bench.api import load_results
@@ -216,35 +216,6 @@ def test_any_bytes_are_read_or_refused_with_a_remedy(tmp_path_factory: pytest.Te
     except BaristaError as error:
         refused = str(error)
     assert refused is None or "Remedy: " in refused
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=40)
-@given(
-    st.dictionaries(
-        st.text(min_size=1, max_size=50),
-        st.text() | st.lists(JSON) | st.dictionaries(st.text(), JSON),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, answers: dict[str, Any]) -> None:
-    folder = tmp_path_factory.mktemp("any")
-    rows = [{"example_id": n, ("answer" if isinstance(a, str) else "value"): a} for n, a in answers.items()]
-    model = PredictionsModel.load(write(folder, *rows))
-    for name, answer in answers.items():
-        (completion,) = ask(model, name)
-        assert isinstance(completion, Completion)
-        assert (completion.text if isinstance(answer, str) else json.loads(completion.text)) == answer
-
-
-# ---------------------------------------------------------------- docs/predictions.md
 
 
 def documented(language: str) -> list[str]:

@@ -38,26 +38,6 @@ def test_split(text, expected):
     assert split_reasoning(text) == expected
 
 
-@given(plain)
-def test_text_without_tags_is_the_answer_without_the_spaces_before_it(text):
-    assert split_reasoning(text) == (None, text.lstrip(" "))
-
-
-@given(plain, plain)
-def test_closed_reasoning_round_trips(thought, answer):
-    assert split_reasoning(f"<think>{thought}</think>{answer}") == (thought.strip(), answer.strip())
-
-
-@given(plain, plain)
-def test_reasoning_opened_by_the_prompt_round_trips(thought, answer):
-    assert split_reasoning(f"{thought}</think>{answer}") == (thought.strip(), answer.strip())
-
-
-@given(tagged, plain)
-def test_an_open_tag_leaves_no_answer(before, thought):
-    assert split_reasoning(f"{before}<think>{thought}")[1] == ""
-
-
 @given(tagged)
 def test_an_answer_holds_no_tag_and_ends_the_text(text):
     thought, answer = split_reasoning(text)

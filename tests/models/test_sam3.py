@@ -208,9 +208,6 @@ def test_boxes_are_those_of_pycocotools(height: int, width: int, data: st.DataOb
     assert mask_box(torch.from_numpy(mask) > 0) == expected
 
 
-# ---------------------------------------------------------------- with transformers' own model and processor
-
-
 def small_checkpoint(folder: Path, side: int = 56, width: int = 32) -> Path:
     """A SAM 3 of 0.25 million random weights with a tokenizer of single letters."""
     from transformers import CLIPTokenizer, Sam3Config, Sam3Model, Sam3Processor
@@ -311,22 +308,6 @@ def test_a_real_sam3_agrees_with_its_own_post_processing(checkpoint: Path) -> No
     answer_read = json.loads(answer.text)
     assert sorted(answer_read["bboxes"]) == sorted(boxes)
     assert len(answer_read["bboxes"]) >= 1
-
-
-def test_a_real_sam3_is_identified_by_its_content(checkpoint: Path) -> None:
-    identity = Sam3Grounder.load(str(checkpoint), device="cpu", threshold=0.3).identity
-    assert identity.name == f"sam3:{checkpoint}"
-    assert identity.revision is not None
-    assert len(identity.revision) == 64
-    assert identity.settings["threshold"] == 0.3
-    assert identity.settings["dtype"] == "float32"
-
-
-def test_a_real_sam3_refuses_a_long_phrase(checkpoint: Path) -> None:
-    grounder = Sam3Grounder.load(str(checkpoint), device="cpu")
-    answer = only(grounder.generate([noise("a", 64, 48, "cup " * 20)], CONFIG))
-    assert isinstance(answer, Failure)
-    assert "tokens, SAM 3 reads 32" in answer.error
 
 
 def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -116,15 +116,6 @@ def test_no_images_is_a_failure() -> None:
     assert "no images to segment" in failed.error
 
 
-def test_out_of_memory_halves_the_batch_and_loses_no_mask() -> None:
-    model = StandIn(FOUND, fits=1)
-    grounder = model.grounder(batch_size=4)
-    ((answer, _),) = grounder.generate([request("a", ["cup", "lid"], images=2)], CONFIG)
-    expected = rectangles((1, 2, 4, 5), (3, 4, 6, 6), (0, 0, 2, 2))
-    assert all((mask == expected).all() for mask in masks_in(answer).values())
-    assert [len(batch) for batch in model.batches] == [4, 2, 1, 1, 1, 1]
-
-
 @given(st.integers(1, 12), st.integers(1, 12), st.data())
 def test_written_masks_are_read_back_by_pycocotools(height: int, width: int, data: st.DataObject) -> None:
     bits = data.draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
@@ -134,9 +125,6 @@ def test_written_masks_are_read_back_by_pycocotools(height: int, width: int, dat
     for entry in entries:
         assert entry["frame"] == 3
         np.testing.assert_array_equal(coco_mask.decode(entry["rle"]).astype(bool), mask)
-
-
-# ---------------------------------------------------------------- sequential
 
 
 class Clip:
@@ -233,9 +221,6 @@ def test_images_of_several_sizes_are_no_clip() -> None:
     assert "several sizes" in failed.error
 
 
-# ---------------------------------------------------------------- with transformers' own models and processors
-
-
 def noise(images: int, width: int = 64, height: int = 48) -> tuple[Image.Image, ...]:
     rng = np.random.default_rng(0)
     return tuple(Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)) for _ in range(images))
@@ -316,13 +301,6 @@ def test_a_real_sam3_segments_as_its_own_post_processing(checkpoint: Path) -> No
     asked = replace(request("a", images=2, frames=[1]), images=images)
     ((answer, _),) = Sam3Grounder.load(str(checkpoint), device="cpu", threshold=0.0).generate([asked], CONFIG)
     np.testing.assert_array_equal(masks_in(answer)[1], region)
-
-
-def test_a_real_sam3_without_a_tracker_refuses_a_clip(checkpoint: Path) -> None:
-    grounder = Sam3Grounder.load(str(checkpoint), device="cpu")
-    ((failed, _),) = grounder.generate([replace(request("a", images=2, mode="sequential"), images=noise(2))], CONFIG)
-    assert isinstance(failed, Failure)
-    assert failed.error.startswith("a: model ")
 
 
 def test_a_real_sam3_follows_a_clip_as_its_own_post_processing(one_thread: None, video_checkpoint: Path) -> None:

@@ -1,7 +1,5 @@
 """A package of somebody else's: a benchmark with one task over any scene graph, and a model that says one thing."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 

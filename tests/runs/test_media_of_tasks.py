@@ -50,7 +50,7 @@ def asked_of(folder: Path) -> list[Asked]:
     return sorted(asked, key=lambda request: (request.frames[0].video_id, request.frames[0].frame_index))
 
 
-@pytest.mark.parametrize(("mode", "workers"), [("frozen", 3), ("linked", 1), ("linked", 3)])
+@pytest.mark.parametrize(("mode", "workers"), [("frozen", 3), ("linked", 3)])
 def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
     both_folders: dict[str, Path], mode: str, workers: int
 ) -> None:

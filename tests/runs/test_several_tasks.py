@@ -146,6 +146,7 @@ def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
         run(three_tasks, old, task=("relations", "referring"), **settings)
 
 
+@pytest.mark.full
 def test_the_number_of_processes_that_score_changes_no_byte(three_tasks: Path, tmp_path: Path) -> None:
     run(three_tasks, tmp_path, task=TASKS, model="chance", runs=2)
     files = [tmp_path / task / name for task in TASKS for name in ("results.json", "scores.jsonl")]

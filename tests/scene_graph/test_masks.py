@@ -1,7 +1,5 @@
 """The run check agrees with pycocotools on every mask, and finds every damage, without decoding."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Reading: healthy files exactly, damaged files as far as they go, with every problem named."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Reading: files and folders that cannot be read at all cost their video, or are refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

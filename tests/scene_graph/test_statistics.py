@@ -1,7 +1,5 @@
 """Statistics of graphs whose every number is known."""
 
-from __future__ import annotations
-
 import builtins
 import json
 from dataclasses import asdict

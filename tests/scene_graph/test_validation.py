@@ -1,7 +1,5 @@
 """The validator looks at records, masks and videos, and names each problem once."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Queries: what holds at a frame and over a span, on a graph whose every number is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One dataset of all six tasks, and runs of four models of different skill over it, made once by the real runner."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,6 +17,7 @@ from barista_bench.runs import run_folder
 from barista_bench.runs.ask import opening, runner
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun
+from tests.conftest import MadeOnce
 from tests.releases import CUP, MACHINE, document, relation, span, write_release
 
 TASKS = task_names("barista")
@@ -54,10 +53,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def six_tasks(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def six_tasks(release: Path, made_once: MadeOnce) -> Path:
     """All tasks over the release."""
-    out = tmp_path_factory.mktemp("analysis_dataset") / "barista"
-    return build(release, out, configs=list(TASKS), sampling=SAMPLING, cache=False).folder
+    settings = {"configs": list(TASKS), "sampling": SAMPLING, "cache": False}
+    return made_once("analysis/barista", lambda out: build(release, out, **settings))
 
 
 Known = dict[str, tuple[Task, Example]]

@@ -1,7 +1,5 @@
 """Samples of a made task, right or wrong, so that the reference of a simulation is known."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from types import SimpleNamespace

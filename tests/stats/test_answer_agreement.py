@@ -1,7 +1,5 @@
 """Agreement of answers: alpha against its definition and a published example, scores against those of the tasks."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Breakdowns, rank agreement, propagation, baselines, consistency and failures against direct computations."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which kind of failure is said of which mistake."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

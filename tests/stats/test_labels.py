@@ -1,7 +1,5 @@
 """What models are called where several runs stand side by side."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

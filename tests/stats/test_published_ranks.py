@@ -13,8 +13,6 @@ were. What can be said of them all the same, by trying all orders of five models
   relations' recall (10). With these all 15 pairs come out as published.
 """
 
-from __future__ import annotations
-
 from itertools import combinations, permutations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every task's fast resampling against its own `aggregate`, resampled out sample by sample."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

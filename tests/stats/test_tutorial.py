@@ -1,7 +1,5 @@
 """docs/tutorial.md runs from top to bottom, as a reader would run it."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

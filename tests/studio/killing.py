@@ -1,7 +1,5 @@
 """The studio as its own process, so that it can be killed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

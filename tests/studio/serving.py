@@ -1,7 +1,5 @@
 """The studio's server in a thread of the test, and requests to it as its page sends them."""
 
-from __future__ import annotations
-
 import json
 import threading
 import urllib.error

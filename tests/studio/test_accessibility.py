@@ -1,7 +1,5 @@
 """The studio's views before axe-core, which is had from npm."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

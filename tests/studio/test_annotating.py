@@ -1,7 +1,5 @@
 """What the page of a project may ask for and hand in: decisions, drafts, frames; and what it may not."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator
@@ -289,9 +287,6 @@ def test_a_frame_that_is_not_there_is_said(anna: Visitor, query: str) -> None:
     status, content, _ = anna.answer(f"/api/project/frame?{query}")
     assert status in (400, 404)
     assert json.loads(content)["error"]
-
-
-# ---------------------------------------------------------------- two annotators and a lead
 
 
 def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = False) -> Project:

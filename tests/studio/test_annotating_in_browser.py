@@ -1,7 +1,5 @@
 """Annotating, reviewing and adjudicating in the browser, by mouse and by keyboard."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

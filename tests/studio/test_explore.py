@@ -1,7 +1,5 @@
 """Looking at a release in the browser: exact frames, the graph, timelines, search, questions."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Stills and copies of videos are of the file that is there now."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

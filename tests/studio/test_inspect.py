@@ -1,7 +1,5 @@
 """From any sample of a report into its moment of the video."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """People answer what models are asked, and rate answers as judges do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Generated questions are reviewed in the page, and every verdict is in the review file at once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Who may ask the studio, and what it says of itself."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

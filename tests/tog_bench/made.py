@@ -4,8 +4,6 @@ Nothing here is shared with the package: times are counted in half seconds, boxe
 tried one by one.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
@@ -109,9 +107,6 @@ def made_example(
     )
 
 
-# ---------------------------------------------------------------- at random
-
-
 def random_box(rng: random.Random, near: Box | None = None) -> Box:
     if near is not None:
         x0, y0, x1, y1 = (v + rng.randint(-3, 3) for v in near)
@@ -170,9 +165,6 @@ def random_answer(rng: random.Random, reference: list[TrueObject]) -> list[SaidO
         if counts[item.name] > 1:
             item.name = f"{item.name} {counts[item.name]}"
     return objects
-
-
-# ---------------------------------------------------------------- written down, in the shapes that models use
 
 
 def clock(second: float) -> str:
@@ -240,9 +232,6 @@ def written(said: list[SaidObject] | None, rng: random.Random, shape: Any = None
     }
     text = json.dumps(answer, indent=rng.choice((None, 1)))
     return rng.choice(("{}", "```json\n{}\n```", "Here is the answer.\n{}\nI hope it helps.")).replace("{}", text)
-
-
-# ---------------------------------------------------------------- what it scores, slowly
 
 
 def halves(spans: list[tuple[int, int]]) -> set[int]:

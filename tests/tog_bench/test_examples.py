@@ -1,7 +1,5 @@
 """From a release and its videos to examples: frames, times, reference in pixels, and what is skipped."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -160,9 +158,6 @@ def test_examples_are_the_same_every_time(write: Write, rooms: Path) -> None:
     assert json.dumps([str(e) for e in derive(folder, rooms)]) == json.dumps([str(e) for e in derive(folder, rooms)])
 
 
-# ---------------------------------------------------------------- what people are shown
-
-
 def test_an_explanation_names_hits_misses_and_inventions(write: Write, rooms: Path) -> None:
     sink = examples(write(content()), rooms)[1]
     answer = json.loads(TASK.reference_answer(sink, BoxFormat()))
@@ -214,9 +209,6 @@ def test_overlays_put_boxes_on_the_frames_of_their_times(write: Write, rooms: Pa
     answered = [(o.image, o.box, o.label) for o in TASK.overlays(sink, prediction) if o.kind == "predicted"]
     assert answered == [(1, (0, 0, 48, 32), "tap"), (3, (0, 0, 48, 32), "tap")]
     assert TASK.image_captions(sink) == ("frame 1, 0.0 s", "frame 2, 4.0 s", "frame 3, 8.0 s", "frame 4, 12.0 s")
-
-
-# ---------------------------------------------------------------- baselines
 
 
 def test_the_prior_knows_other_videos_alone(write: Write, rooms: Path) -> None:

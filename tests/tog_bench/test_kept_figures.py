@@ -1,7 +1,5 @@
 """Figures by several options lie side by side in a run folder, and whoever reads one writes nothing into it."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from pathlib import Path
@@ -94,6 +92,7 @@ def test_the_python_interface_writes_nothing_either(runs: Path) -> None:
     assert contents(runs) == before
 
 
+@pytest.mark.full
 def test_the_only_figures_that_are_kept_say_the_options_and_of_several_the_runs_own_are_read(
     runs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,7 +1,5 @@
 """Other layouts than ours: V-STaR's, and the converting function that the documentation shows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

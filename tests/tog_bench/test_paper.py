@@ -1,7 +1,5 @@
 """The counterparts of the paper's tables and figures."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

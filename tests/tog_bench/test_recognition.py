@@ -1,7 +1,5 @@
 """Which answered object is which true one."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

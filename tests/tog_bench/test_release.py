@@ -1,7 +1,5 @@
 """Annotations in our format: the schema, the reader, and what each mistake costs."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator

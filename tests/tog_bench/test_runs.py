@@ -1,7 +1,5 @@
 """The whole way: build, ask, score, report; baselines, a tiny vision-language model, a tiny sentence encoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

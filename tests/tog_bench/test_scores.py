@@ -1,7 +1,5 @@
 """T-STVG from the answer's text to its figures: against a slow transcription, by hand, and by properties."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random
@@ -213,9 +211,6 @@ def test_a_time_a_quarter_second_off_still_means_the_frame() -> None:
     assert EXACT.score(example, parsed(EXACT, json.dumps(answer), example))["T-m_vIoU"] == 1
     track[0]["time"] = 3.74
     assert EXACT.score(example, parsed(EXACT, json.dumps(answer), example))["T-m_vIoU"] == pytest.approx(2 / 3)
-
-
-# ---------------------------------------------------------------- properties
 
 
 @st.composite

@@ -3,8 +3,6 @@
 All else that a question holds is the same on every frame, so that no answer can be read out of the text.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is exported can be read back by the libraries that it is for, and says what the dataset and the release say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

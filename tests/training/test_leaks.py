@@ -1,7 +1,5 @@
 """No training set holds a test video, whichever benchmark tests on it and under whatever id."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run whose adapter has seen its videos says so, and has no rank anywhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +36,7 @@ def adapter_of(model: Path, folder: Path, training: TrainingVideos) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_a_run_on_videos_of_the_training_set_is_marked_and_not_ranked(built: Path, model: Path, tmp_path: Path) -> None:
     trained = frozenset(video_hashes(built)["train"].values())
     adapter = adapter_of(model, tmp_path / "adapter", TrainingVideos(videos=trained, box_format="xyxy/1000"))

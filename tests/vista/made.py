@@ -1,7 +1,5 @@
 """Small hand-made releases, and samples of a task made without any model."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reading ViSTa's files: the real annotations as counted by hand, and every kind of mistake by name."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Videos scored against descriptions for agents: by encoders and by models that write, against the rule by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

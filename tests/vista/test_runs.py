@@ -1,7 +1,5 @@
 """The whole way on the small release: build, ask, score, report."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The metric itself is held to an independent computation in tests/metrics/test_se
 task makes of samples: which scores go in, which videos belong together, what stands for an answer that is missing.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

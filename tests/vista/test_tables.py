@@ -1,7 +1,5 @@
 """The counterparts of the paper's figures: what is averaged over what, and what is left out."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from PIL import Image
     from transformers import GenerationConfig as DecodingConfig, PreTrainedConfig, ProcessorMixin
 
+    from barista_bench.models.local.text_models import TextProcessor
+
 _READY = 2  # requests that wait while the engines are full
 _MAX_ERROR = 500  # characters of what vLLM says of a prompt
 _LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_")
@@ -57,6 +59,7 @@ class VllmModel:
             processor, name=name, opening_tag=self._tags[0], frames_as=settings.frames_as, video_fps=settings.video_fps
         )
         self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
+        self.reads_text_alone = self._encoder.reads_text_alone
         self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
         self._penalty = generation.repetition_penalty
         self.batch_size = settings.engine_requests
@@ -231,14 +234,18 @@ class VllmModel:
         return self._reader.read(row, config.stop)
 
 
-def _read(folder: Path, settings: VllmSettings) -> tuple[ProcessorMixin, PreTrainedConfig, DecodingConfig]:
+def _read(
+    folder: Path, settings: VllmSettings
+) -> tuple[ProcessorMixin | TextProcessor, PreTrainedConfig, DecodingConfig]:
     """The configuration of a checkpoint; no weights."""
     import transformers
 
     from barista_bench.models.local.processors import load_processor
+    from barista_bench.models.local.text_models import text_processor
 
     trust = {"trust_remote_code": settings.trust_remote_code}
-    processor = load_processor(str(folder), wants_video=False, revision="main", **trust)
+    processor: ProcessorMixin | TextProcessor | None = text_processor(str(folder), revision="main", **trust)
+    processor = processor or load_processor(str(folder), wants_video=False, revision="main", **trust)
     config = transformers.AutoConfig.from_pretrained(folder, **trust)
     if (folder / "generation_config.json").is_file():
         return processor, config, transformers.GenerationConfig.from_pretrained(folder)

@@ -193,7 +193,7 @@ class PromptEncoder:
         """
         text = self._written(self.messages(request), add_generation_prompt=True)
         begin = self.tokenizer.bos_token
-        # The rules by which `apply_chat_template` turns its text into tokens: a tokenizer's own adds none, a processor's
+        # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
         # those that the text lacks.
         adds = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
         return WrittenPrompt(text, adds, text.rstrip().endswith(self._opening_tag))

@@ -10,8 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tokenizers.processors import TemplateProcessing  # noqa: E402
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM  # noqa: E402
+from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.data.folder import build  # noqa: E402
@@ -19,14 +18,10 @@ from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.models.ablations import ablated  # noqa: E402
 from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.tiny import make_checkpoint, train_tokenizer  # noqa: E402
 from barista_bench.runs.ask.runner import run  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED  # noqa: E402
+from tests.tiny_families import make_text_model  # noqa: E402
 
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 QUESTIONS = [
     "Is the cup left of the jug?",
     "Yes or no?",
@@ -35,20 +30,9 @@ QUESTIONS = [
 ]
 
 
-def llama():
-    tokenizer = train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>"])
-    tokenizer.chat_template = TEMPLATE
-    beginning = TemplateProcessing("<bos> $A", special_tokens=[("<bos>", 2)])  # of plain texts, not of conversations
-    tokenizer.backend_tokenizer.post_processor = beginning
-    layers = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-    ids = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
-    config = LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=2, initializer_range=0.2, **layers, **ids)
-    return LlamaForCausalLM(config), tokenizer
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint(tmp_path_factory.mktemp("text") / "llama", "llama", llama)
+    return make_text_model(tmp_path_factory.mktemp("text") / "llama")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.prompt import ImagePart
 from barista_bench.errors import ConfigError, ModelError
-from barista_bench.files.checkpoints import fetch_checkpoint, naming_cause, require_libraries
+from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.answers import AnswerReader, Generated
@@ -109,6 +109,9 @@ class VllmModel:
             ConfigError: a setting is unknown or out of range.
         """
         require_libraries()
+        if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built for CUDA alone
+            remedy = "leave engine out, or give a folder with safetensors"
+            raise ModelError(f"model {name}: vLLM reads no GGUF. Remedy: {remedy}")
         table = checked(VllmSettings, settings)
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)

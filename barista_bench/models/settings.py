@@ -120,6 +120,11 @@ class GeneratorSettings(SettingsTable):
     video_fps: float | None = Field(
         None, gt=0, description="Of a video: frames shown a second, instead of the times at which they were filmed."
     )
+    structured_output: bool = Field(
+        False,
+        description="Hold answers to their JSON Schema while they are written: a local model token by token, a server "
+        "by response_format (strict).",
+    )
 
     @model_validator(mode="after")
     def _speaks_of_videos(self) -> Self:
@@ -319,9 +324,6 @@ class ServedSettings(GeneratorSettings):
     max_image_side: int | None = Field(None, ge=16, description="Longer sides of images are scaled down to it, pixels.")
     image_detail: Literal["low", "high", "auto"] | None = Field(
         None, description="low, high or auto, where a server knows it."
-    )
-    structured_output: bool = Field(
-        False, description="Hold a served model to the answer's JSON Schema (response_format, strict)."
     )
     prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
     thinking_budget_field: str | None = Field(

@@ -44,7 +44,7 @@ MAX_BYTES = 16 * 2**20
 """Of a `run.json`; prompts may have a MiB each."""
 _MAX_DEPTH = 16
 _MAX_NUMBER = 2**63
-_VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
+_VERSIONED = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
 
 
 def _plain(value: object, depth: int = 0) -> object:

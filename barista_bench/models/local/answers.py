@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,7 +105,11 @@ class AnswerReader:
         return TokenLogprob(
             token=self._decoded([token]),
             logprob=scores.chosen[step],
-            top=tuple((self._decoded([key]), value) for key, value in sorted(top.items(), key=lambda item: -item[1])),
+            top=tuple(
+                (self._decoded([key]), value)
+                for key, value in sorted(top.items(), key=lambda item: -item[1])
+                if value > -math.inf  # what a schema does not allow
+            ),
         )
 
     def _decoded(self, tokens: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ Imports torch and transformers, so it is itself imported only where a model is l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -117,7 +117,8 @@ class TokenScores:
 class LogprobRecorder(LogitsProcessor):
     """Remembers log-probabilities as the model itself gives them; comes before penalty, temperature and cuts.
 
-    So that they mean the same whatever the sampling settings are (OpenAI's and vLLM's do as well).
+    So that they mean the same whatever the sampling settings are (OpenAI's and vLLM's do as well). Of an answer that is
+    held to a schema they are of the tokens that it allows, and add up to one over these, as vLLM's do.
 
     Args:
         count: likeliest tokens to remember of each step, one or more.
@@ -217,17 +218,26 @@ class ThinkingBudget(LogitsProcessor):
     Args:
         budget: tokens of reasoning, 0 or more; the tag does not count.
         closing: the tokens that close the thinking, one or more.
+        allows: whether a row's answer, which is held to a schema, can go on with a token: not within a character,
+            whose last bytes are waited for.
     """
 
-    def __init__(self, thoughts: Thoughts, budget: int, closing: Sequence[int]) -> None:
-        self._thoughts, self._budget, self._closing = thoughts, budget, tuple(closing)
+    def __init__(
+        self,
+        thoughts: Thoughts,
+        budget: int,
+        closing: Sequence[int],
+        allows: Callable[[int, int], bool] = lambda row, token: True,
+    ) -> None:
+        self._thoughts, self._budget, self._closing, self._allows = thoughts, budget, tuple(closing), allows
         self._forced = [0] * len(thoughts.thinking)  # tokens of the closing tag that are still to be written
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """Scores of shape (rows, vocabulary); where the tag is forced, all but its next token are masked."""
         self._thoughts.read(input_ids)
         for row, thinking in enumerate(self._thoughts.thinking):
-            if self._forced[row] == 0 and thinking and self._thoughts.spent[row] >= self._budget:
+            spent = thinking and self._thoughts.spent[row] >= self._budget
+            if spent and self._forced[row] == 0 and self._allows(row, self._closing[0]):
                 self._forced[row] = len(self._closing)
             if self._forced[row]:
                 scores[row] = -torch.inf

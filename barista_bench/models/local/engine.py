@@ -27,9 +27,11 @@ from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
 
 if TYPE_CHECKING:
+    from llguidance import LLMatcher
     from transformers import PreTrainedConfig, PreTrainedModel
 
     from barista_bench.models.local.batch_check import BatchCheck, Steps
+    from barista_bench.models.local.holding import AnswerHolder
     from barista_bench.models.local.inputs import Encoded, PromptEncoder
 
 
@@ -40,22 +42,37 @@ _FIRST_ANSWER = GenerationConfig(temperature=0, max_new_tokens=2)
 
 @dataclass(frozen=True, slots=True)
 class _GenerationJob:
-    """Samples of one request that are generated together: `index` counts requests, `slots` its seeds."""
+    """Samples of one request that are generated together: `index` counts requests, `slots` its seeds.
+
+    `begun` is at the beginning of an answer that is held to a schema; None of a free one.
+    """
 
     index: int
     has_images: bool
     slots: tuple[int, ...]
     seeds: tuple[int, ...]
     encoded: Encoded
+    begun: LLMatcher | None = None
 
 
 class Engine:
-    """Puts requests through one model."""
+    """Puts requests through one model.
+
+    Args:
+        holder: holds answers to the schemas of their requests; None where all answers are free.
+    """
 
     def __init__(
-        self, name: str, model: PreTrainedModel, encoder: PromptEncoder, reader: AnswerReader, budget: BatchBudget
+        self,
+        name: str,
+        model: PreTrainedModel,
+        encoder: PromptEncoder,
+        reader: AnswerReader,
+        budget: BatchBudget,
+        holder: AnswerHolder | None = None,
     ) -> None:
         self.name, self.model, self.encoder, self.reader, self.budget = name, model, encoder, reader, budget
+        self._holder = holder
         self._context = _context_of(model.config)
         self.batch_check: BatchCheck | None = None
 
@@ -128,8 +145,11 @@ class Engine:
         from barista_bench.models.local.inputs import MODEL_ERRORS
 
         request = entry.request
+        begun = None
         try:
             encoded = self.encoder.encode(request)
+            if self._holder:
+                begun = self._holder.begin(request.schema, opened=encoded.opens_thinking)
         except MODEL_ERRORS as error:
             return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
         if self._context is not None and encoded.prompt_tokens >= self._context:
@@ -137,7 +157,7 @@ class Engine:
             return Failure(f"request {request.request_id}: {long}. Remedy: fewer or smaller images (max_pixels)")
         slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
         seeds = tuple(request.seeds[slot] for slot in slots)
-        return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded)
+        return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded, begun)
 
     def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
         begun = time.perf_counter()
@@ -264,14 +284,18 @@ class Engine:
         penalty = config.repetition_penalty
         if penalty == 1.0:
             penalty = self.model.generation_config.repetition_penalty or 1.0
+        begun = [job.begun for job in samples]
+        held = self._holder.processor(begun, columns, tokenizer.pad_token_id) if self._holder and any(begun) else None
         processors = [
             decoding.NanCheck(),
+            *([held] if held else []),
             *([recorder] if recorder else []),
             *decoding.sampling_processors(config, penalty, padding, seeds),
         ]
         if config.thinking_budget is not None:
             closing = tokenizer(f"{tags[1]}\n", add_special_tokens=False)["input_ids"]
-            processors.append(decoding.ThinkingBudget(thoughts, config.thinking_budget, closing))
+            allows = {"allows": held.allows} if held else {}
+            processors.append(decoding.ThinkingBudget(thoughts, config.thinking_budget, closing, **allows))
         sequences = self.model.generate(  # type: ignore[operator]
             **inputs,
             max_new_tokens=config.max_new_tokens,

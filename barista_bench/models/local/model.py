@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
+from barista_bench.models.answer_schemas import require_holding
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.answers import AnswerReader
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
@@ -38,9 +39,11 @@ class TransformersModel:
         batch_size: prompts generated together at the most; `auto` finds out (see `BatchBudget`).
         think_tags: opening and closing tag of this model's reasoning; None for `<think>` and `</think>`, if it has
             any. Tags that are given are taken at their word.
+        structured_output: answers are held to the schemas of their requests, thoughts before them are not.
 
     Raises:
-        ModelError: the model cannot be prompted (no chat template), is not a decoder alone, or takes no video.
+        ModelError: the model cannot be prompted (no chat template), is not a decoder alone, takes no video, or cannot
+            be held to a schema.
         ConfigError: the batch size is below 1.
     """
 
@@ -56,6 +59,7 @@ class TransformersModel:
         frames_as: FramesAs = "images",
         video_fps: float | None = None,
         template_kwargs: Mapping[str, object] | None = None,
+        structured_output: bool = False,
     ) -> None:
         from barista_bench.models.local.inputs import PromptEncoder
 
@@ -74,7 +78,16 @@ class TransformersModel:
         self.reads_text_alone = encoder.reads_text_alone
         self._thinks = think_tags is not None or encoder.knows(tags)
         reader = AnswerReader.of(encoder.tokenizer, tags, model.generation_config)
-        self._engine = Engine(identity.name, model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
+        holder = None
+        if structured_output:
+            require_holding(f"model {identity.name}: structured_output")
+            from barista_bench.models.local.holding import AnswerHolder
+
+            vocabulary = model.config.get_text_config().vocab_size
+            known = tags if self._thinks else None
+            holder = AnswerHolder(identity.name, encoder.tokenizer, vocabulary, reader.end_ids, known)
+        budget = BatchBudget(batch_size, _memory_of(model))
+        self._engine = Engine(identity.name, model, encoder, reader, budget, holder)
 
     @classmethod
     def load(cls, name: str, **settings: Any) -> TransformersModel:  # noqa: ANN401  (`TransformersSettings` says which)
@@ -103,6 +116,7 @@ class TransformersModel:
             box_format=f"{box_format.order}/{box_format.scale}" if box_format else None,
             think_tags=" ".join(table.think_tags) if table.think_tags else None,
             template_kwargs=json.dumps(table.template_kwargs, sort_keys=True) if table.template_kwargs else None,
+            structured_output=table.structured_output or None,
         )
         loaded = cls(
             model,
@@ -114,6 +128,7 @@ class TransformersModel:
             frames_as=table.frames_as,
             video_fps=table.video_fps,
             template_kwargs=table.template_kwargs,
+            structured_output=table.structured_output,
         )
         loaded._engine.check_start()
         return loaded

@@ -1,0 +1,101 @@
+"""Answers held to a JSON Schema while they are written: which schemas that works for, and the grammar of each.
+
+llguidance reads the grammar, beside transformers in this process and as a backend of vLLM in its own. It was chosen
+over xgrammar and outlines-core for what it refuses: a keyword that it does not keep to is an error, not left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from barista_bench.errors import require_extra
+
+Schema = Mapping[str, object]
+
+# Between the parts of an answer stands what indented JSON has: without a bound, a model that has lost its way would
+# write white space until its tokens are used up.
+_WHITE_SPACE = "( |\n {0,8})?"
+_AFTER_THOUGHT = r"/[ \n]{0,2}/"
+_SEVERAL = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_VALUES = frozenset({"enum", "const", "default", "examples"})
+
+
+def require_holding(purpose: str) -> None:
+    """Raise ModelError, with the command that installs it, where the library that holds answers is missing."""
+    require_extra(purpose, "llguidance", extra="run")
+
+
+def holds(schema: Schema | None) -> bool:
+    """Whether a schema says anything: an answer is free under none, and under `{}`."""
+    return bool(schema)
+
+
+def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, opened: bool = False) -> str:
+    """Grammar of one answer in llguidance's Lark: perhaps a thought, then one JSON value.
+
+    Args:
+        schema: of the answer, which is free where `holds` is false.
+        thought: opening and closing tag as Lark writes them (`lark_tag`); None where the model has no tags.
+        opened: the prompt has opened the thought: it has to be closed first.
+    """
+    value = json.dumps({**schema, "x-guidance": {"whitespace_pattern": _WHITE_SPACE}}, ensure_ascii=True)
+    if thought is None:
+        return f"start: / ?/ answer\nanswer: %json {value}\n"
+    opening, closing = thought
+    if closing.startswith("<"):  # a token of its own, which no text can be taken for
+        rest = f"thought {closing} {_AFTER_THOUGHT}"
+        rule = "thought: /(?s:.*)/"
+    else:
+        rest = f"thought {_AFTER_THOUGHT}"
+        rule = f"thought[suffix={closing}]: /(?s:.*)/"
+    start = f"{rest} answer" if opened else f"({opening} {rest})? / ?/ answer"
+    return f"start: {start}\n{rule}\nanswer: %json {value}\n"
+
+
+def lark_tag(tag: str, *, is_token: bool) -> str:
+    """A think tag in a grammar: a special token of the vocabulary by its name, or text."""
+    return tag if is_token else json.dumps(tag)
+
+
+def complaint(schema: Schema) -> str:
+    """Why answers cannot be held to a schema, naming the part that is to blame; empty where they can.
+
+    >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
+    'properties/boxes: Unimplemented keys: ["uniqueItems"]'
+    """
+    if not holds(schema) or not (said := _refusal(schema)):
+        return ""
+    path: list[str] = []
+    part: Schema = schema
+    definitions = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
+    while found := next((item for item in _parts(part) if _refusal({**definitions, **item[1]}) == said), None):
+        path += found[0]
+        part = found[1]
+    return f"{'/'.join(path) or 'the schema itself'}: {said}"
+
+
+def _refusal(schema: Schema) -> str:
+    """What llguidance says of a schema that it cannot take, on one line; empty where it takes it."""
+    from llguidance import LLMatcher
+
+    try:
+        is_wrong, said = LLMatcher.validate_grammar_with_warnings(LLMatcher.grammar_from_json_schema(dict(schema)))
+    except (TypeError, ValueError, RecursionError) as error:  # of what is no JSON
+        return str(error)
+    return " ".join(said[0].split()) if is_wrong else ""
+
+
+def _parts(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """The schemas directly inside of one, each with the steps to it."""
+    for key, value in schema.items():
+        if key in _VALUES:
+            continue
+        if isinstance(value, Mapping):
+            if key not in _SEVERAL:
+                yield [key], dict(value)
+                continue
+            yield from (([key, name], dict(part)) for name, part in value.items() if isinstance(part, Mapping))
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield from (([key, str(n)], dict(part)) for n, part in enumerate(value) if isinstance(part, Mapping))

@@ -1,0 +1,142 @@
+"""Holds the answers of a local model to JSON Schemas, each row of a batch to its own: masks over the next tokens.
+
+Imports torch, transformers and llguidance, so it is itself imported only where answers are held.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import torch
+from llguidance import LLExecutor, LLMatcher
+from llguidance.hf import from_tokenizer
+from transformers import LogitsProcessor
+
+from barista_bench.errors import ModelError
+from barista_bench.files.text_out import first_line
+from barista_bench.models.answer_schemas import Schema, answer_grammar, holds, lark_tag
+
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+    from transformers import PreTrainedTokenizerBase
+
+_WORD = 32  # tokens of a word of a mask
+_MAX_FORMS = 256  # grammars that are kept, each with the states of its automaton
+
+
+class AnswerHolder:
+    """What one tokenizer can write, by schema.
+
+    Args:
+        vocabulary: tokens that the model scores; some models pad it past their tokenizer's.
+        end_ids: tokens that end an answer.
+        tags: opening and closing tag of the model's thoughts; None where it has none.
+
+    Raises:
+        ModelError: llguidance cannot read the tokenizer, or no token ends an answer.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tokenizer: PreTrainedTokenizerBase,
+        vocabulary: int,
+        end_ids: Collection[int],
+        tags: tuple[str, str] | None,
+    ) -> None:
+        remedy = "leave structured_output out"
+        if not end_ids:
+            raise ModelError(f"model {name}: no token ends its answers, which cannot be held so. Remedy: {remedy}")
+        try:
+            size = max(vocabulary, len(tokenizer))
+            self._tokenizer: LLTokenizer = from_tokenizer(tokenizer, n_vocab=size, eos_token=sorted(end_ids))
+        except ValueError as error:
+            what = f"its answers cannot be held to a schema: llguidance cannot read its tokenizer ({first_line(error)})"
+            raise ModelError(f"model {name}: {what}. Remedy: {remedy}") from error
+        self._thought = tags and cast("tuple[str, str]", tuple(self._lark(tokenizer, tag) for tag in tags))
+        self._begun = lru_cache(_MAX_FORMS)(self._compiled)
+
+    def begin(self, schema: Schema | None, *, opened: bool) -> LLMatcher | None:
+        """A matcher at the beginning of an answer, to be copied for each sample; None for a free answer.
+
+        Args:
+            opened: the prompt has opened the thinking.
+
+        Raises:
+            ValueError: llguidance cannot take the schema.
+        """
+        return self._begun(json.dumps(schema), opened) if schema is not None and holds(schema) else None
+
+    def processor(self, begun: Sequence[LLMatcher | None], columns: int, pad_id: int) -> HeldAnswers:
+        """Of a batch whose prompts are padded to `columns` tokens: a matcher of `begin` a row."""
+        return HeldAnswers([matcher and matcher.deep_copy() for matcher in begun], self._tokenizer, columns, pad_id)
+
+    def _compiled(self, schema: str, opened: bool) -> LLMatcher:
+        grammar = answer_grammar(json.loads(schema), self._thought, opened=opened)
+        matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(grammar), log_level=0)
+        _check(matcher)
+        return matcher
+
+    def _lark(self, tokenizer: PreTrainedTokenizerBase, tag: str) -> str:
+        token = tokenizer.get_vocab().get(tag)
+        return lark_tag(tag, is_token=token is not None and self._tokenizer.is_special_token(token))
+
+
+class HeldAnswers(LogitsProcessor):
+    """Masks the tokens that a row's schema does not allow next; rows without a matcher are left as they are.
+
+    It comes before whatever chooses among the scores, so that cuts and log-probabilities are of what is allowed.
+    """
+
+    def __init__(self, matchers: Sequence[LLMatcher | None], tokenizer: LLTokenizer, columns: int, pad_id: int) -> None:
+        self._live = {row: matcher for row, matcher in enumerate(matchers) if matcher is not None}
+        self._columns, self._pad_id, self._executor = columns, pad_id, LLExecutor()
+        self._masks = np.full((len(matchers), -(-tokenizer.vocab_size // _WORD)), -1, dtype=np.int32)
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Scores of shape (rows, vocabulary), -inf for what is not allowed.
+
+        Raises:
+            ValueError: llguidance gave a row up.
+        """
+        if input_ids.shape[1] > self._columns:
+            self._take(input_ids[:, -1].tolist())
+        if not self._live:
+            return scores
+        pairs = [(matcher, row) for row, matcher in self._live.items()]
+        words = self._masks.shape[1]
+        self._executor.unsafe_compute_mask_ptr(pairs, self._masks.ctypes.data, words * 4, len(self._masks))
+        for matcher, _ in pairs:
+            _check(matcher)
+        bits = np.unpackbits(self._masks.view(np.uint8), axis=1, bitorder="little")
+        allowed = np.zeros(tuple(scores.shape), dtype=np.bool_)
+        shared = min(allowed.shape[1], bits.shape[1])
+        allowed[:, :shared] = bits[:, :shared]
+        allowed[[row for row in range(len(allowed)) if row not in self._live]] = True
+        self._allowed = allowed
+        return cast("torch.FloatTensor", scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), -torch.inf))
+
+    def allows(self, row: int, token: int) -> bool:
+        """Whether a row can go on with a token, by the latest mask."""
+        return row not in self._live or bool(self._allowed[row, token])
+
+    def _take(self, tokens: Sequence[int]) -> None:
+        """Go on by the tokens that were chosen; a row that is over is free from now on, for its padding."""
+        for row, matcher in list(self._live.items()):
+            over = matcher.is_stopped()
+            if not over and not matcher.consume_token(tokens[row]):
+                over = tokens[row] == self._pad_id  # which follows on a stop text
+                if not over:
+                    _check(matcher)
+            if over:
+                del self._live[row]
+
+
+def _check(matcher: LLMatcher) -> None:
+    if matcher.is_error():
+        said = matcher.get_error().partition("\n")[0]
+        raise ValueError(f"its answer cannot be held to its schema: {said}")

@@ -1,0 +1,215 @@
+"""Answers of local models held to JSON Schemas: what is finished fits, in any batch; free answers stay as they are."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("llguidance")
+
+from barista_bench.core.prompt import Prompt  # noqa: E402
+from barista_bench.errors import ModelError  # noqa: E402
+from barista_bench.generate.writing.question_checks import SCHEMA as QUESTIONS  # noqa: E402
+from barista_bench.generate.writing.rewording import SCHEMA as WORDINGS  # noqa: E402
+from barista_bench.judging.forms import STEPS_SCHEMA  # noqa: E402
+from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM  # noqa: E402
+from barista_bench.models import answer_schemas  # noqa: E402
+from barista_bench.models.base import Completion, Failure, GenerationConfig, Request  # noqa: E402
+from barista_bench.models.local.holding import AnswerHolder  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.tiny import make_checkpoint  # noqa: E402
+from tests.conformance.task_examples import TASKS, Releases, options_of  # noqa: E402
+from tests.models.test_text_models import llama  # noqa: E402
+from tests.models.transformers_kit import alike, request_of  # noqa: E402
+from tests.random_schemas import random_schema  # noqa: E402
+from tests.tiny_families import make_served_model  # noqa: E402
+
+Answers = list[list[Completion | Failure]]
+
+GREEDY = GenerationConfig(temperature=0, max_new_tokens=48)
+SAMPLED = GenerationConfig(temperature=1.0, top_k=50, max_new_tokens=48)
+SCORE = {
+    "type": "object",
+    "properties": {"score": {"type": "integer", "enum": list(range(11))}, "reason": {"type": "string", "maxLength": 6}},
+    "required": ["score", "reason"],
+    "additionalProperties": False,
+}
+WRITTEN: tuple[Mapping[str, object], ...] = (
+    *(GEVAL_FORM.schema, REASONING_FORM.schema),
+    *(STEPS_SCHEMA, QUESTIONS, WORDINGS),
+)
+"""Forms of judges and writers."""
+NAMES = {"type": "array", "items": {"enum": ["cup", "jug"]}, "minItems": 1, "maxItems": 2}
+
+
+def held_model(folder: Path, **settings: Any) -> TransformersModel:
+    return TransformersModel.load(str(folder), structured_output=True, device="cpu", **settings)
+
+
+def questions(schemas: Sequence[Mapping[str, object] | None], seeds: tuple[int, ...] = (0,)) -> list[Request]:
+    texts = ["Which hand?", "left or right, and of what?", "the cup and the jug " * 4, "Where?"]
+    return [
+        replace(request_of(n, n % 2, texts[n % len(texts)], seeds), schema=schema) for n, schema in enumerate(schemas)
+    ]
+
+
+def finished(requests: Sequence[Request], answers: Answers) -> list[tuple[Mapping[str, object], str]]:
+    """Schema and text of each held answer that came to its end, after which it has to fit."""
+    pairs = []
+    for request, completions in zip(requests, answers, strict=True):
+        for completion in completions:
+            assert isinstance(completion, Completion), completion
+            if completion.finish_reason == "stop" and request.schema:
+                Draft202012Validator(request.schema).validate(json.loads(completion.text))
+                pairs.append((request.schema, completion.text))
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def held(folders: dict[str, Path]) -> TransformersModel:
+    return held_model(folders["gemma3"], batch_size=8)
+
+
+def test_examples_in_the_docstrings_hold() -> None:
+    assert doctest.testmod(answer_schemas).failed == 0
+
+
+@pytest.mark.parametrize("config", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_each_row_of_a_batch_is_held_to_its_own_schema(
+    held: TransformersModel, loaded: dict[str, TransformersModel], config: GenerationConfig
+) -> None:
+    requests = questions([SCORE, None, NAMES, {}, SCORE, NAMES], seeds=(1, 2))
+    answers = held.generate(requests, config)
+    assert len(finished(requests, answers)) == 8
+    held.batch_size = 1
+    assert alike(held.generate(requests, config)) == alike(answers)
+    held.batch_size = 8
+    free = alike(loaded["gemma3"].generate(requests, config))
+    assert [alike(answers)[n] == free[n] for n in range(6)] == [False, True, False, True, False, False]
+
+
+def test_holding_only_takes_tokens_away(held: TransformersModel, loaded: dict[str, TransformersModel]) -> None:
+    """Each token is the likeliest of those that the schema allows, and log-probabilities are of these alone."""
+    [[answer]] = held.generate(questions([SCORE]), replace(GREEDY, top_logprobs=5))
+    assert isinstance(answer, Completion)
+    assert answer.logprobs is not None
+    for token in answer.logprobs:
+        assert token.logprob == max(value for _, value in token.top)
+        assert sum(exp(value) for _, value in token.top) <= 1.00001
+    at_score = next(token for token in answer.logprobs if token.token.strip(' :"').isdigit())
+    assert all(text.strip().isdigit() or not text.strip() for text, _ in at_score.top)
+    only = [token for token in answer.logprobs if len(token.top) == 1]
+    assert only
+    assert all(token.logprob == 0 for token in only)
+
+
+def test_an_answer_that_is_cut_within_its_form_is_truncated(held: TransformersModel) -> None:
+    [[answer]] = held.generate(questions([SCORE]), replace(GREEDY, max_new_tokens=5))
+    assert isinstance(answer, Completion)
+    assert answer.finish_reason == "length"
+
+
+@pytest.mark.parametrize("template", ["opened", "unopened"])
+@pytest.mark.parametrize("tags", ["<think>,</think>", "[T],[/T]"])
+def test_the_form_begins_after_the_thoughts(folders: dict[str, Path], tmp_path: Path, template: str, tags: str) -> None:
+    opening = tags.partition(",")[0]
+    written = (folders["gemma3"] / "chat_template.jinja").read_text()
+    file = tmp_path / "template.jinja"
+    file.write_text(written.replace("assistant\n", f"assistant\n{opening}") if template == "opened" else written)
+    model = held_model(folders["gemma3"], think_tags=tags, chat_template=file)
+    requests = questions([NAMES, SCORE], seeds=tuple(range(6)))
+    answers = model.generate(requests, replace(SAMPLED, max_new_tokens=60, thinking_budget=6))
+    pairs = finished(requests, answers)
+    thoughts = [completion.reasoning for each in answers for completion in each if isinstance(completion, Completion)]
+    assert len(pairs) > 6
+    assert any(thought for thought in thoughts)
+    assert all(thought is not None for thought in thoughts) or template == "unopened"
+
+
+def test_a_stop_text_ends_one_row_and_the_others_go_on(held: TransformersModel) -> None:
+    requests = questions([SCORE, NAMES, SCORE])
+    answers = held.generate(requests, replace(GREEDY, stop=("score",)))
+    assert isinstance(answers[0][0], Completion)
+    assert "score" not in answers[0][0].text
+    assert len(finished(requests[1:2], answers[1:2])) == 1
+
+
+def test_a_request_whose_schema_cannot_be_kept_fails_alone(held: TransformersModel) -> None:
+    failure, answer = (each[0] for each in held.generate(questions([{"uniqueItems": True}, NAMES]), GREEDY))
+    assert isinstance(failure, Failure)
+    assert "example-0" in failure.error
+    assert "uniqueItems" in failure.error
+    assert isinstance(answer, Completion)
+
+
+def test_a_model_cannot_be_held_without_the_library_or_an_end(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = held_model(folders["gemma3"])
+    assert model.identity.settings["structured_output"] is True
+    encoder, inner = model._engine.encoder, model._engine.model
+    with pytest.raises(ModelError, match=r"no token ends its answers.*Remedy"):
+        AnswerHolder("m", encoder.tokenizer, inner.config.get_text_config().vocab_size, (), None)
+    monkeypatch.setattr("barista_bench.errors.find_spec", lambda name: None if name == "llguidance" else name)
+    with pytest.raises(ModelError, match=r"needs llguidance. Remedy: pip install barista_bench\[run\]"):
+        held_model(folders["gemma3"])
+
+
+@pytest.fixture(scope="module")
+def families(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Four of them, and two kinds of tokenizers: of bytes, and of words that begin with their spaces."""
+    made = tmp_path_factory.mktemp("held")
+    spaced = make_served_model(made / "idefics3", spaced=True)
+    text = make_checkpoint(made / "llama", "llama", llama)
+    return {"gemma3": folders["gemma3"], "llava": folders["llava"], "idefics3": spaced, "llama": text}
+
+
+@pytest.fixture(scope="module")
+def our_schemas(source_of: Callable[[str], Path]) -> list[Mapping[str, object]]:
+    """Of all tasks that have one, two each; of judges and writers."""
+    releases = Releases(source_of)
+    schemas = list(WRITTEN)
+    for task in TASKS:
+        examples = releases.examples(task)
+        of_task = [task(options=options_of(task)).answer_schema(example) for example in examples]
+        different = {json.dumps(schema): schema for schema in of_task if schema is not None}
+        schemas += [*different.values()][:2]
+    return schemas
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("family", ["gemma3", "llava", "idefics3", "llama"])
+def test_what_is_finished_fits_in_every_family(
+    family: str, families: dict[str, Path], our_schemas: list[Mapping[str, object]]
+) -> None:
+    assert len(our_schemas) >= len(WRITTEN) + 11
+    first = 125 * list(families).index(family)
+    schemas: list[Mapping[str, object] | None] = [random_schema(first + n) for n in range(125)]
+    schemas += [*our_schemas, *([None, {}] * 4)]
+    random.Random(first).shuffle(schemas)
+    model, free = held_model(families[family]), TransformersModel.load(str(families[family]), device="cpu")
+    requests = questions(schemas)
+    if family == "llama":
+        requests = [replace(request, prompt=Prompt("", request.prompt.parts[-1:]), images=()) for request in requests]
+    for config in (replace(GREEDY, max_new_tokens=96), replace(SAMPLED, max_new_tokens=96)):
+        model.batch_size = 8
+        answers = model.generate(requests, config)
+        pairs = finished(requests, answers)
+        model.batch_size = 1
+        assert alike(model.generate(requests, config)) == alike(answers)
+        loose = [n for n, request in enumerate(requests) if not request.schema]
+        assert [alike(answers)[n] for n in loose] == alike(free.generate([requests[n] for n in loose], config))
+        print(family, len(pairs), "of", len(requests) - len(loose))
+        assert len(pairs) > 80

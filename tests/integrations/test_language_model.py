@@ -45,6 +45,7 @@ JUDGED = {"referring": ("barista", 60), "cot": ("egocot", 24)}
 BLIND = {"barista": "activity,relations", "egocot": "cot"}
 SPLITS: dict[str, tuple[str, ...]] = {"barista": (), "egocot": ("--split", "dev")}
 REWORDED = 40
+QUIETLY = ("--device", "cpu", "--no-progress")
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +151,7 @@ def means(judge: Path, odd: bool) -> float | None:
 
 
 def test_the_blind_baseline_is_asked_and_counted_without_any_picture(ours: Path, model: Path, work: Path) -> None:
-    settings = ["--limit", "16", "--runs", "1", "--max-new-tokens", "24", "--device", "cpu", "--no-progress"]
+    settings = ["--limit", "16", "--runs", "1", "--max-new-tokens", "24", *QUIETLY]
     for benchmark, tasks in BLIND.items():
         asked = [f"data/{benchmark}", "--benchmark", benchmark, "--task", tasks, *SPLITS[benchmark]]
         run([ours, "run", *asked, "--model", f"text_only:{model}", *settings, "--out", "runs/blind"], work)
@@ -171,8 +172,8 @@ def test_rewordings_are_used_only_where_they_say_the_same_and_what_is_refused_is
     rows = list(read_review(work / "made/review.jsonl").values())
     closed = [replace(row, verdict="accept", reviewer="nobody") for row in rows[REWORDED:]]  # these are not asked about
     (work / "made/review.jsonl").write_bytes(review_bytes([*rows[:REWORDED], *closed]))
-    settings = ["--max-new-tokens", "96", "--device", "cpu", "--no-progress"]
-    show("reword", run([ours, "reword", "made", "--model", model, "--out", "reworded", *settings], work))
+    asked = ["made", "--model", model, "--out", "reworded", "--max-new-tokens", "96", *QUIETLY]
+    show("reword", run([ours, "reword", *asked], work))
     lines = (work / "reworded/wordings.jsonl").read_bytes().splitlines()
     wordings = [msgspec.json.decode(line, type=ItemWording) for line in lines]
     reasons = Counter(wording.reason.partition(":")[0] for wording in wordings)

@@ -59,13 +59,13 @@ def lark_tag(tag: str, *, is_token: bool) -> str:
     return tag if is_token else json.dumps(tag)
 
 
-def complaint(schema: Schema) -> str:
+def complaint(schema: Schema | None) -> str:
     """Why answers cannot be held to a schema, naming the part that is to blame; empty where they can.
 
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
     """
-    if not holds(schema) or not (said := _refusal(schema)):
+    if schema is None or not holds(schema) or not (said := _refusal(schema)):
         return ""
     path: list[str] = []
     part: Schema = schema

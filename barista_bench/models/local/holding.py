@@ -5,7 +5,6 @@ Imports torch, transformers and llguidance, so it is itself imported only where 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
@@ -69,14 +68,18 @@ class AnswerHolder:
         Raises:
             ValueError: llguidance cannot take the schema.
         """
-        return self._begun(json.dumps(schema), opened) if schema is not None and holds(schema) else None
+        grammar = self.grammar(schema, opened=opened)
+        return None if grammar is None else self._begun(grammar)
+
+    def grammar(self, schema: Schema | None, *, opened: bool) -> str | None:
+        """The grammar of an answer (`answer_grammar`); None for a free one."""
+        return answer_grammar(schema, self._thought, opened=opened) if schema is not None and holds(schema) else None
 
     def processor(self, begun: Sequence[LLMatcher | None], columns: int, pad_id: int) -> HeldAnswers:
         """Of a batch whose prompts are padded to `columns` tokens: a matcher of `begin` a row."""
         return HeldAnswers([matcher and matcher.deep_copy() for matcher in begun], self._tokenizer, columns, pad_id)
 
-    def _compiled(self, schema: str, opened: bool) -> LLMatcher:
-        grammar = answer_grammar(json.loads(schema), self._thought, opened=opened)
+    def _compiled(self, grammar: str) -> LLMatcher:
         matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(grammar), log_level=0)
         _check(matcher)
         return matcher

@@ -14,9 +14,9 @@ from barista_bench.errors import require_extra
 
 Schema = Mapping[str, object]
 
-# Between the parts of an answer stands what indented JSON has: without a bound, a model that has lost its way would
-# write white space until its tokens are used up.
-_WHITE_SPACE = "( |\n {0,8})?"
+# White space stands behind commas and colons alone, one space at the most: without a bound, a model that has lost its
+# way would write nothing else until its tokens are used up.
+_SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 _AFTER_THOUGHT = r"/[ \n]{0,2}/"
 _SEVERAL = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _VALUES = frozenset({"enum", "const", "default", "examples"})
@@ -40,7 +40,7 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
         thought: opening and closing tag as Lark writes them (`lark_tag`); None where the model has no tags.
         opened: the prompt has opened the thought: it has to be closed first.
     """
-    value = json.dumps({**schema, "x-guidance": {"whitespace_pattern": _WHITE_SPACE}}, ensure_ascii=True)
+    value = json.dumps({**schema, "x-guidance": _SEPARATORS})
     if thought is None:
         return f"start: / ?/ answer\nanswer: %json {value}\n"
     opening, closing = thought

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig, PreTrainedTokenizerBase
 
     from barista_bench.models.local.decoding import TokenScores
+
+
+_NEVER = -9000.0  # log-probabilities of what a schema does not allow: -infinity, or what vLLM's worker writes for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class AnswerReader:
             top=tuple(
                 (self._decoded([key]), value)
                 for key, value in sorted(top.items(), key=lambda item: -item[1])
-                if value > -math.inf  # what a schema does not allow
+                if value > _NEVER
             ),
         )
 

@@ -54,9 +54,9 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
     return f"start: {start}\n{rule}\nanswer: %json {value}\n"
 
 
-def lark_tag(tag: str, *, is_token: bool) -> str:
-    """A think tag in a grammar: a special token of the vocabulary by its name, or text."""
-    return tag if is_token else json.dumps(tag)
+def lark_tag(tag: str, token: int | None) -> str:
+    """A think tag in a grammar: text, or where the vocabulary has it as a special token, that one by its number."""
+    return json.dumps(tag) if token is None else f"<[{token}]>"
 
 
 def complaint(schema: Schema | None) -> str:

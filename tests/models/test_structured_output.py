@@ -122,7 +122,7 @@ def test_an_answer_that_is_cut_within_its_form_is_truncated(held: TransformersMo
 
 
 @pytest.mark.parametrize("template", ["opened", "unopened"])
-@pytest.mark.parametrize("tags", ["<think>,</think>", "[T],[/T]"])
+@pytest.mark.parametrize("tags", ["<think>,</think>", "[T],[/T]", "<|im_start|>,<|im_end|>"])
 def test_the_form_begins_after_the_thoughts(folders: dict[str, Path], tmp_path: Path, template: str, tags: str) -> None:
     opening = tags.partition(",")[0]
     written = (folders["gemma3"] / "chat_template.jinja").read_text()

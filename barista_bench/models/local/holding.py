@@ -87,7 +87,8 @@ class AnswerHolder:
 
     def _lark(self, tokenizer: PreTrainedTokenizerFast, tag: str) -> str:
         token = tokenizer.get_vocab().get(tag)
-        return lark_tag(tag, is_token=token is not None and self._tokenizer.is_special_token(token))
+        is_special = token is not None and self._tokenizer.is_special_token(token)
+        return lark_tag(tag, token if is_special else None)
 
 
 class HeldAnswers(LogitsProcessor):

@@ -158,8 +158,9 @@ def judged_line(results: JudgedResults) -> str:
         for name, figure in results.figures.items()
     )
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)
+    judge = f"{results.judge.name}, held to its form" if results.is_held else results.judge.name
     return (
-        f"{results.dataset.task}, {results.model} judged by {results.judge.name}: {figures or 'no usable verdict'} "
+        f"{results.dataset.task}, {results.model} judged by {judge}: {figures or 'no usable verdict'} "
         f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
         f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Self
 
@@ -39,6 +40,11 @@ class JudgeConfig(ModelSettings):
     top_logprobs: int = Field(
         20, ge=0, le=20, description="Alternatives a token, to weight scores by probability; 0 where a server has none."
     )
+    structured_output: bool = Field(
+        False,
+        description="Hold replies to the form's JSON Schema, so that each can be read. Left out, a local judge is held "
+        "where llguidance is installed, and a served one is not.",
+    )
     cluster: str | None = Field(None, description=CLUSTER_HELP)
     data: str | None = Field(None, description="Where the dataset lies now, if it has moved.")
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset, if they have moved.")
@@ -59,7 +65,21 @@ class JudgeConfig(ModelSettings):
     @property
     def as_model(self) -> ModelSettings:
         """The judge as `load_model` takes it."""
-        return self.model_copy(update={"model": self.judge})
+        return self.model_copy(update={"model": self.judge, "structured_output": self.is_held})
+
+    @property
+    def is_local(self) -> bool:
+        """Whether weights that run here judge."""
+        from barista_bench.runs.ask.catalog import is_checkpoint
+
+        return not self.is_offline and is_checkpoint(self.judge)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the judge is to be held to its form."""
+        if "structured_output" in self.model_fields_set:
+            return self.structured_output
+        return self.is_local and find_spec("llguidance") is not None
 
     @property
     def is_offline(self) -> bool:

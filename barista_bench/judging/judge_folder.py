@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from barista_bench.core.example import Fields
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.judging.answers import REASONING, form_id
@@ -40,6 +41,12 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
     prompt: dict[str, Any]
     barista_bench: str
     prices: dict[str, float | None] = {}
+    note: str = ""
+
+    @property
+    def schema(self) -> Fields:
+        """JSON Schema of a reply; a judge that is held to it here has `reason_length` in its identity."""
+        return self.form.schema(self.identity.get("reason_length"))
 
     @property
     def form(self) -> ReplyForm:
@@ -59,7 +66,9 @@ def verdict_keys(described: JudgeDescription) -> Callable[[str, str], dict[int, 
     """A function of an answer's item and a criterion: draw -> key of the verdict in the log."""
     form, draws = described.form, range(described.draws)
     if form is REASONING_FORM:
-        identity = {"model": described.identity["model"], "prompt": judge_prompts(REASONING).sha256}
+        named = ("model", "reason_length")
+        identity = {name: described.identity[name] for name in named if name in described.identity}
+        identity["prompt"] = judge_prompts(REASONING).sha256
         draws = range(1)  # whatever the file says
     else:
         identity = {**described.identity, "steps": digest(described.steps)}

@@ -95,6 +95,11 @@ class JudgedResults(Recorded):
     output_tokens: int
     cost: float | None = Field(description="US dollars, None without prices")
 
+    @property
+    def is_held(self) -> bool:
+        """Whether replies were held to the form's JSON Schema while they were written."""
+        return self.judge.settings.get("structured_output") is True
+
     @computed_field  # type: ignore[prop-decorator]
     @property
     def comparability(self) -> Comparability:
@@ -108,6 +113,7 @@ class JudgedResults(Recorded):
             # A judge that works out its own steps does so for each run anew: they are its verdict's noise.
             steps=self.steps_sha256 if self.steps == "given" else self.steps,
             generation=self.generation,
+            held=self.is_held,
         )
         return self.answers.model_copy(update={"judge": judge})
 

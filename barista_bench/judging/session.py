@@ -49,6 +49,12 @@ STEPS_FILE = "steps.json"
 FORM_VERSION = 1
 """Goes up with every change of the code that alters the text of a form, or how a reply to it is read."""
 STEP_TRIES = 3
+REASON_LENGTH = 600
+"""Characters of a reason that a judge is held to here: what it writes on and on would be cut, and be no verdict."""
+_HELD_NOTE = (
+    "Replies were held to the JSON Schema of the form while they were written. That is the default of a local judge; "
+    "--no-structured-output leaves it out."
+)
 
 Steps = dict[str, tuple[str, ...]]
 """Criterion -> its evaluation steps."""
@@ -114,7 +120,7 @@ def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswe
     form, keys = described.form, verdict_keys(described)
     rubric = None if form is REASONING_FORM else Rubric.model_validate(described.rubric)
     return [
-        RepeatedPrompt(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), form.schema)
+        RepeatedPrompt(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), described.schema)
         for answer in answers
         for criterion, prompt in form_prompts(rubric, described.steps, answer.shown).items()
     ]
@@ -127,7 +133,7 @@ def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | N
         prompt, generation, draws = judge_prompts("geval"), config.generation, config.verdicts
         # A rubric that lacks steps has the judge work them out, as the release does.
         has_steps = config.is_offline or all(criterion.steps for criterion in rubric.criteria)
-        identity = {
+        identity: dict[str, object] = {
             "method": "g-eval",
             "form_version": FORM_VERSION,
             "rubric": rubric.sha256,
@@ -139,6 +145,9 @@ def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | N
         generation = dataclasses.replace(config.generation, temperature=0.0, top_p=1.0, top_k=None, top_logprobs=0)
         identity = {"method": REASONING, "rubric": prompt.sha256, "steps": "given"}
         content = {"version": prompt.version, "wording": prompt.wording, "criteria": [{"name": REASONING}]}
+    is_held = model.settings.get("structured_output") is True
+    if is_held and config.is_local:
+        identity["reason_length"] = REASON_LENGTH
     return JudgeDescription(
         identity={**identity, "model": plain_json(asdict(model)), "prompt": prompt.sha256},
         generation=plain_json(asdict(generation)),
@@ -148,6 +157,7 @@ def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | N
         prompt=asdict(prompt),
         barista_bench=__version__,
         prices={"input": config.price_input, "output": config.price_output},
+        note=_HELD_NOTE if is_held else "",
     )
 
 

@@ -49,12 +49,18 @@ class ReplyForm:
     reason: str
     top: int
 
-    @property
-    def schema(self) -> Fields:
-        """JSON Schema, for judges that can be held to one."""
+    def schema(self, reason_length: int | None = None) -> Fields:
+        """JSON Schema, for judges that can be held to one.
+
+        Args:
+            reason_length: characters of the reason at the most; None for no limit, which some servers do not take.
+        """
         # An enumeration, since some servers take no bounds in a schema.
         score: Fields = {"type": "integer", "enum": list(range(self.top + 1))}
-        return object_schema({self.score: score, self.reason: {"type": "string"}})
+        reason: Fields = {"type": "string"}
+        if reason_length is not None:
+            reason["maxLength"] = reason_length
+        return object_schema({self.score: score, self.reason: reason})
 
 
 GEVAL_FORM = ReplyForm("score", "reason", 10)

@@ -14,9 +14,9 @@ from barista_bench.errors import require_extra
 
 Schema = Mapping[str, object]
 
-# Between the parts of an answer stands what indented JSON has: without a bound, a model that has lost its way would
-# write white space until its tokens are used up.
-_WHITE_SPACE = "( |\n {0,8})?"
+# White space stands behind commas and colons alone, one space at the most: without a bound, a model that has lost its
+# way would write nothing else until its tokens are used up.
+_SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 _AFTER_THOUGHT = r"/[ \n]{0,2}/"
 _SEVERAL = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _VALUES = frozenset({"enum", "const", "default", "examples"})
@@ -40,7 +40,7 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
         thought: opening and closing tag as Lark writes them (`lark_tag`); None where the model has no tags.
         opened: the prompt has opened the thought: it has to be closed first.
     """
-    value = json.dumps({**schema, "x-guidance": {"whitespace_pattern": _WHITE_SPACE}}, ensure_ascii=True)
+    value = json.dumps({**schema, "x-guidance": _SEPARATORS})
     if thought is None:
         return f"start: / ?/ answer\nanswer: %json {value}\n"
     opening, closing = thought
@@ -54,18 +54,18 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
     return f"start: {start}\n{rule}\nanswer: %json {value}\n"
 
 
-def lark_tag(tag: str, *, is_token: bool) -> str:
-    """A think tag in a grammar: a special token of the vocabulary by its name, or text."""
-    return tag if is_token else json.dumps(tag)
+def lark_tag(tag: str, token: int | None) -> str:
+    """A think tag in a grammar: text, or where the vocabulary has it as a special token, that one by its number."""
+    return json.dumps(tag) if token is None else f"<[{token}]>"
 
 
-def complaint(schema: Schema) -> str:
+def complaint(schema: Schema | None) -> str:
     """Why answers cannot be held to a schema, naming the part that is to blame; empty where they can.
 
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
     """
-    if not holds(schema) or not (said := _refusal(schema)):
+    if schema is None or not holds(schema) or not (said := _refusal(schema)):
         return ""
     path: list[str] = []
     part: Schema = schema

@@ -34,6 +34,21 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     return thought.replace(opening, "").replace(closing, "").strip(), rest.strip()
 
 
+def thought_before(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str, str]:
+    """The one thought that an answer held to a schema may begin with, and the answer, in which tags are text.
+
+    >>> thought_before('<think>Left?</think>["</think>"]')
+    ('<think>Left?</think>', '["</think>"]')
+    >>> thought_before('["<think>"]'), thought_before("<think>Left")
+    (('', '["<think>"]'), ('<think>Left', ''))
+    """
+    opening, closing = tags
+    if not text.startswith(opening):
+        return "", text
+    thought, closed, answer = text.partition(closing)
+    return thought + closed, answer
+
+
 def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
     """Whether the text ends within reasoning that never closed: it was cut off, whatever ended it.
 

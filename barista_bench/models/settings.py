@@ -210,6 +210,7 @@ class CheckpointSettings(WeightSettings):
 _RESERVED_ARGUMENTS = frozenset(
     {"model", "tokenizer", "revision", "dtype", "trust_remote_code", "tensor_parallel_size", "data_parallel_size"}
     | {"load_format", "max_logprobs", "skip_tokenizer_init", "logits_processors", "worker_cls", "seed"}
+    | {"structured_outputs_config"}
 )
 _MEMORY_ARGUMENTS = frozenset(
     {"gpu_memory_utilization", "kv_cache_memory_bytes", "cpu_offload_gb", "max_num_seqs", "max_num_batched_tokens"}

@@ -83,6 +83,8 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
         "judge and rubric, and measure no absolute quality. "
         f"Rubric: {rubric.wording}, sha256 {rubric.sha256[:12]}."
     )
+    if held := dict.fromkeys(judge for _, judge, judged_run in judges if judged_run.results.is_held):
+        note += f" {', '.join(held)}: held to the form's JSON Schema while writing."
     if any(judged_run.results.judge.name in OFFLINE for _, _, judged_run in judges):
         note += " lexical counts shared words and oracle knows the reference: neither is a published measure."
     return Table.of(OVERVIEW, columns, rows, note)

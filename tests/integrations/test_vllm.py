@@ -26,6 +26,7 @@ from barista_bench.models.vllm.model import VllmModel  # noqa: E402
 from barista_bench.runs.log.sample_log import read_records  # noqa: E402
 from tests.integrations.test_fresh_environments import run as run_command  # noqa: E402
 from tests.models.test_served_transformers import free_port, wait_for  # noqa: E402
+from tests.models.test_structured_output import NAMES, SCORE, finished, questions  # noqa: E402
 from tests.models.transformers_kit import many_requests, request_of  # noqa: E402
 from tests.one_run import run  # noqa: E402
 from tests.tiny_families import make_served_model, make_text_model, make_tiny_model  # noqa: E402
@@ -108,6 +109,24 @@ def test_log_probabilities_are_those_of_transformers(model, local):
             assert token.logprob == pytest.approx(other.logprob, abs=1e-3)
             assert dict(token.top) == pytest.approx(dict(other.top), abs=1e-3)
             assert len(token.top) == 30
+
+
+@pytest.mark.parametrize("tags", [None, ("[T]", "[/T]")], ids=["no thoughts", "thoughts"])
+def test_held_answers_are_those_of_transformers(folder, python, tags):
+    settings = {"device": "cpu", "structured_output": True, "think_tags": tags}
+    model = VllmModel.load(str(folder), engine_python=python, engine_args=ARGUMENTS, **settings)
+    local = TransformersModel.load(str(folder), **settings)
+    requests = questions([SCORE, None, NAMES, {}, SCORE, NAMES], seeds=(1, 2))
+    config = GenerationConfig(temperature=0, max_new_tokens=60, top_logprobs=4)
+    ours, theirs = (each.generate(requests, config) for each in (model, local))
+    assert comparable(ours) == comparable(theirs)
+    assert len(finished(requests, ours)) > 4
+    for [answer, _], [other, _] in zip(ours, theirs, strict=True):
+        for token, its in zip(answer.logprobs, other.logprobs, strict=True):
+            assert dict(token.top) == pytest.approx(dict(its.top), abs=1e-3)
+    sampled = GenerationConfig(temperature=1.0, max_new_tokens=60)
+    assert len(finished(requests, model.generate(requests, sampled))) > 4
+    model._engine.close()
 
 
 def test_a_sample_depends_on_its_seed_and_not_on_what_is_beside_it(model):

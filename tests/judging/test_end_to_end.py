@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.data.folder import build
+from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.mini import write_kitchen
@@ -55,7 +56,7 @@ def test_lexical_gives_the_oracle_full_marks_and_chance_few(
 def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
     """It is randomly initialised and writes nonsense: every reply gets a status, and none becomes a zero."""
     few = kitchen_runs[task, "few"]
-    settings = {"draws": 2, "max_new_tokens": 8, "device": "cpu", "temperature": 1.0}
+    settings = {"draws": 2, "max_new_tokens": 8, "device": "cpu", "temperature": 1.0, "structured_output": False}
     session = judge(few, "tiny", **settings)
     results = score_judged(session.run, session.folder).results
     criteria = {"referring": 1, "temporal_vqa": 2}[task]
@@ -65,6 +66,28 @@ def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: d
     assert results.coverage.verdicts["parse_error"] + results.coverage.verdicts["truncated"] == 4 * criteria
     assert results.figures == {}
     assert judge(few, "tiny", **settings).asked == 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
+def test_a_local_judge_is_held_to_its_form_by_default(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
+    """The same nonsense, of which every reply is a verdict, with the expected score of what the form allows."""
+    few = kitchen_runs[task, "few"]
+    settings = {"draws": 2, "max_new_tokens": 700, "device": "cpu", "temperature": 1.0}
+    session = judge(few, "tiny", **settings)
+    judged = score_judged(session.run, session.folder)
+    results = judged.results
+    verdicts = [verdict for each in judged.verdicts.values() for verdict in each]
+    assert results.coverage.verdicts["ok"] == len(verdicts) == 4 * {"referring": 1, "temporal_vqa": 2}[task]
+    assert results.scoring["weighted"] == len(verdicts)
+    assert 0 < results.figures["mean"].mean < 1
+    assert results.comparability.judge is not None
+    assert results.comparability.judge.held
+    described = read_judge(session.folder)
+    assert "held to the JSON Schema" in described.note
+    assert described.identity["reason_length"] == 600
+    assert judge(few, "tiny", **settings).asked == 0
+    assert judge(few, "tiny", **settings, structured_output=False).folder != session.folder
 
 
 def _answers(samples: tuple) -> list[tuple[str, str]]:

@@ -98,7 +98,7 @@ def test_the_form_of_the_reasoning_judge_ends_at_five() -> None:
 
 
 def test_the_schema_of_a_form_allows_what_is_read_and_nothing_else() -> None:
-    validator = jsonschema.Draft202012Validator(GEVAL_FORM.schema)
+    validator = jsonschema.Draft202012Validator(GEVAL_FORM.schema())
     for text in (GOOD, '{"score": 0, "reason": ""}', '{"score": 10, "reason": "x"}'):
         assert validator.is_valid(json.loads(text))
     for text in (

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count, islice
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ SCORE = {
     "additionalProperties": False,
 }
 WRITTEN: tuple[Mapping[str, object], ...] = (
-    *(GEVAL_FORM.schema, REASONING_FORM.schema),
+    *(GEVAL_FORM.schema(), REASONING_FORM.schema(600)),
     *(STEPS_SCHEMA, QUESTIONS, WORDINGS),
 )
 """Forms of judges and writers."""
@@ -121,7 +122,7 @@ def test_an_answer_that_is_cut_within_its_form_is_truncated(held: TransformersMo
 
 
 @pytest.mark.parametrize("template", ["opened", "unopened"])
-@pytest.mark.parametrize("tags", ["<think>,</think>", "[T],[/T]"])
+@pytest.mark.parametrize("tags", ["<think>,</think>", "[T],[/T]", "<|im_start|>,<|im_end|>"])
 def test_the_form_begins_after_the_thoughts(folders: dict[str, Path], tmp_path: Path, template: str, tags: str) -> None:
     opening = tags.partition(",")[0]
     written = (folders["gemma3"] / "chat_template.jinja").read_text()
@@ -195,21 +196,22 @@ def test_what_is_finished_fits_in_every_family(
     family: str, families: dict[str, Path], our_schemas: list[Mapping[str, object]]
 ) -> None:
     assert len(our_schemas) >= len(WRITTEN) + 11
-    first = 125 * list(families).index(family)
-    schemas: list[Mapping[str, object] | None] = [random_schema(first + n) for n in range(125)]
-    schemas += [*our_schemas, *([None, {}] * 4)]
-    random.Random(first).shuffle(schemas)
-    model, free = held_model(families[family]), TransformersModel.load(str(families[family]), device="cpu")
+    number = list(families).index(family)
+    drawn = (random_schema(seed) for seed in count(1000 * number))
+    if family == "idefics3":  # whose tokenizer has no token for other letters
+        drawn = (schema for schema in drawn if json.dumps(schema, ensure_ascii=False).isascii())
+    schemas: list[Mapping[str, object] | None] = [*islice(drawn, 125), *our_schemas, *([None, {}] * 4)]
+    random.Random(number).shuffle(schemas)
     requests = questions(schemas)
     if family == "llama":
         requests = [replace(request, prompt=Prompt("", request.prompt.parts[-1:]), images=()) for request in requests]
-    for config in (replace(GREEDY, max_new_tokens=96), replace(SAMPLED, max_new_tokens=96)):
+    model, free = held_model(families[family]), TransformersModel.load(str(families[family]), device="cpu")
+    for config, part in ((GREEDY, requests[::2]), (SAMPLED, requests[1::2])):
+        longer = replace(config, max_new_tokens=96)
         model.batch_size = 8
-        answers = model.generate(requests, config)
-        pairs = finished(requests, answers)
+        answers = alike(model.generate(part, longer))
         model.batch_size = 1
-        assert alike(model.generate(requests, config)) == alike(answers)
-        loose = [n for n, request in enumerate(requests) if not request.schema]
-        assert [alike(answers)[n] for n in loose] == alike(free.generate([requests[n] for n in loose], config))
-        print(family, len(pairs), "of", len(requests) - len(loose))
-        assert len(pairs) > 80
+        assert alike(model.generate(part, longer)) == answers
+        loose = [n for n, request in enumerate(part) if not request.schema]
+        assert [answers[n] for n in loose] == alike(free.generate([part[n] for n in loose], longer))
+        assert len(finished(part, answers)) > len(part) / 2

@@ -13,6 +13,7 @@ from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.vllm import model as vllm_model
+from barista_bench.models.vllm.engine import Call, EngineOutput
 from barista_bench.models.vllm.model import VllmModel
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, checked
@@ -113,6 +114,29 @@ def test_settings_of_generation_reach_vllm(load):
     assert call_of(model, replace(config, stop=(" END",))).head["sampling"]["stop"] == []
     with pytest.raises(ModelError, match="thinking_budget"):
         model.generate([request_of(0, 0, "the cup")], replace(config, thinking_budget=8))
+
+
+def test_an_answer_is_held_by_a_grammar_of_its_own_and_a_free_one_by_none(load):
+    pytest.importorskip("llguidance")
+    model, asked = load(structured_output=True), request_of(0, 0, "the cup")
+    tokens = [*tokens_of(model, '["<think>"]'), *model._reader.end_ids]
+    held = call_of(model, GREEDY, replace(asked, schema={"type": "array", "items": {"type": "string"}})).head
+    assert '%json {"type": "array"' in held["grammar"]
+    assert [call_of(model, GREEDY, replace(asked, schema=schema)).head["grammar"] for schema in (None, {})] == [
+        None
+    ] * 2
+    assert model.identity.settings["structured_output"] is True
+    entry = model._completion(EngineOutput(tokens, "stop"), Call(0, held, ()), 4, replace(GREEDY, max_new_tokens=99))
+    assert (entry.text, entry.reasoning, entry.finish_reason) == ('["<think>"]', None, "stop")
+    [[failure]] = model.generate([replace(asked, schema={"uniqueItems": True})], GREEDY)
+    assert "uniqueItems" in failure.error
+
+
+def test_held_answers_have_the_backend_of_vllm_that_is_used_beside_transformers(load, starts):
+    pytest.importorskip("llguidance")
+    load(structured_output=True)
+    load()
+    assert [arguments.get("structured_outputs_config") for *_, arguments in starts] == [{"backend": "guidance"}, None]
 
 
 def test_stop_texts_of_a_model_that_thinks_are_cut_from_its_answer_alone(load):

@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from barista_bench.benchmarks import get_task, task_class, task_names
+from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.catalog import load_model
@@ -130,3 +131,21 @@ def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path,
     run(vista, tmp_path / "run", task="all", model="chance", runs=1, limit=1)
     with pytest.raises(DataError, match=r"macro_f1 is not defined for these 1 samples.*Remedy: run more"):
         score(tmp_path / "run")
+
+
+def test_a_schema_that_answers_cannot_be_held_to_is_refused_by_name_before_a_model_is_loaded(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("llguidance")
+    schema = {"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}}
+    monkeypatch.setattr(Relations, "answer_schema", lambda self, example: schema)
+    monkeypatch.setattr("barista_bench.runs.ask.runner.load_model", lambda *_: pytest.fail("a model was loaded"))
+    held = {"task": "relations", "structured_output": True}
+    with pytest.raises(ConfigError, match=r"barista/relations: .* properties/boxes: .*uniqueItems.*Remedy"):
+        run(dataset, tmp_path, model="tiny", **held)
+    with pytest.raises(ConfigError, match="barista/relations"):
+        run(dataset, tmp_path, model="text_only:org/model", **held)
+    assert names(dataset, **held) == ["barista/relations"]  # of the oracle, which is held to nothing
+    monkeypatch.setattr("barista_bench.errors.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"needs llguidance. Remedy: pip install barista_bench\[run\]"):
+        run(dataset, tmp_path, model="tiny", **held)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barista_bench.models.base import Completion, TokenLogprob
-from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
+from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning, thought_before
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig, PreTrainedTokenizerBase
 
     from barista_bench.models.local.decoding import TokenScores
+
+
+_NEVER = -9000.0  # log-probabilities of what a schema does not allow: -infinity, or what vLLM's worker writes for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Generated:
         prompt_tokens: tokens of the prompt, without padding.
         rows: samples that were generated together; None where that means nothing.
         scores: log-probabilities, where they are wanted.
+        held: the answer was held to a schema.
     """
 
     tokens: Sequence[int]
@@ -35,6 +38,7 @@ class Generated:
     prompt_tokens: int
     rows: int | None
     scores: TokenScores | None = None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,11 @@ class AnswerReader:
         visible = [n for n, token in enumerate(tokens) if token not in self.hidden_ids | self.end_ids]
         text = self._decoded([tokens[n] for n in visible])
         with_tags = self.tags[0] + text if row.opened else text
-        reasoning, uncut = split_reasoning(with_tags, self.tags)
+        free, held = thought_before(with_tags, self.tags) if row.held else (with_tags, "")
+        reasoning, uncut = split_reasoning(free, self.tags)
+        uncut += held.strip()
         answer = cut_at_stop(uncut, stop)
-        finished = (lengths or answer != uncut) and not is_still_thinking(with_tags, self.tags)
+        finished = (lengths or answer != uncut) and not is_still_thinking(free, self.tags)
         return Completion(
             text=answer,
             finish_reason="stop" if finished else "length",
@@ -90,6 +96,8 @@ class AnswerReader:
             return ()
         _, closed, after = text.rpartition(self.tags[1])
         start = len(text) - len(after.lstrip(None if closed else " "))
+        if row.held:
+            start = len(text) - len(thought_before(self.tags[0] + text if row.opened else text, self.tags)[1].lstrip())
         tokens = [row.tokens[step] for step in steps]
         counts = range(len(steps) + 1)
 
@@ -108,7 +116,7 @@ class AnswerReader:
             top=tuple(
                 (self._decoded([key]), value)
                 for key, value in sorted(top.items(), key=lambda item: -item[1])
-                if value > -math.inf  # what a schema does not allow
+                if value > _NEVER
             ),
         )
 

@@ -321,6 +321,7 @@ class Engine:
                     prompt_tokens=job.encoded.prompt_tokens,
                     rows=len(samples),
                     scores=scores[row],
+                    held=job.begun is not None,
                 ),
                 config.stop,
             )

@@ -5,7 +5,6 @@ Imports torch, transformers and llguidance, so it is itself imported only where 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
@@ -21,8 +20,7 @@ from barista_bench.files.text_out import first_line
 from barista_bench.models.answer_schemas import Schema, answer_grammar, holds, lark_tag
 
 if TYPE_CHECKING:
-    from llguidance import LLTokenizer
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerFast
 
 _WORD = 32  # tokens of a word of a mask
 _MAX_FORMS = 256  # grammars that are kept, each with the states of its automaton
@@ -43,7 +41,7 @@ class AnswerHolder:
     def __init__(
         self,
         name: str,
-        tokenizer: PreTrainedTokenizerBase,
+        tokenizer: PreTrainedTokenizerFast,
         vocabulary: int,
         end_ids: Collection[int],
         tags: tuple[str, str] | None,
@@ -53,12 +51,13 @@ class AnswerHolder:
             raise ModelError(f"model {name}: no token ends its answers, which cannot be held so. Remedy: {remedy}")
         try:
             size = max(vocabulary, len(tokenizer))
-            self._tokenizer: LLTokenizer = from_tokenizer(tokenizer, n_vocab=size, eos_token=sorted(end_ids))
+            self._tokenizer = from_tokenizer(tokenizer, n_vocab=size, eos_token=sorted(end_ids))
         except ValueError as error:
             what = f"its answers cannot be held to a schema: llguidance cannot read its tokenizer ({first_line(error)})"
             raise ModelError(f"model {name}: {what}. Remedy: {remedy}") from error
         self._thought = tags and cast("tuple[str, str]", tuple(self._lark(tokenizer, tag) for tag in tags))
         self._begun = lru_cache(_MAX_FORMS)(self._compiled)
+        self._executor = LLExecutor()
 
     def begin(self, schema: Schema | None, *, opened: bool) -> LLMatcher | None:
         """A matcher at the beginning of an answer, to be copied for each sample; None for a free answer.
@@ -69,21 +68,27 @@ class AnswerHolder:
         Raises:
             ValueError: llguidance cannot take the schema.
         """
-        return self._begun(json.dumps(schema), opened) if schema is not None and holds(schema) else None
+        grammar = self.grammar(schema, opened=opened)
+        return None if grammar is None else self._begun(grammar)
+
+    def grammar(self, schema: Schema | None, *, opened: bool) -> str | None:
+        """The grammar of an answer (`answer_grammar`); None for a free one."""
+        return answer_grammar(schema, self._thought, opened=opened) if schema is not None and holds(schema) else None
 
     def processor(self, begun: Sequence[LLMatcher | None], columns: int, pad_id: int) -> HeldAnswers:
         """Of a batch whose prompts are padded to `columns` tokens: a matcher of `begin` a row."""
-        return HeldAnswers([matcher and matcher.deep_copy() for matcher in begun], self._tokenizer, columns, pad_id)
+        matchers = [matcher and matcher.deep_copy() for matcher in begun]
+        return HeldAnswers(matchers, self._tokenizer.vocab_size, columns, pad_id, self._executor)
 
-    def _compiled(self, schema: str, opened: bool) -> LLMatcher:
-        grammar = answer_grammar(json.loads(schema), self._thought, opened=opened)
+    def _compiled(self, grammar: str) -> LLMatcher:
         matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(grammar), log_level=0)
         _check(matcher)
         return matcher
 
-    def _lark(self, tokenizer: PreTrainedTokenizerBase, tag: str) -> str:
+    def _lark(self, tokenizer: PreTrainedTokenizerFast, tag: str) -> str:
         token = tokenizer.get_vocab().get(tag)
-        return lark_tag(tag, is_token=token is not None and self._tokenizer.is_special_token(token))
+        is_special = token is not None and self._tokenizer.is_special_token(token)
+        return lark_tag(tag, token if is_special else None)
 
 
 class HeldAnswers(LogitsProcessor):
@@ -92,10 +97,12 @@ class HeldAnswers(LogitsProcessor):
     It comes before whatever chooses among the scores, so that cuts and log-probabilities are of what is allowed.
     """
 
-    def __init__(self, matchers: Sequence[LLMatcher | None], tokenizer: LLTokenizer, columns: int, pad_id: int) -> None:
+    def __init__(
+        self, matchers: Sequence[LLMatcher | None], vocabulary: int, columns: int, pad_id: int, executor: LLExecutor
+    ) -> None:
         self._live = {row: matcher for row, matcher in enumerate(matchers) if matcher is not None}
-        self._columns, self._pad_id, self._executor = columns, pad_id, LLExecutor()
-        self._masks = np.full((len(matchers), -(-tokenizer.vocab_size // _WORD)), -1, dtype=np.int32)
+        self._columns, self._pad_id, self._executor = columns, pad_id, executor
+        self._masks = np.full((len(matchers), -(-vocabulary // _WORD)), -1, dtype=np.int32)
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """Scores of shape (rows, vocabulary), -inf for what is not allowed.

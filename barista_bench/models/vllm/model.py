@@ -18,6 +18,7 @@ from barista_bench.core.prompt import ImagePart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
+from barista_bench.models.answer_schemas import require_holding
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.loading import box_format_of, template_hash
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from PIL import Image
     from transformers import GenerationConfig as DecodingConfig, PreTrainedConfig, ProcessorMixin
 
+    from barista_bench.models.local.holding import AnswerHolder
     from barista_bench.models.local.text_models import TextProcessor
 
 _READY = 2  # requests that wait while the engines are full
@@ -61,6 +63,7 @@ class VllmModel:
         self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
         self.reads_text_alone = self._encoder.reads_text_alone
         self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
+        self._holder = self._held(name) if settings.structured_output else None
         self._penalty = generation.repetition_penalty
         self.batch_size = settings.engine_requests
         # Isolated (-I), so that neither our PYTHONPATH nor the modules beside worker.py reach the other environment.
@@ -82,6 +85,7 @@ class VllmModel:
             "box_format": f"{box_format.order}/{box_format.scale}" if box_format else None,
             "think_tags": " ".join(settings.think_tags) if settings.think_tags else None,
             "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
+            "structured_output": settings.structured_output or None,
         }
         self.identity = ModelIdentity(
             name,
@@ -115,6 +119,13 @@ class VllmModel:
         table = checked(VllmSettings, settings)
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)
+
+    def _held(self, name: str) -> AnswerHolder:
+        require_holding(f"model {name}: structured_output")
+        from barista_bench.models.local.holding import AnswerHolder
+
+        tokenizer, tags = self._encoder.tokenizer, self._tags if self._thinks else None
+        return AnswerHolder(name, tokenizer, len(tokenizer), self._reader.end_ids, tags)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         """One list a request, in order, with one entry for each of its seeds; see `stream`."""
@@ -168,8 +179,11 @@ class VllmModel:
         request.check_images()
         images: list[Image.Image] = []
         videos: list[dict[str, object]] = []
+        grammar = None
         try:
             written = self._encoder.written(request)
+            if self._holder and self._holder.begin(request.schema, opened=written.opens_thinking):
+                grammar = self._holder.grammar(request.schema, opened=written.opens_thinking)
             for part in self._encoder.parts(request):
                 if isinstance(part, VideoClip):
                     numbers = range(len(images), len(images) + len(part.images))
@@ -185,6 +199,8 @@ class VllmModel:
         seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
         # A stop text ends an answer, which begins behind thoughts and spaces: those that vLLM cannot tell are cut here.
         stop = [] if self._thinks or any(text.startswith(" ") for text in config.stop) else config.stop
+        # vLLM ends a held answer with the tokenizer's own end, which may be none of the checkpoint's.
+        ends = self._reader.end_ids | ({self._encoder.tokenizer.eos_token_id} if grammar else set())
         penalty = self._penalty if config.repetition_penalty == 1.0 else config.repetition_penalty
         sampling = {
             "temperature": config.temperature,
@@ -195,7 +211,7 @@ class VllmModel:
             "stop": stop,
             "include_stop_str_in_output": True,
             "ignore_eos": True,  # vLLM adds the tokenizer's end to those of the checkpoint
-            "stop_token_ids": sorted(self._reader.end_ids),
+            "stop_token_ids": sorted(ends),
             "detokenize": bool(stop),
             "skip_special_tokens": False,
             "logprobs": config.top_logprobs or None,
@@ -206,6 +222,7 @@ class VllmModel:
             "adds_special_tokens": written.adds_special_tokens,
             "seeds": [seed % 2**63 for seed in seeds],
             "sampling": sampling,
+            "grammar": grammar,
         }
         return Call(number, head, images, written.opens_thinking)
 
@@ -229,10 +246,11 @@ class VllmModel:
         row = Generated(
             tokens=sample.tokens,
             opened=call.opens_thinking,
-            stopped=len(sample.tokens) if sample.met_stop_text else None,
+            stopped=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
             prompt_tokens=prompt_tokens,
             rows=None,
             scores=scores,
+            held=call.head["grammar"] is not None,
         )
         return self._reader.read(row, config.stop)
 
@@ -265,6 +283,8 @@ def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -
         "tensor_parallel_size": settings.tensor_parallel,
         "load_format": "safetensors",
         "max_logprobs": -1,
+        # Of vLLM's backends the one that refuses what it does not keep to: that which is used beside transformers.
+        **({"structured_outputs_config": {"backend": "guidance"}} if settings.structured_output else {}),
         **settings.engine_args,
     }
 

@@ -3,10 +3,11 @@
 Run by its path with the interpreter of an environment that has vllm, which is why it imports nothing of this package.
 
 Each way a message is one line of JSON. The first one in is `{"arguments": {...}}`, for `LLM`; `{"ready": {...}}` comes
-back. Then prompts: a line (`id`, `prompt`, `sizes`, `videos`, `adds_special_tokens`, `seeds`, `sampling`), and after it
-the bytes of its images, RGB, row by row, for each (width, height) of `sizes`. Each of `videos` has the numbers of its
-`images` and its `metadata`; the other images are images. An answer is `{"id", "prompt_tokens", "samples"}`
-or `{"id", "error"}`; in between `{}` says that work goes on. At the end of stdin the process ends.
+back. Then prompts: a line (`id`, `prompt`, `sizes`, `videos`, `adds_special_tokens`, `seeds`, `sampling`, `grammar`),
+and after it the bytes of its images, RGB, row by row, for each (width, height) of `sizes`. Each of `videos` has the
+numbers of its `images` and its `metadata`; the other images are images. `grammar` is what an answer is held to, or
+null. An answer is `{"id", "prompt_tokens", "samples"}` or `{"id", "error"}`; in between `{}` says that work goes on. At
+the end of stdin the process ends.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _PROBE = {
     "adds_special_tokens": True,
     "seeds": [0],
     "sampling": {},
+    "grammar": None,
 }
 
 
@@ -106,9 +108,14 @@ class _Engine:
         text: dict[str, Any] = {"prompt": prompt["prompt"]}
         if prompt["images"]:
             text["multi_modal_data"] = _media(prompt["images"], prompt["videos"])
+        sampling = prompt["sampling"]
+        if prompt["grammar"] is not None:
+            from vllm.sampling_params import StructuredOutputsParams
+
+            sampling = {**sampling, "structured_outputs": StructuredOutputsParams(grammar=prompt["grammar"])}
         ids = self._llm.enqueue(
             [text] * len(prompt["seeds"]),
-            [self._vllm.SamplingParams(**prompt["sampling"], seed=seed) for seed in prompt["seeds"]],
+            [self._vllm.SamplingParams(**sampling, seed=seed) for seed in prompt["seeds"]],
             use_tqdm=False,
             tokenization_kwargs={"add_special_tokens": prompt["adds_special_tokens"]},
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
+from barista_bench.models.answer_schemas import complaint, require_holding
 from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel, reads_text_alone
 from barista_bench.models.settings import (
     CheckpointSettings,
@@ -186,6 +188,34 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
             f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
             "Remedy: ask a model that generates"
         )
+
+
+def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> None:
+    """Say before anything is asked whether a checkpoint can be held to the schemas of a task's answers.
+
+    Raises:
+        ConfigError: llguidance cannot take one of them; names the part of it.
+        ModelError: llguidance is missing.
+    """
+    if not config.structured_output or not is_checkpoint(config.model):
+        return
+    require_holding(f"model {config.model}: structured_output")
+    schemas: dict[str, str] = {}
+    for example in examples.examples:
+        with suppress(TaskError), guarded(task, "answer_schema", example):  # it fails when it is asked
+            schemas.setdefault(json.dumps(task.answer_schema(example)), example.example_id)
+    for schema, example_id in schemas.items():
+        if wrong := complaint(json.loads(schema)):
+            raise ConfigError(
+                f"{task.benchmark}/{task.name}: answers cannot be held to the schema of {example_id}: {wrong}. "
+                "Remedy: leave structured_output or the task out"
+            )
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether weights that run here answer, by transformers or vLLM, to go by the name alone."""
+    bare = _without_ablations(name)
+    return bare not in SCRIPTED and bare.partition(":")[0] not in registered("models")
 
 
 def _without_ablations(name: str) -> str:

@@ -14,7 +14,7 @@ from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.ask.catalog import check_fit
+from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.run_folder import CONFIG_FILE
 
@@ -59,7 +59,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
     if ALL in (config.benchmark, *config.task):
         return _that_fit(opened, config)
     for task_to_ask in opened:
-        check_fit(config.model, task_to_ask.task, task_to_ask.examples)
+        _check(config, task_to_ask)
     return opened
 
 
@@ -115,6 +115,11 @@ def _placeholders(prompts: PromptTexts) -> set[str]:
     return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
 
+def _check(config: RunConfig, opened: OpenedTask) -> None:
+    check_fit(config.model, opened.task, opened.examples)
+    check_schemas(config, opened.task, opened.examples)
+
+
 def _that_fit(opened: Sequence[OpenedTask], config: RunConfig) -> list[OpenedTask]:
     """Of all tasks, those that the model can be asked: not every task has every baseline, or texts to score.
 
@@ -124,7 +129,7 @@ def _that_fit(opened: Sequence[OpenedTask], config: RunConfig) -> list[OpenedTas
     kept, reason = [], None
     for candidate in opened:
         try:
-            check_fit(config.model, candidate.task, candidate.examples)
+            _check(config, candidate)
         except ConfigError as error:
             log.warning("left out: %s", error)
             reason = error

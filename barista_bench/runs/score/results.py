@@ -18,9 +18,11 @@ from pydantic import (
     Field,
     JsonValue,
     ModelWrapValidatorHandler,
+    SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationInfo,
     computed_field,
+    model_serializer,
     model_validator,
 )
 
@@ -42,13 +44,24 @@ ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
 _ABSENT = object()
 
 
-class JudgeRecord(Strict):
+class HeldRecord(Strict):
+    """Who writes freely, or held to a JSON Schema (`held`). A record that says nothing is one of free answers."""
+
+    model_config = ConfigDict(frozen=True)
+
+    held: bool = False
+
+    @model_serializer(mode="wrap")
+    def _said_where_held(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        record: dict[str, Any] = handler(self)
+        return record if self.held else {name: value for name, value in record.items() if name != "held"}
+
+
+class JudgeRecord(HeldRecord):
     """The judge of some verdicts, and its means.
 
     `rubric` and `prompt` are hashes; `steps` is one too where they were given.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     revision: str | None
@@ -59,14 +72,12 @@ class JudgeRecord(Strict):
     generation: dict[str, JsonValue]
 
 
-class Comparability(Strict):
+class Comparability(HeldRecord):
     """Figures are comparable where this is equal; `differences` says in words why others are not.
 
     `options` are those of the task that are not its defaults. `limit` is the number of examples that the run was cut
     to. `judge` is None for figures that no judge gave.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     benchmark: str
     task: str
@@ -106,9 +117,11 @@ class Comparability(Strict):
             "split": self.split,
             "limit": self.limit,
             "examples": self.content_hash,
+            "structured output": self.held,
         }
         if judge is not None:
             parts |= {
+                "judge's structured output": judge.held,
                 "judge": judge.name,
                 "judge revision": judge.revision,
                 "judge method": judge.method,
@@ -141,9 +154,16 @@ class Recorded(Strict, ABC):
             return handler(content)
         figures = handler({name: value for name, value in content.items() if name != "comparability"})
         stored = content.get("comparability")
-        if info.mode == "json" and stored != figures.comparability.model_dump(mode="json"):
+        if info.mode == "json" and _not_said(stored) != _not_said(figures.comparability.model_dump(mode="json")):
             raise ValueError("comparability: is not that of the figures beside it")
         return figures
+
+
+def _not_said(record: object) -> object:
+    """A record as versions wrote it that did not say which answers were held."""
+    if not isinstance(record, dict):
+        return record
+    return {name: _not_said(value) if name == "judge" else value for name, value in record.items() if name != "held"}
 
 
 def differences(first: Comparability, second: Comparability) -> dict[str, str]:
@@ -336,6 +356,7 @@ class Results(Recorded):
             split=dataset.split,
             limit=dataset.limit,
             content_hash=dataset.content_hash,
+            held=self.model.settings.get("structured_output") is True,
         )
 
     @property

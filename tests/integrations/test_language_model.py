@@ -45,7 +45,7 @@ JUDGED = {"referring": ("barista", 60), "cot": ("egocot", 24)}
 BLIND = {"barista": "activity,relations", "egocot": "cot"}
 SPLITS: dict[str, tuple[str, ...]] = {"barista": (), "egocot": ("--split", "dev")}
 FREE = ("--no-structured-output", "--max-new-tokens", "64")
-HELD = ("--max-new-tokens", "256")  # the default of a local judge; its reasons have 600 characters at the most
+HELD = ()  # the default of a local judge
 REWORDED = 40
 QUIETLY = ("--device", "cpu", "--no-progress")
 

@@ -48,9 +48,10 @@ def publish(
 
     with exit_on_error():
         made = publication(folder, repo)
+        sizes = {name: path.stat().st_size for name, path in made.files.items()}
         if dry_run:
-            print_result(*(f"{size:>13,}  {name}" for name, size in made.files.items()))
-        total = f"{len(made.files)} files, {sum(made.files.values()):,} bytes"
+            print_result(*(f"{size:>13,}  {name}" for name, size in sizes.items()))
+        total = f"{len(sizes)} files, {sum(sizes.values()):,} bytes"
         where = f"the {'public' if public else 'private'} {made.repo_type} {repo} at {HfApi().endpoint}"
         tell = print_result if dry_run else echo
         tell(f"{total}, to {where}{': nothing was sent' if dry_run else ''}")

@@ -5,9 +5,10 @@ Scores run from 0 to 1, whatever the paper prints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import TypeAlias
 
 from barista_bench.core.task import Json, Scored, Task
 
@@ -29,6 +30,10 @@ class ModelSamples:
     judged: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
+RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
+"""Model -> the published figures of each of its runs."""
+
+
 def sample_name(example_id: str, run: int) -> str:
     """How `ModelSamples.judged` names a sample; `run` counts from 0."""
     return f"{example_id}#{run}"
@@ -44,3 +49,9 @@ def run_mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
         if isinstance(value, int | float):
             numbers.append(float(value))
     return fmean(numbers) if numbers else None
+
+
+def run_means(runs: RunsByModel, paths: Iterable[Sequence[str]]) -> list[tuple[str | float | None, ...]]:
+    """A row a model: its name, and `run_mean` of each path."""
+    columns = list(paths)
+    return [(model, *(run_mean(of_model, *path) for path in columns)) for model, of_model in runs.items()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -27,6 +28,8 @@ _NO_TEXT: Final = (".parquet", ".jpg", ".png")
 _CHUNK: Final = 2**22
 _OVERLAP: Final = 2**10
 """Bytes that chunks have in common: more than a token has."""
+METRIC_APP: Final = Path(str(resources.files("barista_bench.metrics"))) / "app.py"
+"""The program of every metric's Space. It is in no metric's folder: it goes along when one leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +37,23 @@ class Publication:
     """A checked folder, and where it goes.
 
     Args:
-        files: all that leaves the machine, as paths relative to the folder, with their bytes.
+        files: all that leaves the machine, by its path in the repository; the program of a metric lies elsewhere than
+            in the folder.
         outdated: patterns of files in the repository that are deleted where the folder lacks them.
     """
 
     folder: Path
     repo_id: str
     repo_type: Literal["dataset", "space"]
-    files: Mapping[str, int]
+    files: Mapping[str, Path]
     outdated: tuple[str, ...] = ()
     space_sdk: str | None = None
 
     def refuse_secrets(self, token: str | None = None) -> None:
         """Raises DataError where a file other than tables and pictures holds an access token, or `token` itself."""
-        for name in self.files:
+        for name, path in self.files.items():
             if not name.endswith(_NO_TEXT):
-                with (self.folder / name).open("rb") as file:
+                with path.open("rb") as file:
                     end = b""
                     while chunk := file.read(_CHUNK):
                         refuse_secrets({name: end + chunk}, str(self.folder), token)
@@ -73,7 +77,7 @@ def publication(folder: str | Path, repo: str) -> Publication:
     return made
 
 
-def _checked(folder: Path, repo: str, files: Mapping[str, int]) -> Publication:
+def _checked(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
     if MANIFEST in files:
         manifest = read_manifest(folder)
         configs = config_names_of(str(manifest.get("benchmark", DEFAULT)))
@@ -84,17 +88,19 @@ def _checked(folder: Path, repo: str, files: Mapping[str, int]) -> Publication:
         problem = f"is no built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
         raise DataError(f"{folder}: {problem}. Remedy: build it, or give a Space such as metrics/mean_ap")
     card = checked(SpaceCardMetadata, metadata, str(folder / README))
-    if card.app_file not in files:
-        raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
     # `evaluate` loads org/name from the file name.py.
     name, script = repo.partition("/")[2], f"{folder.resolve().name}.py"
-    if "metric" in card.tags and script in files and script != f"{name}.py":
-        raise ConfigError(f"--repo: evaluate would not find {script} in {repo}. Remedy: call it {script[:-3]}")
+    if "metric" in card.tags and script in files:
+        if script != f"{name}.py":
+            raise ConfigError(f"--repo: evaluate would not find {script} in {repo}. Remedy: call it {script[:-3]}")
+        files.setdefault(METRIC_APP.name, METRIC_APP)
+    if card.app_file not in files:
+        raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
     return Publication(folder, repo, "space", files, space_sdk=card.sdk)
 
 
-def _files(folder: Path) -> dict[str, int]:
-    """All files of the folder but Python's caches, with their bytes."""
+def _files(folder: Path) -> dict[str, Path]:
+    """All files of the folder but Python's caches, by their relative paths."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no folder. Remedy: give a built dataset, or a Space such as metrics/mean_ap")
     files = {}
@@ -107,11 +113,11 @@ def _files(folder: Path) -> dict[str, int]:
             if path.name.startswith("."):
                 raise DataError(f"{folder}: {name} is hidden. Remedy: move it away")
             if path.is_file():
-                files[name] = path.stat().st_size
+                files[name] = path
     return files
 
 
-def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, int]) -> dict[str, Any]:
+def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, Path]) -> dict[str, Any]:
     """Metadata of the folder's card, as the hub client reads it."""
     path = folder / README
     if README not in files:
@@ -123,7 +129,7 @@ def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, int]) -> dict[
 
 
 def _check_dataset(
-    folder: Path, manifest: Mapping[str, Any], files: Mapping[str, int], configs: tuple[str, ...]
+    folder: Path, manifest: Mapping[str, Any], files: Mapping[str, Path], configs: tuple[str, ...]
 ) -> None:
     """Nothing but what `build` writes; and the card must describe it: every config, and files for every split."""
     if manifest.get("frames") == "linked":

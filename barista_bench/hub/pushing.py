@@ -167,6 +167,16 @@ class Pusher:
             state, remedy = ("private", "leave --public out") if is_private else ("public", "say --public")
             raise ConfigError(f"{repo_id}: is {state} already. Remedy: {remedy}, or name another repository")
         with self._explained(repo_id, "uploading"):
+            commit_message = f"Publish with barista_bench {__version__}"
+            for name, path in publication.files.items():
+                if path != publication.folder / name:
+                    self._api.upload_file(
+                        path_or_fileobj=path,
+                        path_in_repo=name,
+                        repo_id=repo_id,
+                        repo_type=repo_type,
+                        commit_message=commit_message,
+                    )
             try:
                 self._api.upload_folder(
                     repo_id=repo_id,
@@ -174,7 +184,7 @@ class Pusher:
                     folder_path=publication.folder,
                     allow_patterns=[escape(name) for name in publication.files],
                     delete_patterns=list(publication.outdated) or None,
-                    commit_message=f"Publish with barista_bench {__version__}",
+                    commit_message=commit_message,
                 )
             except RuntimeError as error:  # of hf_xet, which sends large files
                 raise OSError(str(error)) from None

@@ -134,7 +134,10 @@ def as_reference(raw: RawFrame, where: str = "reference") -> list[Interaction]:
     return as_frame(raw, where, needs_hands=True)
 
 
-def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
+Interactions = list[Interaction]
+
+
+def checked(predictions: Any, references: Any) -> tuple[list[Interactions | None], list[Interactions]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):
@@ -144,4 +147,7 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
             f"there are {len(predictions)} predictions for {len(references)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
-    return predictions, references
+    return (
+        [as_prediction(raw, f"predictions[{index}]") for index, raw in enumerate(predictions)],
+        [as_reference(raw, f"references[{index}]") for index, raw in enumerate(references)],
+    )

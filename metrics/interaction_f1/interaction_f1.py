@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Interaction, as_prediction, as_reference, check_columns
+from .inputs import Interaction, checked
 from .scoring import check_matching, interaction_f1, pool, score_checked
 
 _DESCRIPTION = """\
@@ -52,11 +52,9 @@ class InteractionF1(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add frames. Raises TypeError or ValueError naming the frame and the field that is wrong."""
-        answers, expected = check_columns(predictions, references)
+        answers, expected = checked(predictions, references)
         super().add_batch(
-            predictions=[json.dumps(as_prediction(raw, f"predictions[{i}]")) for i, raw in enumerate(answers)],
-            references=[json.dumps(as_reference(raw, f"references[{i}]")) for i, raw in enumerate(expected)],
-            **kwargs,
+            predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )
 
     def _compute(
@@ -64,9 +62,9 @@ class InteractionF1(evaluate.Metric):
     ) -> dict[str, Any]:
         check_matching(matching)
         rows = zip(map(json.loads, predictions), map(json.loads, references), strict=True)
-        return pool(score_checked(_checked(answer), _checked(truth) or [], matching) for answer, truth in rows)
+        return pool(score_checked(_unpacked(answer), _unpacked(truth) or [], matching) for answer, truth in rows)
 
 
-def _checked(rows: Sequence[Sequence[Any]] | None) -> list[Interaction] | None:
+def _unpacked(rows: Sequence[Sequence[Any]] | None) -> list[Interaction] | None:
     """The stored rows of add_batch(); JSON keeps numbers exactly."""
     return None if rows is None else [Interaction(*row) for row in rows]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .inputs import Box, Interaction, RawFrame, as_prediction, as_reference, check_columns
+from .inputs import Box, Interaction, RawFrame, as_prediction, as_reference, checked
 
 # A pair of interactions counts only above this IoU of their objects; exactly at it, it does not.
 IOU_THRESHOLD = 0.5
@@ -215,14 +215,9 @@ def score_frames(
     predictions: Sequence[RawFrame | None], references: Sequence[RawFrame], *, matching: str = "greedy"
 ) -> list[FrameScore]:
     """One score per frame; the inputs and errors are those of `interaction_f1`, but no frames give an empty list."""
-    check_columns(predictions, references)
     check_matching(matching)
-    return [
-        score_checked(
-            as_prediction(answer, f"predictions[{index}]"), as_reference(truth, f"references[{index}]"), matching
-        )
-        for index, (answer, truth) in enumerate(zip(predictions, references, strict=True))
-    ]
+    frames = zip(*checked(predictions, references), strict=True)
+    return [score_checked(answer, reference, matching) for answer, reference in frames]
 
 
 def interaction_f1(

@@ -147,13 +147,9 @@ def _columns(
     for judge in order:
         column = as_column(scores[judge], f"scores[{judge!r}]", length)
         length = len(column)
-        columns[judge] = [_one(raw, f"scores[{judge!r}][{index}]", scale) for index, raw in enumerate(column)]
+        draws = [as_draws(raw, f"scores[{judge!r}][{index}]", scale) for index, raw in enumerate(column)]
+        columns[judge] = [mean([draw for draw in of_answer if draw is not None]) for of_answer in draws]
     return columns
-
-
-def _one(raw: object, where: str, scale: float) -> float | None:
-    draws = as_draws(raw, where, scale)
-    return mean([draw for draw in draws if draw is not None])
 
 
 def _pair(

@@ -251,11 +251,7 @@ def _per_category(evaluated: Evaluated) -> dict[str, dict[str, Any]]:
         "support": evaluated.label_reference,
     }
     rows = {
-        label: {name: _or_none(column[code].item()) for name, column in columns.items()}
+        label: {name: None if np.isnan(column[code]) else column[code].item() for name, column in columns.items()}
         for code, label in enumerate(evaluated.labels)
     }
     return dict(sorted(rows.items()))
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import permutations
 from math import factorial
 from typing import Any
@@ -46,7 +45,9 @@ def spread_of(evaluated: Evaluated, *, orders: int = 100, seed: int = 0) -> dict
     # Images without predictions may stand anywhere.
     movable = np.flatnonzero(evaluated.n_predicted)
     exhaustive = len(movable) < 20 and factorial(len(movable)) <= orders
-    sampled = _all_orders(movable) if exhaustive else _random_orders(movable, orders, seed)
+    rng = np.random.default_rng(seed)
+    every = (np.array(order, dtype=np.int64) for order in permutations(movable.tolist()))
+    sampled = every if exhaustive else (rng.permutation(movable) for _ in range(orders))
     rest = np.flatnonzero(evaluated.n_predicted == 0)
     values = np.array([_precisions(matches, np.concatenate([order, rest])) for order in sampled])
     canonical, lower, upper = _precisions(matches), _precisions(matches, optimism=-1), _precisions(matches, optimism=1)
@@ -60,15 +61,6 @@ def spread_of(evaluated: Evaluated, *, orders: int = 100, seed: int = 0) -> dict
         for index, statistic in enumerate(_PRECISIONS)
     }
     return spread | {"orders": len(values), "exhaustive": exhaustive}
-
-
-def _all_orders(images: Ints) -> Iterator[Ints]:
-    return (np.array(order, dtype=np.int64) for order in permutations(images.tolist()))
-
-
-def _random_orders(images: Ints, count: int, seed: int) -> Iterator[Ints]:
-    rng = np.random.default_rng(seed)
-    return (rng.permutation(images) for _ in range(count))
 
 
 def _precisions(matches: Matches, images: Ints | None = None, *, optimism: int = 0) -> Floats:

@@ -171,8 +171,10 @@ def _read_runs(raws: list[Mapping[str, Any]], where: list[str]) -> list[RunMask]
                 f"{where[i]}: the runs of counts do not fill the {height} x {width} pixels of size; "
                 "give size as [height, width] and counts unchanged as pycocotools made them"
             )
-        string = strings[i] if i in strings else _compress(sizes[i], runs)
-        masks.append(RunMask({"size": sizes[i], "counts": string}, ends))
+        size, string = sizes[i], strings.get(i)
+        if string is None:
+            string = coco_mask.frPyObjects({"size": size, "counts": runs.tolist()}, *size)["counts"]
+        masks.append(RunMask({"size": size, "counts": string}, ends))
     return masks
 
 
@@ -199,11 +201,6 @@ def _listed(counts: object, where: str) -> Ints:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TypeError(f"{where}: counts is {counts!r:.60}; give a string, bytes, or a list of integers")
     return array.astype(np.int64)
-
-
-def _compress(size: list[int], runs: Ints) -> bytes:
-    compressed: bytes = coco_mask.frPyObjects({"size": size, "counts": runs.tolist()}, *size)["counts"]
-    return compressed
 
 
 def parse_counts(strings: Sequence[bytes]) -> list[Ints]:

@@ -254,12 +254,7 @@ def spatio_temporal_grounding(
     >>> result["O-Acc"], result["O-m_tIoU"], result["O-m_vIoU"], result["O-AP@0.5"], result["coverage"]
     (0.5, 0.25, 0.2, 0.25, 0.5)
     """
-    check_columns(predictions, references)
-    tasks = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(references)]
-    answers = [
-        None if raw is None else as_prediction(raw, len(task.objects), f"predictions[{index}]")
-        for index, (raw, task) in enumerate(zip(predictions, tasks, strict=True))
-    ]
+    answers, tasks = checked(predictions, references)
     if viou not in VIOU:
         raise ValueError(f"viou is {viou!r}; give {' or '.join(VIOU)}")
     if not tasks:
@@ -278,7 +273,10 @@ def spatio_temporal_grounding(
     }
 
 
-def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
+def checked(
+    predictions: Any,  # noqa: ANN401
+    references: Any,  # noqa: ANN401
+) -> tuple[list[list[PredictedObject] | None], list[ReferenceTask]]:
     """Both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
@@ -288,7 +286,12 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
             f"there are {len(predictions)} predictions for {len(references)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
-    return predictions, references
+    tasks = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(references)]
+    answers = [
+        None if raw is None else as_prediction(raw, len(task.objects), f"predictions[{index}]")
+        for index, (raw, task) in enumerate(zip(predictions, tasks, strict=True))
+    ]
+    return answers, tasks
 
 
 def _number_of_objects(score: TaskScore) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import datasets
 import evaluate
 
-from .parsing import as_prediction, as_reference, to_json
-from .scoring import check_columns, spatio_temporal_grounding
+from .parsing import to_json
+from .scoring import checked, spatio_temporal_grounding
 
 _DESCRIPTION = """\
 Recognition, temporal and spatial grounding of the objects that a task takes, in video: accuracy, tIoU and R1@, vIoU
@@ -50,13 +50,8 @@ class SpatioTemporalGrounding(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add tasks. Raises TypeError or ValueError naming the task, the object and the field that is wrong."""
-        answers, truths = check_columns(predictions, references)
-        tasks = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]
-        objects = [
-            None if raw is None else as_prediction(raw, len(task.objects), f"predictions[{index}]")
-            for index, (raw, task) in enumerate(zip(answers, tasks, strict=True))
-        ]
-        super().add_batch(predictions=list(map(to_json, objects)), references=list(map(to_json, tasks)), **kwargs)
+        answers, tasks = checked(predictions, references)
+        super().add_batch(predictions=list(map(to_json, answers)), references=list(map(to_json, tasks)), **kwargs)
 
     def _compute(
         self, predictions: Sequence[str], references: Sequence[str], viou: str = "reference"

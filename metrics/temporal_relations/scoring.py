@@ -178,20 +178,22 @@ def temporal_relations(
     >>> round(result["recall_at_10"], 3), result["segment_iou"], result["coverage"]
     (0.333, 0.3, 0.5)
     """
-    check_columns(predictions, references)
-    if not len(references):
+    answers, expected = checked(predictions, references)
+    if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
     totals: dict[str, float] = {}
-    for index, (raw, raw_reference) in enumerate(zip(predictions, references, strict=True)):
-        prediction = None if raw is None else as_relations(raw, f"predictions[{index}]")
-        for name, value in example_sums(prediction, as_relations(raw_reference, f"references[{index}]")).items():
+    for prediction, reference in zip(answers, expected, strict=True):
+        for name, value in example_sums(prediction, reference).items():
             totals[name] = totals.get(name, 0.0) + value
     values = figures({name: np.array([total]) for name, total in totals.items()})
     return {**{name: float(value[0]) for name, value in values.items()}, **counts(totals)}
 
 
-def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
+Relations = list[TimedRelation]
+
+
+def checked(predictions: Any, references: Any) -> tuple[list[Relations | None], list[Relations]]:  # noqa: ANN401
+    """Both columns, normalised. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per example")
@@ -200,4 +202,7 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
             f"there are {len(predictions)} predictions for {len(references)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
-    return predictions, references
+    return (
+        [None if raw is None else as_relations(raw, f"predictions[{index}]") for index, raw in enumerate(predictions)],
+        [as_relations(raw, f"references[{index}]") for index, raw in enumerate(references)],
+    )

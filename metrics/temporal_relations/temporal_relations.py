@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import as_relations, check_columns, temporal_relations
+from .scoring import checked, temporal_relations
 
 _DESCRIPTION = """\
 Temporal relations compares the relations that a model reports for a clip with the annotated ones. A relation is a
@@ -50,14 +50,9 @@ class TemporalRelations(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
-        answers, expected = check_columns(predictions, references)
+        answers, expected = checked(predictions, references)
         super().add_batch(
-            predictions=[
-                json.dumps(None if raw is None else as_relations(raw, f"predictions[{index}]"))
-                for index, raw in enumerate(answers)
-            ],
-            references=[json.dumps(as_relations(raw, f"references[{index}]")) for index, raw in enumerate(expected)],
-            **kwargs,
+            predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:

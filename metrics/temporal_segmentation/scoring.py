@@ -148,13 +148,11 @@ def temporal_segmentation(predictions: Sequence[RawLabels | None], references: S
     >>> result["frame_accuracy"], result["edit"], result["f1_50"], result["coverage"]
     (0.6, 0.5, 0.6666666666666666, 0.5)
     """
-    check_columns(predictions, references)
-    if not len(references):
+    answers, expected = checked(predictions, references)
+    if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 clip")
     totals: defaultdict[Hashable, float] = defaultdict(float)
-    for index, (answer, truth) in enumerate(zip(predictions, references, strict=True)):
-        reference = as_labels(truth, f"references[{index}]")
-        prediction = None if answer is None else as_labels(answer, f"predictions[{index}]", len(reference))
+    for prediction, reference in zip(answers, expected, strict=True):
         for name, value in clip_sums(prediction, reference).items():
             totals[name] += value
     values = figures({name: np.array([total]) for name, total in totals.items()})
@@ -180,8 +178,8 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
     return labels
 
 
-def check_columns(predictions: Any, references: Any) -> None:  # noqa: ANN401
-    """Raises TypeError unless both columns are lists of clips, ValueError unless equally long."""
+def checked(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
+    """Both columns. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per clip")
@@ -190,3 +188,9 @@ def check_columns(predictions: Any, references: Any) -> None:  # noqa: ANN401
             f"there are {len(predictions)} predictions for {len(references)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
+    expected: list[Labels] = [as_labels(raw, f"references[{index}]") for index, raw in enumerate(references)]
+    answers: list[Labels | None] = [
+        None if raw is None else as_labels(raw, f"predictions[{index}]", len(expected[index]))
+        for index, raw in enumerate(predictions)
+    ]
+    return answers, expected

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import as_labels, check_columns, temporal_segmentation
+from .scoring import checked, temporal_segmentation
 
 _DESCRIPTION = """\
 Temporal segmentation compares the label that a model gives to each frame of a clip with the annotated one: frame
@@ -47,16 +47,11 @@ class TemporalSegmentation(evaluate.Metric):
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: object) -> None:  # noqa: ANN401
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add clips. Raises TypeError or ValueError naming the clip and the frame that is wrong."""
-        check_columns(predictions, references)
-        truths = [as_labels(raw, f"references[{index}]") for index, raw in enumerate(references)]
-        answers = [
-            None if raw is None else as_labels(raw, f"predictions[{index}]", len(truth))
-            for index, (raw, truth) in enumerate(zip(predictions, truths, strict=True))
-        ]
+        answers, expected = checked(predictions, references)
         super().add_batch(
-            predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, truths)), **kwargs
+            predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:

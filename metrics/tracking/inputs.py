@@ -16,7 +16,7 @@ _ADVICE = "give a COCO RLE dict with size and counts as pycocotools.mask.encode 
 _LONGEST_CODE = 7  # characters of a run: 35 bits, more than any frame has pixels
 
 
-def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
+def checked(predictions: Any, references: Any) -> tuple[list[list[Frame] | None], list[list[Frame]]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per sequence")
@@ -25,7 +25,12 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
             f"there are {len(predictions)} predictions for {len(references)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
-    return predictions, references
+    expected = [as_sequence(raw, f"references[{index}]") for index, raw in enumerate(references)]
+    answers = [
+        None if raw is None else as_prediction(raw, sequence, f"predictions[{index}]")
+        for index, (raw, sequence) in enumerate(zip(predictions, expected, strict=True))
+    ]
+    return answers, expected
 
 
 def as_sequence(raw: RawSequence, where: str) -> list[Frame]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 from scipy.optimize import linear_sum_assignment
 
-from .inputs import Frame, RawSequence, as_prediction, as_sequence, check_columns
+from .inputs import Frame, RawSequence, checked
 
 ALPHAS = np.arange(1, 20) * 0.05
 _SWITCH_AT = 0.5
@@ -41,12 +41,11 @@ def tracking(predictions: Sequence[RawSequence | None], references: Sequence[Raw
     >>> round(swapped["HOTA"], 3), swapped["DetA"], round(swapped["AssA"], 3), swapped["IDSW"]
     (0.577, 1.0, 0.333, 2)
     """
-    check_columns(predictions, references)
-    if not len(references):
+    answers, expected = checked(predictions, references)
+    if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 sequence")
-    sequences = enumerate(zip(predictions, references, strict=True))
-    counts = [sequence_counts(prediction, reference, index) for index, (prediction, reference) in sequences]
-    n_failed = sum(prediction is None for prediction in predictions)
+    counts = list(map(_count, answers, expected))
+    n_failed = answers.count(None)
     return {
         **_figures(counts),
         "per_sequence": [_figures([count]) for count in counts],
@@ -74,11 +73,9 @@ SUMMED = ("matched", "others", "similarity", "association")
 """The fields of `SequenceCounts` whose sums over sequences `figures` takes."""
 
 
-def sequence_counts(prediction: RawSequence | None, reference: RawSequence, index: int = 0) -> SequenceCounts:
-    """The counts of one sequence. Raises TypeError or ValueError; messages call it number `index`."""
-    true = as_sequence(reference, f"references[{index}]")
-    missing: list[Frame] = [{}] * len(true)
-    answer = missing if prediction is None else as_prediction(prediction, true, f"predictions[{index}]")
+def sequence_counts(prediction: RawSequence | None, reference: RawSequence) -> SequenceCounts:
+    """The counts of one sequence. Raises TypeError or ValueError."""
+    ((answer,), (true,)) = checked([prediction], [reference])
     return _count(answer, true)
 
 
@@ -108,7 +105,8 @@ class _FrameOverlaps:
     iou: Floats
 
 
-def _count(prediction: Sequence[Frame], reference: Sequence[Frame]) -> SequenceCounts:
+def _count(prediction: Sequence[Frame] | None, reference: Sequence[Frame]) -> SequenceCounts:
+    prediction = [{}] * len(reference) if prediction is None else prediction
     true_index, predicted_index = (
         {track: index for index, track in enumerate(dict.fromkeys(track for frame in frames for track in frame))}
         for frames in (reference, prediction)

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Frame, as_prediction, as_sequence, check_columns
+from .inputs import Frame, checked
 from .scoring import tracking
 
 _DESCRIPTION = """\
@@ -58,13 +58,8 @@ class Tracking(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add sequences. Raises TypeError or ValueError naming the sequence, frame and track that are wrong."""
-        answers, truths = check_columns(predictions, references)
-        true = [as_sequence(raw, f"references[{index}]") for index, raw in enumerate(truths)]
-        frames = [
-            None if raw is None else as_prediction(raw, sequence, f"predictions[{index}]")
-            for index, (raw, sequence) in enumerate(zip(answers, true, strict=True))
-        ]
-        super().add_batch(predictions=list(map(_as_json, frames)), references=list(map(_as_json, true)), **kwargs)
+        answers, expected = checked(predictions, references)
+        super().add_batch(predictions=list(map(_as_json, answers)), references=list(map(_as_json, expected)), **kwargs)
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
         answers, truths = ([json.loads(row) for row in column] for column in (predictions, references))

@@ -260,20 +260,18 @@ def tuple_f1(
 
 
 def as_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[Example]:
-    check_columns(predictions, references)
-    if not len(references):
+    answers, expected = checked(predictions, references)
+    if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
-    return [
-        (
-            None if raw is None else Counter(as_relations(raw, f"predictions[{index}]")),
-            Counter(as_relations(reference, f"references[{index}]")),
-        )
-        for index, (raw, reference) in enumerate(zip(predictions, references, strict=True))
-    ]
+    pairs = zip(answers, expected, strict=True)
+    return [(None if answer is None else Counter(answer), Counter(reference)) for answer, reference in pairs]
 
 
-def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
+Relations = list[RelationTuple]
+
+
+def checked(predictions: Any, references: Any) -> tuple[list[Relations | None], list[Relations]]:  # noqa: ANN401
+    """Both columns, normalised. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per example")
@@ -282,7 +280,10 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
             f"there are {len(predictions)} predictions for {len(references)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
-    return predictions, references
+    return (
+        [None if raw is None else as_relations(raw, f"predictions[{index}]") for index, raw in enumerate(predictions)],
+        [as_relations(raw, f"references[{index}]") for index, raw in enumerate(references)],
+    )
 
 
 NOTHING = "(nothing)"

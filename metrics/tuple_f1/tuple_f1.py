@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import as_relations, check_columns, tuple_confusion, tuple_f1
+from .scoring import checked, tuple_confusion, tuple_f1
 
 _DESCRIPTION = """\
 Tuple F1 compares the relations that a model reports for an image with the annotated ones. A relation is the
@@ -51,14 +51,9 @@ class TupleF1(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
-        answers, expected = check_columns(predictions, references)
+        answers, expected = checked(predictions, references)
         super().add_batch(
-            predictions=[
-                json.dumps(None if raw is None else as_relations(raw, f"predictions[{index}]"))
-                for index, raw in enumerate(answers)
-            ],
-            references=[json.dumps(as_relations(raw, f"references[{index}]")) for index, raw in enumerate(expected)],
-            **kwargs,
+            predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )
 
     def _compute(

@@ -166,7 +166,7 @@ def test_another_clone_has_a_wording_of_its_own(clone: Path, caplog: pytest.LogC
 
 def test_a_clone_with_every_known_hash_is_the_release(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = released_wording._Clone(clone)
-    texts = {key: known.file(key[0]).text(key[1]) for key in SHA256}
+    texts = {key: known.file(key[0]).constant(key[1]) for key in SHA256}
     monkeypatch.setattr(
         released_wording, "SHA256", {key: sha256(text.encode()).hexdigest() for key, text in texts.items()}
     )
@@ -231,9 +231,9 @@ def test_the_known_hashes_of_sent_texts_are_those_of_the_release(golden: Path) -
         ("grounding.py", "GROUNDING_SYSTEM", "def (", "is no Python"),
         ("grounding.py", "GROUNDING_SYSTEM", "x = " + "(" * 5000 + "\nGROUNDING_SYSTEM", "is no Python"),
         ("grounding.py", "GROUNDING_SYSTEM", "\0", "is no Python"),
-        ("grounding.py", '"Mark it', '"a" + ' * 800 + '"Mark it', None),
+        ("grounding.py", '"Mark it', '"a" + ' * 2000 + '"Mark it', None),
         ("activity_mcq.py", "sections = [", "sections = sections = other = [", "has no sections that is set once"),
-        ("activity_mcq.py", '"Choose one."', "A + A\n" + "A = B + B\nB = A + A", "nests too deeply|is too long"),
+        ("activity_mcq.py", '"Choose one."', "A + A\n" + "A = B + B\nB = A + A", "is more than text"),
         ("visual_qa.py", '"Question:",', "", None),
     ],
 )
@@ -250,9 +250,9 @@ def test_what_is_not_as_described_is_refused(clone: Path, file: str, old: str, n
 
 
 def test_names_that_double_each_other_are_bounded(clone: Path) -> None:
-    names = "\n".join(f"T{n} = T{n + 1} + T{n + 1}" for n in range(60))
+    names = "\n".join(f"T{n + 1} = T{n} + T{n}" for n in range(60))
     path = clone / "src/barista/vlm_benchmarks/tasks/visual_qa.py"
-    path.write_text(f"{names}\nT60 = 'x'\n" + path.read_text().replace('"Watch and answer."', "T0"))
+    path.write_text(f"T0 = 'x'\n{names}\n" + path.read_text().replace('"Watch and answer."', "T60"))
     with pytest.raises(ConfigError, match="is too long"):
         released_prompts(clone, "temporal_vqa")
 

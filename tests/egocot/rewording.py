@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, Times
-from barista_bench.benchmarks.egocot.evidence_sentences import region_words
+from barista_bench.generate.egocot import region_words
 
 FORMS = {
     "holds": ("hold", "holding", "held"),

@@ -15,10 +15,9 @@ from barista_bench.benchmarks.egocot import (
     open_release,
     question_evidence,
 )
-from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, place_sentence
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.generate.egocot import EgoCoTFamily
+from barista_bench.generate.egocot import EgoCoTFamily, fact_sentence, place_sentence
 from barista_bench.generate.naming import third_person
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import load_domain

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from barista_bench import cli
 from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Objects
-from barista_bench.benchmarks.handyvqa.set_tables import region_move, set_tables
+from barista_bench.benchmarks.handyvqa.paper_tables import region_move, set_tables
 from barista_bench.data.folder import build
 from barista_bench.scene_graph import encode_mask
 from barista_bench.tables import number

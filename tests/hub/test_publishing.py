@@ -123,7 +123,8 @@ def test_shards_of_an_earlier_build_go_and_files_of_others_stay(hub: UploadStand
 def test_a_metric_becomes_a_space_under_the_name_by_which_evaluate_finds_it(hub: UploadStandIn) -> None:
     assert publish(hub, METRICS / "tuple_f1", "garden/tuple_f1").endswith("/spaces/garden/tuple_f1")
     files = published(hub, "space", "garden/tuple_f1")
-    assert files == {name: data for name, data in contents(METRICS / "tuple_f1").items() if "__pycache__" not in name}
+    folder = {name: data for name, data in contents(METRICS / "tuple_f1").items() if "__pycache__" not in name}
+    assert files == folder | {"app.py": (METRICS / "app.py").read_bytes()}
     with pytest.raises(ConfigError, match=r"evaluate would not find tuple_f1.py in garden/f1.*Remedy"):
         publication(METRICS / "tuple_f1", "garden/f1")
 

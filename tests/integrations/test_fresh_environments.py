@@ -116,6 +116,7 @@ def test_every_space_starts_and_answers(metrics_only: Path, tmp_path: Path) -> N
     run([metrics_only / "pip", "install", "--quiet", "gradio==6.31.0"], tmp_path)  # the sdk_version of the cards
     for metric in METRICS:
         folder = Path(shutil.copytree(metric, tmp_path / metric.name / "app"))
+        shutil.copy(ROOT / "metrics" / "app.py", folder)
         variables = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False", "HF_HOME": str(tmp_path / "hf")}
         command = [metrics_only / "python", "-u", "app.py"]
         with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, text=True) as app:

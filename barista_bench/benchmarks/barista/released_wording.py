@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import logging
 import string
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -19,7 +19,7 @@ import msgspec
 
 from barista_bench.benchmarks import ReleasedRubric, packaged_data
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, WORDING as WORDING
-from barista_bench.benchmarks.barista.python_texts import Pieces, SourceFile
+from barista_bench.benchmarks.barista.python_texts import GAP, Function, SourceFile
 from barista_bench.benchmarks.kinds.box_answers import box_fields
 from barista_bench.core.boxes import BoxFormat, BoxOrder
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, TextPart, by_hash, fill
@@ -89,8 +89,8 @@ class _Clone:
     def asked(self) -> dict[str, Callable[[], Asked]]:
         """By task of ours."""
         return {
-            "grounding": self._grounding,
-            "hand_object": self._hand_object,
+            "grounding": partial(self._boxes, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
+            "hand_object": partial(self._boxes, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),
             "referring": self._referring,
             "relations": self._relations,
             "activity": self._activity,
@@ -99,7 +99,7 @@ class _Clone:
 
     @cached_property
     def judged(self) -> dict[str, Callable[[], dict[str, object]]]:
-        return {"referring": self._referring_rubric, "temporal_vqa": lambda: self._rubric(self.file("visual_qa.py"))}
+        return {"referring": self._referring_rubric, "temporal_vqa": lambda: _rubric(self.file("visual_qa.py"))}
 
     def file(self, name: str, folder: str = _TASKS) -> SourceFile:
         path = f"{folder}/{name}"
@@ -131,7 +131,7 @@ class _Clone:
         constants = [
             f"{file}: {name}"
             for (file, name), sha256 in SHA256.items()
-            if self._hash(lambda file=file, name=name: self.file(file).text(name)) != sha256  # type: ignore[misc]
+            if self._hash(lambda file=file, name=name: self.file(file).constant(name)) != sha256  # type: ignore[misc]
         ]
         return constants + [f"the {name}" for name, sha256 in SHOWN.items() if self._hash(self._shown[name]) != sha256]
 
@@ -139,7 +139,7 @@ class _Clone:
     def _shown(self) -> dict[str, Callable[[], str]]:
         """Texts as a model sees them that do not depend on an example, by their name in `SHOWN`."""
         texts: dict[str, Callable[[], str]] = {
-            "hand_object request": lambda: _texts(self._hand_object(), 1)[0],
+            "hand_object request": lambda: _texts(self.asked["hand_object"](), 1)[0],
             "relations heading of the frame": lambda: _texts(self._relations(), 2)[0],
             "relations heading of the marks": lambda: _texts(self._relations(), 2)[1],
             "activity question": lambda: fill(self._question(), {"frame_count": "4"}),
@@ -161,135 +161,112 @@ class _Clone:
         except ConfigError:
             return ""
 
-    def _grounding(self) -> Asked:
-        source = self.file("grounding.py")
-        (user,) = source.returned(source.function("GroundingTask.render_prompt"), 1)
-        system = _formatted(source, "GROUNDING_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
-        return system, _lines("{image}", _placed(source, user, ["phrase"])), self._in_either_order(source)
+    def _function(self, file: str, name: str, folder: str = _TASKS) -> tuple[SourceFile, Function]:
+        source = self.file(file, folder)
+        return source, source.function(name)
 
-    def _hand_object(self) -> Asked:
-        source = self.file("hand_object.py")
-        (user,) = source.returned(source.function("HandObjectTask.render_prompt"), 1)
-        system = _formatted(source, "HAND_OBJECT_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
-        return system, _lines("{image}", _placed(source, user, [])), self._in_either_order(source)
+    def _boxes(self, file: str, task: str, system: str, places: Sequence[str]) -> Asked:
+        """Of a task that asks for boxes in one picture."""
+        source, rendering = self._function(file, f"{task}.render_prompt")
+        (user,) = rendering.returned_list(1)
+        orders = self._in_either_order(source)
+        text = _formatted(source, f"{system}_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
+        return text, _lines("{image}", _placed(source, user, places)), orders
 
     def _referring(self) -> Asked:
         source = self.file("referring.py")
         system = _formatted(source, "REFERRING_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale"))
         user = _formatted(source, "_QUESTION_TEMPLATE_WITH_FORMAT", ("box",))
         # Frozen with every example, its place for the box not filled in, and shown to judges alone.
-        question = {FROZEN_QUESTION: source.text("_QUESTION_TEMPLATE")}
+        question = {FROZEN_QUESTION: source.constant("_QUESTION_TEMPLATE")}
         return system, _lines("{image}", user), self._descriptions() | question
 
     def _relations(self) -> Asked:
-        source = self.file("relation_extraction.py")
-        raw, marked, user = source.returned(source.function("RelationExtractionTask.render_prompt"), 3)
-        function = source.function("default_system_prompt")
-        (system,) = source.returned(function, 1)
+        source, rendering = self._function("relation_extraction.py", "RelationExtractionTask.render_prompt")
+        raw, marked, user = rendering.returned_list(3)
+        (system,) = source.function("default_system_prompt").returned_list(1)
         texts = [_placed(source, raw, []), "{image}", _placed(source, marked, []), "{image}"]
         return _placed(source, system, ["vocabulary"]), _lines(*texts, _placed(source, user, ["legend"])), {}
 
     def _activity(self) -> Asked:
-        source = self.file("activity_mcq.py")
-        function = source.function("_render_mcq_user_prompt")
-        sections = source.listed(_only(source, source.assigned(function, "sections"), "sections"), function)
+        source, rendering = self._function("activity_mcq.py", "_render_mcq_user_prompt")
+        sections = rendering.lines("sections")
         # The choices' lines may stand in the list, or be added to it later.
-        gap: list[Pieces] = [[None]] if sum(None in line for line in sections) == 1 else []
-        pieces: Pieces = []
-        for line in [*sections, *gap]:
-            pieces += ["\n", *line] if pieces else line
-        user = fill(_placed(source, pieces, ["question", "choices"]), {"question": self._question()})
+        later = [GAP] if sum(GAP in line for line in sections) == 1 else []
+        user = _placed(source, "\n".join([*sections, *later]), ["question", "choices"])
         extra = {IMAGE_TEXT: _FRAME, FROZEN_QUESTION: self._question()}
-        return source.text("MCQ_SYSTEM_PROMPT"), _lines("{images}", user), extra
+        user = fill(user, {"question": self._question()})
+        return source.constant("MCQ_SYSTEM_PROMPT"), _lines("{images}", user), extra
 
     def _question(self) -> str:
         """The frozen question of activity, the same for all examples."""
-        source = self.file("activity_mcq.py")
-        function = source.function("ActivityMcqTask.iter_examples")
-        asked = _only(source, source.assigned(function, "question"), "question")
-        return _placed(source, source.pieces(asked, function), ["frame_count", "frame_count"])
+        source, examples = self._function("activity_mcq.py", "ActivityMcqTask.iter_examples")
+        return _placed(source, examples.assigned("question")[0], ["frame_count", "frame_count"])
 
     def _visual_qa(self) -> Asked:
-        source = self.file("visual_qa.py")
-        function = source.function("_VisualQABaseTask.render_prompt")
-        asked = _only(source, source.assigned(function, "user_prompt"), "user_prompt")
-        user = _placed(source, source.pieces(asked, function), ["count", "question"])
-        return source.text("VISUAL_QA_SYSTEM_PROMPT"), _lines("{images}", user), {IMAGE_TEXT: _FRAME}
+        source, rendering = self._function("visual_qa.py", "_VisualQABaseTask.render_prompt")
+        user = _placed(source, rendering.assigned("user_prompt")[0], ["count", "question"])
+        return source.constant("VISUAL_QA_SYSTEM_PROMPT"), _lines("{images}", user), {IMAGE_TEXT: _FRAME}
 
     def writer(self) -> Asked:
         """The prompt for the writer of questions."""
-        source = self.file("qa_generation.py")
-        function = source.function("generate_qa_for_selected_clips")
-        asked = _only(source, source.assigned(function, "llm_system"), "llm_system")
-        return _placed(source, source.pieces(asked, function), ["category"]), "{changes}", {}
+        source, generating = self._function("qa_generation.py", "generate_qa_for_selected_clips")
+        return _placed(source, generating.assigned("llm_system")[0], ["category"]), "{changes}", {}
 
     def _referring_rubric(self) -> dict[str, object]:
-        plain = self.file("referring.py")
-        name = "_build_vocabulary_for_evaluator"
-        categories = plain.value(plain.constant("_VOCABULARY_CATEGORIES"))
+        source, vocabulary = self._function("referring.py", "_build_vocabulary_for_evaluator")
+        categories = source.display("_VOCABULARY_CATEGORIES")
         pairs = list(categories.items()) if isinstance(categories, dict) else categories
         if not isinstance(pairs, list) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):
-            raise plain.lacks("_VOCABULARY_CATEGORIES of names and descriptions")
-        heading = next((text for text in plain.constants(plain.function(name)) if " " in text), None)
+            raise source.lacks("_VOCABULARY_CATEGORIES of names and descriptions")
+        heading = next((text for text in vocabulary.texts() if " " in text and GAP not in text), None)
         if heading is None:
-            raise plain.lacks(f"heading in {name}")
+            raise source.lacks("heading in _build_vocabulary_for_evaluator")
         words = "\n".join([heading, *(f"  - {word}: {text}" for word, text in pairs)])
-        source = SourceFile(self.folder, f"{_TASKS}/referring.py", {name: words})
-        return {"question": plain.text("_QUESTION_TEMPLATE"), **self._rubric(source)}
-
-    def _rubric(self, source: SourceFile) -> dict[str, object]:
-        stated = source.value(source.constant("_CRITERIA"))
-        try:
-            criteria = [_criterion(key, fields) for key, fields in stated.items()]  # type: ignore[attr-defined]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise source.lacks("_CRITERIA of names, criteria and rubrics") from error
-        return {"criteria": criteria}
+        return {"question": source.constant("_QUESTION_TEMPLATE"), **_rubric(source, words)}
 
     def _descriptions(self) -> dict[str, str]:
         """How a box is described, in either order."""
-        source = self.file("bbox.py", _SOURCE)
-        descriptions = source.constants(source.function("format_description"), returned=True)
-        by_order = {"xyxy" if text.find("x") < text.find("y") else "yxyx": text for text in descriptions}
-        if set(by_order) != set(_ORDERS) or len(descriptions) != len(_ORDERS):
+        source, describing = self._function("bbox.py", "format_description", _SOURCE)
+        texts = [text for texts in describing.returned() for text in texts if GAP not in text]
+        by_order = {"xyxy" if text.find("x") < text.find("y") else "yxyx": text for text in texts}
+        if set(by_order) != set(_ORDERS) or len(texts) != len(_ORDERS):
             raise source.lacks("format_description of two orders")
         return {f"coord_desc.{order}": text for order, text in by_order.items()}
 
     def _in_either_order(self, source: SourceFile) -> dict[str, str]:
-        function = source.function("default_system_prompt")
-        orders = source.assigned(function, "coord_order")
-        if len(orders) != len(_ORDERS):
-            raise source.lacks("coord_order of two orders")
-        texts = [source.closed(source.pieces(node), "coord_order") for node in orders]
-        return self._descriptions() | {f"coord_order.{o}": text for o, text in zip(_ORDERS, texts, strict=True)}
+        texts = source.function("default_system_prompt").assigned("coord_order", len(_ORDERS))
+        named = zip(_ORDERS, texts, strict=True)
+        return self._descriptions() | {
+            f"coord_order.{order}": source.closed(text, "coord_order") for order, text in named
+        }
 
 
 def _formatted(source: SourceFile, name: str, fields: Sequence[str]) -> str:
     """A template of `str.format` as one of ours: `{field}` stays, `{{` becomes `{`."""
-    pieces: Pieces = []
-    names = []
+    text, names = "", []
     try:
-        for text, field, spec, conversion in string.Formatter().parse(source.text(name)):
-            pieces.append(text)
+        for literal, field, spec, conversion in string.Formatter().parse(source.constant(name)):
+            text += literal
             if field is not None:
                 if field not in fields or spec or conversion:
                     raise ValueError(f"a place {field!r}")
-                pieces.append(None)
+                text += GAP
                 names.append(field)
     except ValueError as error:
         raise source.lacks(f"{name} with the places {', '.join(fields)} ({error})") from error
-    return _placed(source, pieces, names)
+    return _placed(source, text, names)
 
 
-def _placed(source: SourceFile, pieces: Pieces, names: Sequence[str]) -> str:
+def _placed(source: SourceFile, template: str, names: Sequence[str]) -> str:
     """A text with `names` as places in its gaps.
 
     Raises:
         ConfigError: it has more gaps or fewer, or reads like a place where it has none.
     """
-    following = iter(names)
-    text = "".join(f"{{{next(following, '')}}}" if piece is None else piece for piece in pieces)
-    count = sum(text.count(f"{{{name}}}") for name in _PLACES)
-    if not sum(piece is None for piece in pieces) == len(names) == count:
+    places = [f"{{{name}}}" for name in names]
+    text = "".join(chain.from_iterable(zip_longest(template.split(GAP), places, fillvalue="")))
+    if not template.count(GAP) == len(names) == sum(text.count(f"{{{name}}}") for name in _PLACES):
         known = ", ".join(names) or "none"
         raise source.lacks(f"text with just these places: {known} (it begins {text[:40]!r})")
     return text
@@ -306,19 +283,21 @@ def _texts(asked: Asked, images: int) -> list[str]:
     return [part.text for part in prompt.parts if isinstance(part, TextPart)]
 
 
-def _only(source: SourceFile, values: Sequence[ast.expr], name: str) -> ast.expr:
-    if len(values) != 1:
-        raise source.lacks(f"{name} that is set once")
-    return values[0]
-
-
-def _criterion(key: str, fields: dict[str, Any]) -> dict[str, object]:
-    """One of the release's criteria as a rubric file has it, under the release's key."""
-    bands = []
-    for band in fields["rubric"]:
-        low, high = band["score_range"]
-        bands.append({"low": low, "high": high, "text": band["expected_outcome"]})
-    return {"name": key, "text": fields["criteria"], "bands": bands}
+def _rubric(source: SourceFile, vocabulary: str = GAP) -> dict[str, object]:
+    """The release's criteria as a rubric file has them, under their keys; `vocabulary` is what a call in them gives."""
+    criteria: list[dict[str, object]] = []
+    try:
+        for key, fields in source.display("_CRITERIA").items():  # type: ignore[attr-defined]
+            bands = [
+                {"low": low, "high": high, "text": source.closed(band["expected_outcome"], key)}
+                for band in fields["rubric"]
+                for low, high in [band["score_range"]]
+            ]
+            text = source.closed(fields["criteria"].replace(GAP, vocabulary), key)
+            criteria.append({"name": key, "text": text, "bands": bands})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise source.lacks("_CRITERIA of names, criteria and rubrics") from error
+    return {"criteria": criteria}
 
 
 def _sha256(text: str) -> str:

@@ -201,12 +201,9 @@ class _Checker:
             f.predicate in CONTACTS and is_of_the_same(f, claim) for f in near
         )
         meant = contact or any(says(fact, claim) or may_be(fact, claim) for fact in near)
-        return not meant and self._is_shown(claim)
-
-    def _is_shown(self, claim: Claim) -> bool:
-        """Whether the evidence covers the claim's times."""
-        shown = self.evidence.shown
-        return shown is None or all(shown[0] <= first and last <= shown[1] for first, last in claim.times)
+        shown = evidence.shown
+        is_shown = shown is None or all(shown[0] <= first and last <= shown[1] for first, last in claim.times)
+        return is_shown and not meant
 
     def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether the two cannot be true at once."""

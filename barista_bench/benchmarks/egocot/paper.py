@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
-from barista_bench.core.model_samples import ModelSamples, run_mean, sample_name
+from barista_bench.core.model_samples import ModelSamples, RunsByModel, run_mean, run_means, sample_name
 from barista_bench.core.task import Example, Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
 from barista_bench.tables import Table, Value, chart
-
-RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
-"""Model -> the published figures of each of its runs."""
 
 
 class Agreement(NamedTuple):
@@ -73,15 +70,15 @@ def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
 
 
 def _accuracy(figures: RunsByModel) -> Table:
-    columns: list[tuple[str, ...]] = [("Mean",)]
+    columns: dict[str, tuple[str, ...]] = {"Mean": ("accuracy",)}
     for group in GROUPS:
-        columns += [(s.code, "per_subtask", s.code) for s in OF_GROUP[group]]
-        columns.append((f"{group} mean", "per_group", group))
-    rows = [(model, *(run_mean(runs, *path, "accuracy") for _, *path in columns)) for model, runs in figures.items()]
+        columns |= {s.code: ("per_subtask", s.code, "accuracy") for s in OF_GROUP[group]}
+        columns[f"{group} mean"] = ("per_group", group, "accuracy")
+    rows = run_means(figures, columns.values())
     rows.sort(key=lambda row: -(row[1] if isinstance(row[1], float) else 0.0))
     return Table.of(
         "Accuracy leaderboard: accuracy by subtask and group",
-        ("model", *(title for title, *_ in columns)),
+        ("model", *columns),
         rows,
         "Group and overall means pool their samples. Answers that could not be read are wrong.",
     )
@@ -96,19 +93,12 @@ def _chart(figures: RunsByModel) -> Table:
 
 
 def _claims(figures: RunsByModel) -> Table:
-    names = ("accuracy", "reasoned", *OF_CLAIMS)
-    rows = [
-        (
-            model,
-            *(run_mean(runs, name) for name in names),
-            *(run_mean(runs, "per_group", group, "verified_scr") for group in GROUPS),
-        )
-        for model, runs in figures.items()
-    ]
+    columns: dict[str, tuple[str, ...]] = {name: (name,) for name in ("accuracy", "reasoned", *OF_CLAIMS)}
+    columns |= {f"{group} verified_scr": ("per_group", group, "verified_scr") for group in GROUPS}
     return Table.of(
         "Evidence-checked reasoning: claims of rationales against the annotations",
-        ("model", *names, *(f"{group} verified_scr" for group in GROUPS)),
-        rows,
+        ("model", *columns),
+        run_means(figures, columns.values()),
         "Beyond the paper. verified_scr: right answers with a claim that the evidence contradicts; no judge is asked. "
         "What the evidence does not decide counts as unverifiable, never as wrong.",
     )

@@ -10,14 +10,13 @@ from barista_bench.benchmarks.egocot.evidence import (
     EvidenceBase,
     EvidenceFact,
     Names,
-    Times,
     annotated_evidence,
     canonical_name,
     vocabulary_of,
 )
 from barista_bench.benchmarks.egocot.items import ItemEvidence
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDES
-from barista_bench.benchmarks.egocot.phrases import Clause, clauses
+from barista_bench.benchmarks.egocot.phrases import clauses
 
 _SHORT = 3
 """Words of a choice that is a name by itself."""
@@ -88,16 +87,21 @@ def _plainest(names: Names) -> str:
 def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
     """The relation that the question and its right answer make, dated by the question or by the evidence."""
     asked = list(clauses(question, base.vocabulary))
-    verbs = [
-        p.predicate.name for clause in asked for p in clause.pieces if p.predicate and p.predicate.name in CONTACTS
-    ]
-    spans = _dates(asked) or tuple((time, time) for time in base.times)
+    contacts = (
+        (piece.predicate.name, piece.start)
+        for clause in asked
+        for piece in clause.pieces
+        if piece.predicate and piece.predicate.name in CONTACTS
+    )
+    verb, start = next(contacts, (None, 0))
+    dates = tuple(dict.fromkeys(times for clause in asked for times, _, _ in clause.own_times))
+    spans = dates or tuple((time, time) for time in base.times)
     name = canonical_name(choice)
-    if not verbs:
+    if verb is None:
         return ()
     if name in SIDES:
-        # The question, said of that hand.
-        made = claims_of(f"the {name} {_from_verb(question, asked)}", base.vocabulary)
+        # The question, said of that hand, from its first contact on.
+        made = claims_of(f"the {name} {question[start:]}", base.vocabulary)
         of_hand = [
             claim for claim in made if claim.kind == "hand" and claim.subject == {name} and "*" not in claim.object
         ]
@@ -106,17 +110,5 @@ def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceF
         )
     sides = {hand for clause in asked for piece in clause.pieces for hand in piece.names if hand in SIDES}
     if len(sides) == 1 and name and len(name.split()) <= _SHORT:
-        return (EvidenceFact(sides.pop(), verbs[0], name, spans, annotated=False),)
+        return (EvidenceFact(sides.pop(), verb, name, spans, annotated=False),)
     return ()
-
-
-def _from_verb(question: str, asked: list[Clause]) -> str:
-    """The question from its first contact on, without its times."""
-    first = next(
-        piece for clause in asked for piece in clause.pieces if piece.predicate and piece.predicate.name in CONTACTS
-    )
-    return question[first.start :]
-
-
-def _dates(asked: list[Clause]) -> tuple[Times, ...]:
-    return tuple(dict.fromkeys(times for clause in asked for times, _, _ in clause.own_times))

@@ -9,11 +9,10 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import (
     State as State,
 )
 from barista_bench.benchmarks.handyvqa.objects import Objects as Objects
-from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
+from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables, set_tables
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease as HandyvqaRelease, open_release as open_release
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects as RvosObjects, RvosParts as RvosParts
-from barista_bench.benchmarks.handyvqa.set_tables import set_tables
 
 BENCHMARK = Benchmark(
     name="handyvqa",

@@ -119,10 +119,6 @@ class RecordInFile(Generic[RecordT_co]):
     key: str
     row: int
 
-    def key_of(self, name: str) -> str:
-        """Where in the file one of the record's keys stands."""
-        return joined(self.key, name)
-
 
 HALF_WINDOW_S = 2.5
 """Seconds before and after the centre of a clip (paper, section 3: a narration's 5 s)."""
@@ -236,8 +232,13 @@ def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInF
     problems: list[Problem] = []
     for file in _record_files(root):
         log = ProblemLog(file.name)
-        for _, record in each(_values(file, log), partial(_record, file, record_type), log, "it is left out"):
-            keep_first(kept, (record.category, record.item_id), record, log, record.key_of("id"))
+        values = (
+            part
+            for placed in read_values(file.path, log)
+            for part in ([placed] if placed.key or file.is_single else elements(placed.value, log))
+        )
+        for _, record in each(values, partial(_record, file, record_type), log, "it is left out"):
+            keep_first(kept, (record.category, record.item_id), record, log, joined(record.key, "id"))
         problems += log
         if len(kept) > MAX_ITEMS * len(CATEGORIES):
             raise DataError(f"{root}: more than {MAX_ITEMS} records a category. Remedy: name the right folder")
@@ -269,11 +270,6 @@ def _record_files(root: Path) -> list[_RecordFile]:
     return files
 
 
-def _values(file: _RecordFile, log: ProblemLog) -> Iterator[PlacedRecord]:
-    for placed in read_values(file.path, log):
-        yield from [placed] if placed.key or file.is_single else elements(placed.value, log)
-
-
 def _record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRecord) -> RecordInFile[RecordT]:
     """The record of a value. Raises RecordError."""
     content = typed(placed.value, record_type)
@@ -297,7 +293,7 @@ def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: lis
             questions.append(_question(record, log))
         except RecordError as broken:
             what = f"{broken.what}: {record.item_id} is left out"
-            log.error(record.key_of(broken.key), what, broken.remedy)
+            log.error(joined(record.key, broken.key), what, broken.remedy)
         problems += log
     return questions
 
@@ -306,7 +302,7 @@ def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQues
     """A record with what typed decoding cannot see checked. Raises RecordError."""
     content, has_masks = record.content, record.category in RVOS_CATEGORIES
     for key, what, remedy in chain(_odd_texts(content, has_masks), _odd_indices(content, record.category, has_masks)):
-        log.warning(record.key_of(key), f"{what}; {record.item_id} is kept", remedy)
+        log.warning(joined(record.key, key), f"{what}; {record.item_id} is kept", remedy)
     # As released, where one right option is asked for the first that is named counts.
     named = content.correct_idx if record.category in MULTIPLE else content.correct_idx[:1]
     return HandyvqaQuestion(
@@ -326,9 +322,8 @@ def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQues
 def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str, str]]:
     """Key, what is odd, and the remedy. Raises RecordError."""
     texts = [option.strip().casefold() for option in content.options]
-    blank = [f"options[{index}]" for index, text in enumerate(texts) if not text]
-    if not (content.question or "").strip():
-        blank.insert(0, "question")
+    named = [("question", (content.question or "").strip()), *((f"options[{i}]", text) for i, text in enumerate(texts))]
+    blank = [key for key, text in named if not text]
     if blank and has_masks:
         raise RecordError(blank[0], "is blank", "write the text")
     yield from ((key, "is blank", "write the text") for key in blank)
@@ -382,30 +377,24 @@ def _annotated(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
         raise RecordError("annotated", "no frame has a mask", "give annotated frames")
     if len(sizes) > 1:
         raise RecordError("annotated", "masks are of several sizes", "give masks of the video's frame size")
-    frames = tuple(_annotated_frames(content, sizes.pop()))
-    if len({frame.moment for frame in frames}) < len(frames):
-        raise RecordError("annotated", "a frame is annotated twice", "join its targets")
-    return frames
-
-
-def _annotated_frames(content: ItemRecord, size: tuple[int, int]) -> Iterator[AnnotatedFrame]:
+    (size,) = sizes
     is_untimed = content.clip is not None and content.clip.frames is not None and content.clip.fps is None
+    frames = []
     for index, frame in enumerate(content.annotated):
         key = f"annotated[{index}]"
         if (frame.frame is None) == (frame.second is None):
             raise RecordError(key, "names no moment, or two", "give `frame` or `second`")
         if frame.second is not None and is_untimed:
             raise RecordError(f"{key}.second", "a folder of frames has no times", "give `frame`")
-        yield _annotated_frame(frame, f"{key}.targets", content.correct_idx, size)
-
-
-def _annotated_frame(frame: AnnotatedRecord, key: str, correct: Sequence[int], size: tuple[int, int]) -> AnnotatedFrame:
-    options = [target.option for target in frame.targets]
-    counts = [target.segmentation.counts for target in frame.targets]
-    wrong = sorted(set(options) - set(correct))
-    if wrong or len(set(options)) < len(options):
-        what = f"option {wrong[0]} is not right" if wrong else "an option has two masks"
-        raise RecordError(key, what, "give one mask for each right option that is visible")
-    if damaged := damage(counts, size):
-        raise RecordError(key, f"a mask is damaged ({damaged})", "write it with pycocotools")
-    return AnnotatedFrame(Moment(frame.frame, frame.second), union(counts, size), tuple(sorted(options)))
+        options = [target.option for target in frame.targets]
+        counts = [target.segmentation.counts for target in frame.targets]
+        wrong = sorted(set(options) - set(content.correct_idx))
+        if wrong or len(set(options)) < len(options):
+            what = f"option {wrong[0]} is not right" if wrong else "an option has two masks"
+            raise RecordError(f"{key}.targets", what, "give one mask for each right option that is visible")
+        if damaged := damage(counts, size):
+            raise RecordError(f"{key}.targets", f"a mask is damaged ({damaged})", "write it with pycocotools")
+        frames.append(AnnotatedFrame(Moment(frame.frame, frame.second), union(counts, size), tuple(sorted(options))))
+    if len({frame.moment for frame in frames}) < len(frames):
+        raise RecordError("annotated", "a frame is annotated twice", "join its targets")
+    return tuple(frames)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from barista_bench.benchmarks.tog_bench.columns import InstructionMetadata
 from barista_bench.benchmarks.tog_bench.scores import count_group, group_order, statistics_of, true_objects
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
-from barista_bench.core.model_samples import ModelSamples, run_mean
+from barista_bench.core.model_samples import ModelSamples, RunsByModel, run_mean, run_means
 from barista_bench.core.task import Example, Scored
 from barista_bench.tables import Table, Value, chart
 
@@ -30,73 +30,63 @@ PublishedFigures: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = list[tuple[Value, ...]]
 
 
-class ScoredModel(NamedTuple):
-    """A model with the figures of each of its runs."""
-
-    name: str
-    runs: list[PublishedFigures]
-
-
 def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
     """Tables 1, 2, 4, 5 and 8 and figures 3 to 6 of the paper, and the sweep of the threshold of recognition."""
     tasks = [(model, model.task, [run for run in model.runs if run]) for model in models]
     answered = [(model.model, task, runs) for model, task, runs in tasks if isinstance(task, TSTVG) and runs]
     if not answered:
         return []
-    scored = [ScoredModel(name, [task.statistics(run).published() for run in runs]) for name, task, runs in answered]
+    scored = {name: [task.statistics(run).published() for run in runs] for name, task, runs in answered}
     examples = {s.example.example_id: s.example for _, _, runs in answered for run in runs for s in run}
     return [
-        _levels(scored, "Table 1: task level", "T-", ("T-Acc",)),
-        _levels(scored, "Table 2: object level", "O-", ("O-Acc", "EAcc", "IAcc")),
-        _by_kind(scored),
-        _by_count(scored),
-        _levels(scored, "Table 8: strict task level", "ST-", (), "0 for tasks with an object that was not recognised"),
+        _figures(scored, "Table 1: task level", _levels("T-", "T-Acc")),
+        _figures(scored, "Table 2: object level", _levels("O-", "O-Acc", "EAcc", "IAcc")),
+        _figures(scored, "Table 4: explicit and implicit tasks", _BY_KIND),
+        _figures(scored, "Table 5: by number of objects", _BY_COUNT),
+        _figures(
+            scored, "Table 8: strict task level", _levels("ST-"), "0 for tasks with an object that was not recognised"
+        ),
         _by_duration(scored),
         *_sweeps(answered),
         *_of_the_set(list(examples.values())),
     ]
 
 
-def _levels(models: Sequence[ScoredModel], title: str, prefix: str, first: Sequence[str], note: str = "") -> Table:
-    names = (*first, *(f"{prefix}{name}" for name in LEVELS))
-    rows = [(model.name, *(run_mean(model.runs, name) for name in names)) for model in models]
-    return Table.of(title, ("model", *names), rows, note)
+Columns: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Head -> where the figure stands among the published ones."""
 
 
-def _cells(models: Sequence[ScoredModel], table: str, wanted: Sequence[tuple[str, str]]) -> Rows:
-    """A row a model, of (group, figure)."""
-    return [(model.name, *(run_mean(model.runs, table, group, name) for group, name in wanted)) for model in models]
+def _levels(prefix: str, *first: str) -> Columns:
+    return {name: (name,) for name in (*first, *(f"{prefix}{level}" for level in LEVELS))}
+
+
+_BY_KIND: Columns = {
+    f"T-{before}{kind[0].upper()}{after}": ("by_kind", kind, f"T-{before}{after}")
+    for kind in ("explicit", "implicit")
+    for before, after in (("", "Acc"), ("m_", "tIoU"), ("", "R1@0.5"), ("m_", "vIoU"), ("", "AP@0.5"))
+}
+_MEAN_OVERLAPS = ("T-Acc", "T-m_tIoU", "T-m_vIoU")
+_BY_COUNT: Columns = {
+    **{f"{n} obj. {name}": ("by_number_of_objects", n, name) for n in ("1", "2", "3+") for name in _MEAN_OVERLAPS},
+    **{f"all {name}": (name,) for name in _MEAN_OVERLAPS},
+}
+
+
+def _figures(models: RunsByModel, title: str, columns: Columns, note: str = "") -> Table:
+    return Table.of(title, ("model", *columns), run_means(models, columns.values()), note)
 
 
 def _kind(example: Example) -> str:
     return InstructionMetadata.of(example).kind
 
 
-def _by_kind(models: Sequence[ScoredModel]) -> Table:
-    short = {"T-Acc": "T-{}Acc", "T-m_tIoU": "T-m_{}tIoU", "T-R1@0.5": "T-{}R1@0.5", "T-m_vIoU": "T-m_{}vIoU"}
-    short["T-AP@0.5"] = "T-{}AP@0.5"
-    wanted = [(kind, name) for kind in ("explicit", "implicit") for name in short]
-    columns = ("model", *(short[name].format(kind[0].upper()) for kind, name in wanted))
-    return Table.of("Table 4: explicit and implicit tasks", columns, _cells(models, "by_kind", wanted))
-
-
-def _by_count(models: Sequence[ScoredModel]) -> Table:
-    names = ("T-Acc", "T-m_tIoU", "T-m_vIoU")
-    wanted = [(count, name) for count in ("1", "2", "3+") for name in names]
-    rows = _cells(models, "by_number_of_objects", wanted)
-    average = [tuple(run_mean(model.runs, name) for name in names) for model in models]
-    columns = ("model", *(f"{count} obj. {name}" for count, name in wanted), *(f"all {name}" for name in names))
-    joined = ((*row, *end) for row, end in zip(rows, average, strict=True))
-    return Table.of("Table 5: by number of objects", columns, joined)
-
-
-def _by_duration(models: Sequence[ScoredModel]) -> Table:
+def _by_duration(models: Mapping[str, Sequence[PublishedFigures]]) -> Table:
     series: dict[str, dict[str, float]] = {}
-    for model in models:
-        bins = sorted({name for run in model.runs for name in run["by_duration"]}, key=group_order)
-        for name in ("T-Acc", "T-m_tIoU", "T-m_vIoU"):
-            means = [(group, run_mean(model.runs, "by_duration", group, name)) for group in bins]
-            series[f"{model.name}: {name}"] = {group: mean for group, mean in means if mean is not None}
+    for model, runs in models.items():
+        bins = sorted({name for run in runs for name in run["by_duration"]}, key=group_order)
+        for name in _MEAN_OVERLAPS:
+            means = [(group, run_mean(runs, "by_duration", group, name)) for group in bins]
+            series[f"{model}: {name}"] = {group: mean for group, mean in means if mean is not None}
     return chart("Figure 5: by duration of the video", "duration", "score", series, "bar")
 
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
-from typing import Literal
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from barista_bench.benchmarks.vista.columns import MatchingMetadata
 from barista_bench.benchmarks.vista.release_files import ENVIRONMENTS, THEMES
 from barista_bench.benchmarks.vista.scoring import MatchedSet, MatchedSets
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.metrics.sequence_matching.scoring import mean_with_interval
 from barista_bench.tables import Ranged, Table, Value, chart, words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BASELINE = "majority baseline"
 _Y = "macro-F1 (0 to 1)"
@@ -37,186 +36,151 @@ _SUFFIX = re.compile(r" \([^()]*\)$")
 """What a report puts behind the name of a model that has several runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetMean:
-    """One problem set of one model: `f1` is the mean over its runs, `majority` that of the baseline."""
-
-    set_id: str
-    metadata: MatchingMetadata
-    f1: float
-    majority: float
-
-    @property
-    def paper_order(self) -> tuple[int, int, int]:
-        """By environment, level, theme."""
-        about = self.metadata
-        return list(ENVIRONMENTS.values()).index(about.environment), about.level, THEMES.index(about.type)
-
-    @property
-    def theme(self) -> str:
-        return words(self.metadata.type)
-
-
-Models = Mapping[str, Sequence[SetMean]]
-"""By the model's name in tables; sets in the order of the paper."""
-
-
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """One table over all, and charts as far as the samples have what they show."""
-    means = [(item.model, set_means(item)) for item in samples]
-    models = _models(means)
-    if not models:
+    sets = set_means(samples)
+    if sets.empty:
         return []
-    charts = [
-        _chart(models, "Figure 3a: single actions (level 1)", lambda mean: mean.metadata.level == 1, kind="bar"),
-        _chart(models, "Figure 3b: longer sequences, all environments", lambda _: True),
-        _chart(models, "Figure 4: general problem sets", lambda mean: mean.metadata.type == "general"),
-        _chart(models, "Figure 4: permutation problem sets", lambda mean: mean.metadata.type == "permutation"),
+    lines = [
+        ("3b: longer sequences, all environments", sets),
+        ("4: general problem sets", sets[sets["type"] == "general"]),
+        ("4: permutation problem sets", sets[sets["type"] == "permutation"]),
     ]
-    for number, name in zip(("13a", "14a", "15a"), ENVIRONMENTS.values(), strict=True):
-        title = f"Figure {number}: longer sequences, {words(name)}"
-        charts.append(_chart(models, title, partial(_is_of, environment=name)))
+    for number, name in zip(("13a", "14a", "15a"), map(words, ENVIRONMENTS.values()), strict=True):
+        lines.append((f"{number}: longer sequences, {name}", sets[sets["environment"] == name]))
+    single = sets[sets["level"] == 1]
     return [
-        _table(models),
-        *(each for each in charts if each is not None),
-        *_frame_charts(means),
-        *_table_chart(models),
+        _table(sets),
+        *([_chart("3a: single actions (level 1)", single, "environment and type")] if len(single) else []),
+        *(_chart(title, part, "level") for title, part in lines if part["level"].nunique() > 1),
+        *_frame_charts(sets),
+        *_table_chart(sets),
     ]
 
 
-def _is_of(mean: SetMean, environment: str) -> bool:
-    return mean.metadata.environment == environment
+def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
+    """A row for each problem set of each model, in the order of the paper: by environment, level, theme.
+
+    `f1` and `majority` (of the baseline) are means over runs. A model that was shown several numbers of frames is as
+    many models by `name`, `at` is their order; each has a set once, though several tasks ask for it.
+    """
+    import pandas as pd
+
+    rows: dict[tuple[str, int, str], dict[str, object]] = {}
+    numbers: dict[tuple[str, int], int] = {}
+    for item in samples:
+        runs: defaultdict[str, list[MatchedSet]] = defaultdict(list)
+        for run in item.runs:
+            for matched in MatchedSets.of(run, str(item.task.option("standardise"))).sets:
+                runs[matched.set_id].append(matched)
+        for set_id, of_set in runs.items():
+            scored = [(each.f1, each.majority) for each in of_set if each.f1 is not None and each.majority is not None]
+            if scored:
+                about = of_set[0].metadata
+                f1, majority = (math.fsum(column) / len(scored) for column in zip(*scored, strict=True))
+                environment, theme = words(about.environment), words(about.type)
+                row = {
+                    "model": item.model,
+                    "frames": about.frames,
+                    "at": numbers.setdefault((item.model, about.frames), len(numbers)),
+                    "set_id": set_id,
+                    "environment": environment,
+                    "environment_at": list(ENVIRONMENTS.values()).index(about.environment),
+                    "level": about.level,
+                    "type": about.type,
+                    "type_at": THEMES.index(about.type),
+                    "theme": theme,
+                    "environment and type": f"{environment}: {theme}",
+                    "release_type": about.release_type,
+                    "f1": f1,
+                    "majority": majority,
+                }
+                rows.setdefault((item.model, about.frames, set_id), row)
+    sets = pd.DataFrame(rows.values())
+    if rows:
+        sets = sets.sort_values(["environment_at", "level", "type_at", "set_id", "at"], ignore_index=True)
+        several = sets.groupby("model")["frames"].transform("nunique") > 1
+        sets["name"] = sets["model"].where(~several, sets["model"] + ", " + sets["frames"].astype(str) + " frames")
+    return sets
 
 
-def set_means(item: ModelSamples) -> list[SetMean]:
-    """The problem sets of one model that can be scored, each as the mean over runs."""
-    runs: dict[str, list[MatchedSet]] = defaultdict(list)
-    for run in item.runs:
-        for matched in MatchedSets.of(run, str(item.task.option("standardise"))).sets:
-            runs[matched.set_id].append(matched)
-    means = []
-    for set_id, matched_sets in runs.items():
-        scored = [
-            (each.f1, each.majority) for each in matched_sets if each.f1 is not None and each.majority is not None
-        ]
-        if scored:
-            f1, majority = (math.fsum(column) / len(scored) for column in zip(*scored, strict=True))
-            means.append(SetMean(set_id, matched_sets[0].metadata, f1, majority))
-    return means
+def _names(sets: pd.DataFrame) -> list[str]:
+    return list(sets.sort_values("at")["name"].unique())
 
 
-def _by_frames(means: Iterable[tuple[str, Sequence[SetMean]]]) -> dict[tuple[str, int], list[SetMean]]:
-    """(model, frames asked for) to its sets in the order of the paper, each once though several tasks ask for it."""
-    models: dict[tuple[str, int], dict[str, SetMean]] = defaultdict(dict)
-    for model, sets in means:
-        for mean in sets:
-            models[model, mean.metadata.frames].setdefault(mean.set_id, mean)
-    return {key: _in_paper_order(sets.values()) for key, sets in models.items()}
+def _union(sets: pd.DataFrame) -> pd.DataFrame:
+    """Each set that any model has once."""
+    return sets.drop_duplicates("set_id", keep="last")
 
 
-def _models(means: Iterable[tuple[str, Sequence[SetMean]]]) -> dict[str, list[SetMean]]:
-    """A model that was shown several numbers of frames is as many models."""
-    by_frames = _by_frames(means)
-    times = Counter(model for model, _ in by_frames)
-    return {
-        f"{model}, {frames} frames" if times[model] > 1 else model: sets for (model, frames), sets in by_frames.items()
-    }
-
-
-def _in_paper_order(sets: Iterable[SetMean]) -> list[SetMean]:
-    return sorted(sets, key=lambda mean: (mean.paper_order, mean.set_id))
-
-
-def _union(models: Models) -> list[SetMean]:
-    """The sets that any model has, in the order of the paper."""
-    return _in_paper_order({mean.set_id: mean for sets in models.values() for mean in sets}.values())
-
-
-def _table(models: Models) -> Table:
+def _table(sets: pd.DataFrame) -> Table:
     """Figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
-    union = _union(models)
-    rows: list[tuple[Value, ...]] = []
-    for _, group in groupby(union, key=lambda mean: mean.paper_order):
-        members = list(group)
-        about = members[0].metadata
-        rows.append((words(about.environment), about.level, members[0].theme, *_cells(models, members)))
-    rows.append(("all", None, None, *_cells(models, union)))
+    names = _names(sets)
+
+    def cells(part: pd.DataFrame) -> list[Value]:
+        """How many sets there are, the mean of each model over those that it has, and that of the baseline."""
+        union = _union(part)
+        models = (_cell(part[part["name"] == name]["f1"]) for name in names)
+        return [len(union), *models, _cell(union["majority"])]
+
+    groups = sets.groupby(["environment", "level", "theme"], sort=False)
+    rows = [(environment, int(level), theme, *cells(part)) for (environment, level, theme), part in groups]
+    rows.append(("all", None, None, *cells(sets)))
     title = "Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)"
-    return Table.of(title, ("environment", "level", "type", "problem sets", *models, BASELINE), rows, _NOTE)
+    return Table.of(title, ("environment", "level", "type", "problem sets", *names, BASELINE), rows, _NOTE)
 
 
-def _cells(models: Models, members: Sequence[SetMean]) -> list[Value]:
-    """How many sets there are, the mean of each model over those that it has, and that of the baseline."""
-    ids = {mean.set_id for mean in members}
-    values = [[mean.f1 for mean in sets if mean.set_id in ids] for sets in models.values()]
-    return [len(members), *map(_cell, values), _cell([mean.majority for mean in members])]
-
-
-def _cell(values: Sequence[float]) -> Value:
-    interval = mean_with_interval(values)
+def _cell(values: pd.Series[float]) -> Value:
+    interval = mean_with_interval(values.tolist())
     mean, low, high = interval["mean"], interval["ci_low"], interval["ci_high"]
     return mean if mean is None or low is None or high is None else Ranged(mean, low, high)
 
 
-def _chart(
-    models: Models, title: str, takes: Callable[[SetMean], bool], *, kind: Literal["line", "bar"] = "line"
-) -> Table | None:
-    """Lines against the level, or bars by environment and theme; None where there is nothing to compare."""
-
-    def x(mean: SetMean) -> float | str:
-        return mean.metadata.level if kind == "line" else f"{words(mean.metadata.environment)}: {mean.theme}"
-
-    union = [mean for mean in _union(models) if takes(mean)]
-    if len({x(mean) for mean in union}) < (2 if kind == "line" else 1):
-        return None
-    values = {name: [(x(mean), mean.f1) for mean in sets if takes(mean)] for name, sets in models.items()}
-    values[BASELINE] = [(x(mean), mean.majority) for mean in union]
-    series = {name: _series(pairs) for name, pairs in values.items() if pairs}
-    axis, note = (_LENGTH, _NOTE) if kind == "line" else ("environment and type", _BAR_NOTE)
-    return chart(title, axis, _Y, series, kind, note)
+def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
+    """Lines against the level, or bars by environment and theme."""
+    series = {name: _series(sets[sets["name"] == name], x) for name in _names(sets)}
+    series[BASELINE] = _series(_union(sets), x, "majority")
+    if x == "level":
+        return chart(f"Figure {title}", _LENGTH, _Y, series, "line", _NOTE)
+    return chart(f"Figure {title}", x, _Y, series, "bar", _BAR_NOTE)
 
 
-def _series(values: Iterable[tuple[float | str, float]]) -> dict[float | str, Value]:
-    """(x, macro-F1) of single sets, those of one x together."""
-    by_x: dict[float | str, list[float]] = defaultdict(list)
-    for x, value in values:
-        by_x[x].append(value)
-    return {x: _cell(at_x) for x, at_x in by_x.items()}
+def _series(sets: pd.DataFrame, x: str, y: str = "f1") -> dict[float | str, Value]:
+    """The means of sets, those of one x together."""
+    return {at if isinstance(at, str) else int(at): _cell(part[y]) for at, part in sets.groupby(x, sort=False)}
 
 
-def _frame_charts(means: Iterable[tuple[str, Sequence[SetMean]]]) -> list[Table]:
+def _frame_charts(sets: pd.DataFrame) -> list[Table]:
     """Figures 5 and 16, where a model was shown different numbers of frames: general sets, and level 1 by theme."""
-    by_frames = _by_frames((_SUFFIX.sub("", model), sets) for model, sets in means)
-    times = Counter(model for model, _ in by_frames)
-    general: dict[str, list[tuple[float | str, float]]] = defaultdict(list)
-    single: dict[str, list[tuple[float | str, float]]] = defaultdict(list)
-    for (model, frames), sets in sorted(by_frames.items(), key=lambda item: item[0][1]):
-        for mean in sets if times[model] > 1 else ():
-            if mean.metadata.type == "general":
-                general[model].append((frames, mean.f1))
-            if mean.metadata.level == 1:
-                single[f"{model}: {mean.theme}"].append((frames, mean.f1))
+    asked = sets.assign(model=sets["model"].str.replace(_SUFFIX, "", regex=True)).sort_values("at", kind="stable")
+    asked = asked.drop_duplicates(["model", "frames", "set_id"])
+    asked = asked[asked.groupby("model")["frames"].transform("nunique") > 1].sort_index()
+    asked["line"] = asked["model"] + ": " + asked["theme"]
+    asked["at"] = asked.groupby(["model", "frames"])["at"].transform("min")
+    asked = asked.sort_values(["frames", "at"], kind="stable")
     charts = (
-        ("Figure 5: frames, general problem sets", general),
-        ("Figure 16: frames, single actions (level 1)", single),
+        ("Figure 5: frames, general problem sets", asked[asked["type"] == "general"], "model"),
+        ("Figure 16: frames, single actions (level 1)", asked[asked["level"] == 1], "line"),
     )
     return [
-        chart(title, "frames", _Y, {name: _series(pairs) for name, pairs in lines.items()}, "line", _NOTE)
-        for title, lines in charts
-        if lines
+        chart(
+            title,
+            "frames",
+            _Y,
+            {name: _series(line, "frames") for name, line in part.groupby(by, sort=False)},
+            "line",
+            _NOTE,
+        )
+        for title, part, by in charts
+        if len(part)
     ]
 
 
-def _table_chart(models: Models) -> Iterator[Table]:
+def _table_chart(sets: pd.DataFrame) -> list[Table]:
     """Figure 17: the object that is picked up from a cluttered table, in a simulation (habitat) and filmed (real)."""
-    asked = {
-        name: [mean for mean in sets if mean.metadata.release_type == _CLUTTERED_TABLE] for name, sets in models.items()
-    }
-    series = {
-        name: _series((words(mean.set_id.rpartition("/")[2]), mean.f1) for mean in sets)
-        for name, sets in asked.items()
-        if sets
-    }
-    if series:
-        note = "Macro-F1 within each problem set; runs are averaged."
-        yield chart("Figure 17: objects on a cluttered table", "problem set", _Y, series, "bar", note)
+    asked = sets[sets["release_type"] == _CLUTTERED_TABLE]
+    asked = asked.assign(place=[words(set_id.rpartition("/")[2]) for set_id in asked["set_id"]])
+    series = {name: _series(asked[asked["name"] == name], "place") for name in _names(asked)}
+    note = "Macro-F1 within each problem set; runs are averaged."
+    title = "Figure 17: objects on a cluttered table"
+    return [chart(title, "problem set", _Y, series, "bar", note)] if series else []

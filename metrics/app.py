@@ -1,16 +1,21 @@
-"""The Hugging Face Space of a metric: a form that computes it. README.md beside it says which, and has the example."""
+"""The Hugging Face Space of a metric: a form that computes it. README.md of its folder says which, and has the example.
+
+`barista-bench publish` puts this file into a metric's folder as it leaves. On this machine: `python app.py FOLDER`.
+"""
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import evaluate
 import gradio as gr
 
-README = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+FOLDER = Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).parent
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
 TITLE = re.findall(r"^title: (.+)$", README, re.MULTILINE)[0]
 EXAMPLE = json.loads(re.findall(r"```json\n(.+?)```", README, re.DOTALL)[0])
-METRIC = evaluate.load(str(Path(__file__).with_name(re.sub(r"\W", "_", TITLE.lower()) + ".py")))
+METRIC = evaluate.load(str(FOLDER / (re.sub(r"\W", "_", TITLE.lower()) + ".py")))
 
 
 def compute(predictions: str, references: str) -> object:

@@ -47,6 +47,29 @@ def make_served_model(folder: Path, *, spaced: bool, seed: int = 0) -> Path:
     return tiny.make_checkpoint(folder, f"idefics3 for vLLM, spaced={spaced}", builder, seed)
 
 
+def make_text_model(folder: Path, seed: int = 0) -> Path:
+    """A Llama, which reads text alone, with heads as wide as vLLM wants them on a CPU."""
+    return tiny.make_checkpoint(folder, "llama", _llama, seed)
+
+
+def _llama() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    from tokenizers import processors
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = tiny.train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>"])
+    tokenizer.chat_template = (
+        "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    # Added to plain texts, not to conversations.
+    beginning = processors.TemplateProcessing("<bos> $A", special_tokens=[("<bos>", 2)])
+    tokenizer.backend_tokenizer.post_processor = beginning
+    layers = {"hidden_size": 128, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    ids = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
+    config = LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=2, initializer_range=0.2, **layers, **ids)
+    return LlamaForCausalLM(config), tokenizer
+
+
 def _spaced_tokenizer(special: list[str]) -> PreTrainedTokenizerFast:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast

@@ -20,9 +20,9 @@ from barista_bench.annotate.project_file import VideoSource
 from barista_bench.annotate.propagation import is_empty
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import Prompt, packaged_prompts
-from barista_bench.errors import DataError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
-from barista_bench.models.base import Failure, GenerationConfig, Model, Request
+from barista_bench.models.base import Failure, GenerationConfig, Model, Request, reads_text_alone
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import decode_mask
 from barista_bench.scene_graph.release import MALFORMED
@@ -91,8 +91,12 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
     or cannot be used, costs that video.
 
     Raises:
-        ConfigError: another process writes the project.
+        ConfigError: the model reads text alone, while all questions show pictures, or another process writes the
+            project.
     """
+    if reads_text_alone(model):
+        what = "reads text alone, and every question about a video shows pictures"
+        raise ConfigError(f"{model.identity.name}: {what}. Remedy: ask a vision-language model")
     with writing(project.folder):
         for video_id in sorted(project.file.videos):
             try:

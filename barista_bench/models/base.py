@@ -230,6 +230,11 @@ class StreamingModel(Model, Protocol):
         handed back first, so that it can be logged."""
 
 
+def reads_text_alone(model: Model) -> bool:
+    """Whether a model is known to take no images: a local language model. What a server takes is not known."""
+    return bool(getattr(model, "reads_text_alone", False))
+
+
 SCRIPTED = ("oracle", "chance", "prior", "centre_box", "copy_first_mask")
 """Models that answer examples from what tasks say of these."""
 HUMAN = "human"

@@ -20,6 +20,7 @@ from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import DescribedFile, SegmentsFile
 from barista_bench.cli import app
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.errors import ConfigError
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from tests.annotate.kills import in_child
 from tests.annotate.projects import VIDEO, annotated, started, tracked
@@ -147,6 +148,14 @@ def test_an_activity_of_no_words_is_unusable_and_one_of_many_is_cut(video: Video
     assert described_by(video, Scripted(texts={first: long, first + 1: blank})).unusable == 1
     (activity,) = video.read(DescribedFile).layers.activities
     assert activity.name == "V" + "v" * 199
+
+
+def test_a_model_that_reads_text_alone_is_refused_before_anything_is_asked(video: VideoFiles) -> None:
+    model = Scripted()
+    model.reads_text_alone = True  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match=r"scripted: reads text alone.*Remedy: ask a vision-language model"):
+        next(describe(video.project, model, GREEDY))
+    assert not model.requests
 
 
 def test_a_video_without_tracks_costs_that_video(small_kitchen: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from tests.models.test_served_transformers import free_port, wait_for  # noqa: E
 from tests.models.test_structured_output import NAMES, SCORE, finished, questions  # noqa: E402
 from tests.models.transformers_kit import many_requests, request_of  # noqa: E402
 from tests.one_run import run  # noqa: E402
-from tests.tiny_families import make_served_model, make_tiny_model  # noqa: E402
+from tests.tiny_families import make_served_model, make_text_model, make_tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
 
@@ -161,6 +162,27 @@ def test_an_engine_that_is_killed_costs_no_answer(model):
     answered = {each.request.request_id: each.completions for each in model.stream(killing(), config)}
     undisturbed = model.generate(many_requests((3, 4)), config)
     assert comparable([answered[request.request_id] for request in many_requests()]) == comparable(undisturbed)
+
+
+def test_a_language_model_answers_as_in_transformers(python, tmp_path):
+    config = replace(GREEDY, top_logprobs=5)
+    folder = str(make_text_model(tmp_path / "llama"))
+    asked = [request_of(number, 0, "the cup and the jug " * (1 + number), system="Be brief.") for number in range(6)]
+    theirs = TransformersModel.load(folder, device="cpu").generate(asked, config)
+    model = VllmModel.load(folder, engine_python=python, device="cpu", engine_args={"max_model_len": 512})
+    try:
+        ours = model.generate(asked, config)
+        assert model.reads_text_alone
+        failed, answered = (entries[0] for entries in model.generate([request_of(9, 1, "cup"), asked[0]], config))
+    finally:
+        model._engine.close()
+    assert comparable(ours) == comparable(theirs)
+    assert len({entries[0].text for entries in ours}) > 3
+    for [mine], [other] in zip(ours, theirs, strict=True):
+        scores, others = ([token.logprob for token in entry.logprobs or ()] for entry in (mine, other))
+        assert scores == pytest.approx(others, abs=1e-3)
+    assert "reads text alone" in failed.error
+    assert answered == ours[0][0]
 
 
 def logged(folder: Path) -> dict[tuple[str, int], tuple[object, ...]]:

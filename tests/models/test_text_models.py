@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM  # noqa: E402
+from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.data.folder import build  # noqa: E402
@@ -18,14 +18,10 @@ from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.models.ablations import ablated  # noqa: E402
 from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.tiny import make_checkpoint, train_tokenizer  # noqa: E402
 from barista_bench.runs.ask.runner import run  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED  # noqa: E402
+from tests.tiny_families import make_text_model  # noqa: E402
 
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 QUESTIONS = [
     "Is the cup left of the jug?",
     "Yes or no?",
@@ -34,18 +30,9 @@ QUESTIONS = [
 ]
 
 
-def llama():
-    tokenizer = train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>"])
-    tokenizer.chat_template = TEMPLATE
-    layers = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-    ids = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
-    config = LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=2, initializer_range=0.2, **layers, **ids)
-    return LlamaForCausalLM(config), tokenizer
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint(tmp_path_factory.mktemp("text") / "llama", "llama", llama)
+    return make_text_model(tmp_path_factory.mktemp("text") / "llama")
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +68,13 @@ def test_a_sample_depends_on_its_own_seed_alone(model: TransformersModel) -> Non
     several = model.generate([asked(0, QUESTIONS[0], seeds=(3, 4)), asked(1, QUESTIONS[2], seeds=(3,))], SAMPLED)
     (alone,) = model.generate([asked(0, QUESTIONS[0], seeds=(4,))], SAMPLED)
     assert texts(several)[0][1] == texts([alone])[0][0]
+
+
+def test_what_is_written_for_vllm_becomes_the_tokens_that_are_read_here(model: TransformersModel) -> None:
+    encoder = model._engine.encoder
+    written = encoder.written(asked(0, QUESTIONS[0]))
+    tokens = encoder.tokenizer(written.text, add_special_tokens=written.adds_special_tokens)["input_ids"]
+    assert tokens == encoder.encode(asked(0, QUESTIONS[0])).tensors["input_ids"][0].tolist()
 
 
 def test_the_identity_names_the_template_and_no_image_processor(model: TransformersModel) -> None:

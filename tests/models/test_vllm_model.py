@@ -92,6 +92,11 @@ def test_a_prompt_becomes_the_tokens_that_the_local_model_reads(load, loaded):
     assert encoder.encode(request).tensors["input_ids"][0].tolist() == written
 
 
+def test_a_file_in_gguf_is_refused(tmp_path):
+    with pytest.raises(ModelError, match=r"some\.gguf: vLLM reads no GGUF. Remedy: leave engine out"):
+        VllmModel.load(str(tmp_path / "some.gguf"))
+
+
 def test_images_reach_the_engine_in_the_order_of_their_places(load):
     model, request = load(), request_of(0, 2, "the cup")
     first, second = request.prompt.parts[:2]

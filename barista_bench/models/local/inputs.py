@@ -188,9 +188,10 @@ class PromptEncoder:
         """
         text = self._written(self.messages(request), add_generation_prompt=True)
         begin = self.tokenizer.bos_token
-        # The rule by which `apply_chat_template` of transformers' processors turns its text into tokens.
-        has_begin = begin is not None and text.startswith(begin)
-        return WrittenPrompt(text, not has_begin, text.rstrip().endswith(self._opening_tag))
+        # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
+        # those that the text lacks.
+        adds = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
+        return WrittenPrompt(text, adds, text.rstrip().endswith(self._opening_tag))
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
         """Whether the same prompt without its images becomes the same tensors."""

@@ -124,7 +124,7 @@ def _model(name: str, settings: TransformersSettings, gguf_file: str | None = No
     if gguf_file:
         del shared["use_safetensors"]  # the file holds no pickles either
         shared["gguf_file"] = gguf_file
-    reads_text = gguf_file is not None or reads_text_alone(name, **source)
+    reads_text = reads_text_alone(name, gguf_file, **source)
     quantized = quantization_config(name, settings) if settings.quantization else None
     split = settings.device == "split"
     return (AutoModelForCausalLM if reads_text else AutoModelForImageTextToText).from_pretrained(
@@ -142,18 +142,16 @@ def _processor(
     **shared: Any,  # noqa: ANN401
 ) -> ProcessorMixin | TextProcessor:
     from barista_bench.models.local.processors import load_processor
-    from barista_bench.models.local.text_models import reads_text_alone, text_processor
+    from barista_bench.models.local.text_models import text_processor
 
     given = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
     limits = {limit: value for limit, value in given.items() if value is not None}
-    processor: ProcessorMixin | TextProcessor
-    if gguf_file is not None or reads_text_alone(name, **shared):
-        if limits:
-            raise ModelError(f"model {name}: reads no images. Remedy: leave {', '.join(limits)} out")
-        processor = text_processor(name, gguf_file, **shared)
-    else:
+    processor: ProcessorMixin | TextProcessor | None = text_processor(name, gguf_file, **shared)
+    if processor is None:
         processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
         check_limits(name, processor.image_processor, limits)
+    elif limits:
+        raise ModelError(f"model {name}: reads no images. Remedy: leave {', '.join(limits)} out")
     if settings.chat_template:
         remedy = "name a file that holds a Jinja template"
         template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)

@@ -57,8 +57,13 @@ def _as_text(message: Message) -> Message:
     return {**message, "content": "".join(part["text"] for part in content)}
 
 
-def reads_text_alone(name: str, *, revision: str, trust_remote_code: bool) -> bool:
-    """Whether transformers has a checkpoint as a language model, and not as one that reads images too."""
+def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool) -> bool:
+    """Whether transformers has a checkpoint as a language model, and not as one that reads images too.
+
+    Those in GGUF are: it reads no other models from such a file.
+    """
+    if gguf_file:
+        return True
     config: PreTrainedConfig = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code)
     if trust_remote_code and "AutoModelForCausalLM" in (brought := getattr(config, "auto_map", None) or {}):
         return "AutoModelForImageTextToText" not in brought and not hasattr(config, "vision_config")
@@ -66,8 +71,12 @@ def reads_text_alone(name: str, *, revision: str, trust_remote_code: bool) -> bo
     return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
 
-def text_processor(name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool) -> TextProcessor:
-    """A checkpoint's tokenizer as a processor."""
+def text_processor(
+    name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool
+) -> TextProcessor | None:
+    """A checkpoint's tokenizer as a processor; None where the checkpoint reads images too."""
+    if not reads_text_alone(name, gguf_file, revision=revision, trust_remote_code=trust_remote_code):
+        return None
     chosen = {"gguf_file": gguf_file} if gguf_file else {}
     tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code, **chosen)
     return TextProcessor(tokenizer)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.prompt import ImagePart
 from barista_bench.errors import ConfigError, ModelError
-from barista_bench.files.checkpoints import fetch_checkpoint, naming_cause, require_libraries
+from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answer_schemas import require_holding
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, repeated
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig, PreTrainedConfig, ProcessorMixin
 
     from barista_bench.models.local.holding import AnswerHolder
+    from barista_bench.models.local.text_models import TextProcessor
 
 _READY = 2  # requests that wait while the engines are full
 _MAX_ERROR = 500  # characters of what vLLM says of a prompt
@@ -65,6 +66,7 @@ class VllmModel:
             reasoning=settings.reasoning,
         )
         self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
+        self.reads_text_alone = self._encoder.reads_text_alone
         self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
         self._holder = self._held(name) if settings.structured_output else None
         self._penalty = generation.repetition_penalty
@@ -117,6 +119,9 @@ class VllmModel:
             ConfigError: a setting is unknown or out of range.
         """
         require_libraries()
+        if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built for CUDA alone
+            remedy = "leave engine out, or give a folder with safetensors"
+            raise ModelError(f"model {name}: vLLM reads no GGUF. Remedy: {remedy}")
         table = checked(VllmSettings, settings)
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)
@@ -258,14 +263,18 @@ class VllmModel:
         return self._reader.read(row, config.stop)
 
 
-def _read(folder: Path, settings: VllmSettings) -> tuple[ProcessorMixin, PreTrainedConfig, DecodingConfig]:
+def _read(
+    folder: Path, settings: VllmSettings
+) -> tuple[ProcessorMixin | TextProcessor, PreTrainedConfig, DecodingConfig]:
     """The configuration of a checkpoint; no weights."""
     import transformers
 
     from barista_bench.models.local.processors import load_processor
+    from barista_bench.models.local.text_models import text_processor
 
     trust = {"trust_remote_code": settings.trust_remote_code}
-    processor = load_processor(str(folder), wants_video=False, revision="main", **trust)
+    processor: ProcessorMixin | TextProcessor | None = text_processor(str(folder), revision="main", **trust)
+    processor = processor or load_processor(str(folder), wants_video=False, revision="main", **trust)
     config = transformers.AutoConfig.from_pretrained(folder, **trust)
     if (folder / "generation_config.json").is_file():
         return processor, config, transformers.GenerationConfig.from_pretrained(folder)

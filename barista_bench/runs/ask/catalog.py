@@ -22,7 +22,7 @@ from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.answer_schemas import complaint, require_holding
-from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
+from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel, reads_text_alone
 from barista_bench.models.settings import (
     CheckpointSettings,
     ServedSettings,
@@ -76,7 +76,7 @@ def _refuse_unseen_images(name: str, model: Model, tasks: Pairs) -> None:
 
     inner, _ = unwrapped(model)
     sees_none = "text_only" in str(model.identity.settings.get("ablation", ""))
-    if getattr(inner, "reads_text_alone", False) and not sees_none:
+    if reads_text_alone(inner) and not sees_none:
         shown = next((task for task, examples in tasks if any(example.frames for example in examples.examples)), None)
         if shown is not None:
             raise ConfigError(

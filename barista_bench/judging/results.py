@@ -102,11 +102,6 @@ class JudgedResults(Recorded):
         """Whether replies were held to the form's JSON Schema while they were written."""
         return self.judge.settings.get("structured_output") is True
 
-    @property
-    def is_held(self) -> bool:
-        """Whether replies were held to the form's JSON Schema while they were written."""
-        return self.judge.settings.get("structured_output") is True
-
     @computed_field  # type: ignore[prop-decorator]
     @property
     def comparability(self) -> Comparability:

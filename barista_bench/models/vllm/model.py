@@ -272,7 +272,7 @@ def _read(
     from barista_bench.models.local.processors import load_processor
     from barista_bench.models.local.text_models import text_processor
 
-    trust = {"trust_remote_code": settings.trust_remote_code}
+    trust: dict[str, Any] = {"trust_remote_code": settings.trust_remote_code}
     processor: ProcessorMixin | TextProcessor | None = text_processor(str(folder), revision="main", **trust)
     processor = processor or load_processor(str(folder), wants_video=False, revision="main", **trust)
     config = transformers.AutoConfig.from_pretrained(folder, **trust)

@@ -360,3 +360,12 @@ def test_arrays_and_tensors_are_as_good_as_lists(name, sample, loaded, library):
         function = getattr(importlib.import_module(name), sample.function or name)
         predictions, references, *extra = with_arrays(list(columns.values()), convert, [])
         assert_same(function(predictions, references, **dict(zip([*columns][2:], extra, strict=True))), got)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("choice_accuracy", '"default" or "multi_answer"'), ("judge_score", "verdicts, agreement, egocot")],
+)
+def test_an_unknown_configuration_is_refused_with_the_known_ones(loaded, name, known):
+    with pytest.raises(ValueError, match=f"'several'.*{known}"):
+        loaded.metric_class(name)("several", keep_in_memory=True)

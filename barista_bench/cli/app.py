@@ -178,7 +178,6 @@ app = typer.Typer(
 Protocol = Annotated[
     Literal["release", "paper"],
     typer.Option(help="Whose rules: the released code's, or the paper's where they differ."),
-    typer.Option(help="Whose rules: the released code's, or the paper's where they differ."),
 ]
 
 

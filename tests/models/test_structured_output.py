@@ -21,7 +21,7 @@ pytest.importorskip("llguidance")
 
 from barista_bench.core.prompt import Prompt  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
-from barista_bench.generate.writing.question_checks import SCHEMA as QUESTIONS  # noqa: E402
+from barista_bench.generate.writing.checks import SCHEMA as QUESTIONS  # noqa: E402
 from barista_bench.generate.writing.rewording import SCHEMA as WORDINGS  # noqa: E402
 from barista_bench.judging.forms import STEPS_SCHEMA  # noqa: E402
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM  # noqa: E402

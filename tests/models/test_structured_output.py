@@ -29,12 +29,10 @@ from barista_bench.models import answer_schemas  # noqa: E402
 from barista_bench.models.base import Completion, Failure, GenerationConfig, Request  # noqa: E402
 from barista_bench.models.local.holding import AnswerHolder  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.tiny import make_checkpoint  # noqa: E402
 from tests.conformance.task_examples import TASKS, Releases, options_of  # noqa: E402
-from tests.models.test_text_models import llama  # noqa: E402
 from tests.models.transformers_kit import alike, request_of  # noqa: E402
 from tests.random_schemas import random_schema  # noqa: E402
-from tests.tiny_families import make_served_model  # noqa: E402
+from tests.tiny_families import make_served_model, make_text_model  # noqa: E402
 
 Answers = list[list[Completion | Failure]]
 
@@ -172,7 +170,7 @@ def families(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     """Four of them, and two kinds of tokenizers: of bytes, and of words that begin with their spaces."""
     made = tmp_path_factory.mktemp("held")
     spaced = make_served_model(made / "idefics3", spaced=True)
-    text = make_checkpoint(made / "llama", "llama", llama)
+    text = make_text_model(made / "llama")
     return {"gemma3": folders["gemma3"], "llava": folders["llava"], "idefics3": spaced, "llama": text}
 
 

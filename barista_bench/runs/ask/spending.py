@@ -71,6 +71,7 @@ class Spending:
     ) -> None:
         self.prices, self._config, self._before, self._here = prices, config, spent, NOTHING
         self._most_cost, self._most_tokens = settings.max_cost, settings.max_tokens_total
+        self._is_bounded = settings.is_bounded
         self._under_way: dict[str, Tokens] = {}
         self._samples = 0
         self._per_estimated: float | None = None
@@ -81,7 +82,7 @@ class Spending:
 
         Output is known to end at `max_new_tokens`; input is estimated, by how the answers so far were.
         """
-        if self._most_cost is None and self._most_tokens is None:
+        if not self._is_bounded:
             return True
         at_most = summed([self._before, self._here, *self._under_way.values(), self._most(request)])
         has_tokens = self._most_tokens is None or at_most.total <= self._most_tokens
@@ -90,7 +91,7 @@ class Spending:
 
     def begin(self, request: Request) -> None:
         """Take note of a request that is sent."""
-        self._under_way[request.request_id] = self._most(request)
+        self._under_way[request.request_id] = self._most(request) if self._is_bounded else NOTHING
 
     def end(self, request: Request, answers: Sequence[Completion | Failure]) -> None:
         """Take note of what a request that was sent has taken."""
@@ -102,7 +103,7 @@ class Spending:
             answer.finish_reason == "refusal" or None not in (answer.input_tokens, answer.output_tokens)
             for answer in given
         )
-        if took.input:
+        if took.input and self._is_bounded:
             factor = took.input / (estimated_input_tokens(request) * self._draws(request))
             self._per_estimated = max(factor, self._per_estimated or 0.0)
 

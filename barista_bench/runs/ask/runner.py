@@ -71,7 +71,8 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
             inputs = asked_inputs(task.task, task.examples, model.box_format, timed=timed)
             asked = claimed_run(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
             runs.append(stack.enter_context(asked))
-        folders = [task.folder for task in opened]
+        # Nobody else asks what was spent: without a bound or a bar the logs are not read once more.
+        folders = [task.folder for task in opened] if config.is_bounded or config.progress else []
         spent = logged_tokens(
             (file for folder in folders for file in log_files(folder)),
             (file for folder in folders for file in step_files(folder)),

@@ -143,7 +143,7 @@ def score(
     --predictions, answers that another harness recorded become run folders first.
     """
     from barista_bench.api import run_folders
-    from barista_bench.core.worker_processes import map_in_processes
+    from barista_bench.core.cluster import map_in_processes
     from barista_bench.judging.scoring import ScoreJob, score_with_judges
     from barista_bench.runs.score.scoring import options_of_each
 

@@ -39,7 +39,7 @@ from barista_bench.errors import ConfigError
 if TYPE_CHECKING:
     from datasets import Features
 
-    from barista_bench.core.sampling import Sampling
+    from barista_bench.core.options import Sampling
     from barista_bench.scene_graph import Rle
 
 # What a task is written with, wherever it is defined.

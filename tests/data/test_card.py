@@ -12,7 +12,7 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, task_class, task_names
-from barista_bench.benchmarks.protocol import rules_of
+from barista_bench.core.options import rules_of
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import published_card, read_manifest, sampling_text
 from barista_bench.data.origin import config_names_of
@@ -84,7 +84,7 @@ def test_parameters_and_notes_come_from_the_task(name: str, card: DatasetCard) -
 
 @pytest.mark.parametrize("name", NAMES)
 def test_both_protocols_stand_in_the_card_rule_by_rule(name: str, card: DatasetCard) -> None:
-    rules = rules_of(task_class("barista", name))
+    rules = rules_of(task_class("barista", name).options)
     assert rules
     for rule in rules:
         assert f"| `{name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |" in card.text

@@ -11,7 +11,7 @@ import pytest
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.benchmarks.barista.released_sets import released_parameters, released_sampling
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
 from barista_bench.data.frozen import content_hash, read_frozen, released_line
 from barista_bench.data.plan import NoExamples, plan_task

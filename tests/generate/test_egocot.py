@@ -24,7 +24,7 @@ from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph.reading import ProblemLog
 from tests.generate.graphs import Box, annotation_file
 from tests.releases import relation, write_release
 

@@ -13,7 +13,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.errors import ConfigError, DataError, ModelError  # noqa: E402
 from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.local.template_variables import reasoning_switches  # noqa: E402
+from barista_bench.models.local.processors import reasoning_switches  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED, mixed_requests, request_of, texts  # noqa: E402
 
 

@@ -13,8 +13,8 @@ from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
+from barista_bench.core.options import Sampling
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.statistics import Row, SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, ExplanationRow, FrameRef, Overlay, Prediction, Scored, Task
 from barista_bench.errors import DataError

@@ -9,8 +9,8 @@ import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
+from barista_bench.core.options import Sampling
 from barista_bench.core.prompt import PromptTexts
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.runs.log.sample_log import SampleRecord

@@ -46,12 +46,11 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relations_schema,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example
+from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.sampling import Fraction
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Overlay, ParseError, Prediction, Scored
 from barista_bench.errors import DataError

@@ -25,7 +25,7 @@ from barista_bench.models.videos import FramesAs, video_settings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
-    from barista_bench.models.local.text_models import TextProcessor
+    from barista_bench.models.local.processors import TextProcessor
 
 
 class TransformersModel:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig, PreTrainedConfig, ProcessorMixin
 
     from barista_bench.models.local.holding import AnswerHolder
-    from barista_bench.models.local.text_models import TextProcessor
+    from barista_bench.models.local.processors import TextProcessor
 
 _READY = 2  # requests that wait while the engines are full
 _MAX_ERROR = 500  # characters of what vLLM says of a prompt
@@ -269,8 +269,7 @@ def _read(
     """The configuration of a checkpoint; no weights."""
     import transformers
 
-    from barista_bench.models.local.processors import load_processor
-    from barista_bench.models.local.text_models import text_processor
+    from barista_bench.models.local.processors import load_processor, text_processor
 
     trust: dict[str, Any] = {"trust_remote_code": settings.trust_remote_code}
     processor: ProcessorMixin | TextProcessor | None = text_processor(str(folder), revision="main", **trust)

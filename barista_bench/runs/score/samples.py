@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 
 from barista_bench.benchmarks import task_class
-from barista_bench.benchmarks.protocol import by_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import guarded
@@ -115,7 +114,7 @@ def run_task(described: RunDescription, options: Mapping[str, object]) -> Task:
             f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
             f"{kind.version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
         )
-    kept = identity.options | by_protocol(kind, described.protocol)
+    kept = identity.options | ({"protocol": described.protocol} if "protocol" in kind.options else {})
     for name, value in options.items():
         if name in kept and kept[name] != value:
             raise ConfigError(

@@ -74,8 +74,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
-    from barista_bench.runs.ask.opening import open_tasks
-    from barista_bench.runs.ask.runner import run_config
+    from barista_bench.runs.ask.runner import open_tasks, run_config
     from barista_bench.runs.score.scoring import score_tasks
 
     with exit_on_error():

@@ -5,8 +5,8 @@ import doctest
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.models import reasoning
-from barista_bench.models.reasoning import split_reasoning
+from barista_bench.models import answers
+from barista_bench.models.answers import split_reasoning
 
 TAGS = ("<think>", "</think>")
 plain = st.text().filter(lambda text: not any(tag in text for tag in TAGS))
@@ -14,7 +14,7 @@ tagged = st.lists(st.sampled_from([*TAGS, "<think", "think>", "/", "cup", " ", "
 
 
 def test_examples_in_the_docstring_hold():
-    assert doctest.testmod(reasoning).failed == 0
+    assert doctest.testmod(answers).failed == 0
 
 
 @pytest.mark.parametrize(

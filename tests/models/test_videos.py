@@ -15,15 +15,15 @@ from PIL import Image
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.models.ablations import first_frame, shuffled_frames, text_only
+from barista_bench.models.base import VideoClip, parts_with_clips, tells_own_times, video_settings
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.settings import ServedSettings, TransformersSettings, VllmSettings, checked
-from barista_bench.models.videos import VideoClip, parts_with_clips, tells_own_times, video_settings
 from barista_bench.models.vllm import model as vllm_model, worker
 from barista_bench.models.vllm.model import VllmModel
 from tests.models.served_kit import GREEDY, load

@@ -81,7 +81,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) 
 
 def written_tokens(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The tokens of each row, in the order in which rows are read from now on."""
-    from barista_bench.models.local.answers import AnswerReader
+    from barista_bench.models.answers import AnswerReader
 
     rows: list[list[int]] = []
     made = AnswerReader.read

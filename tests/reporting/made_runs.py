@@ -18,9 +18,8 @@ from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, ExplanationRow, FrameRef, Overlay, Prediction, Scored, Task
 from barista_bench.errors import DataError
-from barista_bench.models.prices import Prices
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.costs import costs_of
+from barista_bench.runs.score.costs import Prices, costs_of
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Breakdown,

@@ -12,14 +12,14 @@ import pytest
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes
 from barista_bench.data import manifest
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.media.video.readers import video_facts
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.videos import parts_with_clips, sees_videos, video_settings
+from barista_bench.models.base import parts_with_clips, sees_videos, video_settings
 from barista_bench.runs.ask import runner
 from barista_bench.runs.log.asked import asked_inputs, read_inputs
 from tests.conftest import MadeOnce

@@ -38,7 +38,7 @@ from transformers.utils.import_utils import is_torchvision_available
 
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.reading import bounded_bytes
-from barista_bench.models.reasoning import REASONING, Reasoning, switch_value
+from barista_bench.models.answers import REASONING, Reasoning, switch_value
 
 _MAX_SETTINGS = 16 * 2**20  # bytes of a JSON file
 # Older checkpoints keep the settings of the parts in files of their own.

@@ -19,12 +19,20 @@ from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answer_schemas import require_holding
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, repeated
-from barista_bench.models.local.answers import AnswerReader, Generated
+from barista_bench.models.answers import THINK_TAGS, AnswerReader, Generated
+from barista_bench.models.base import (
+    Answered,
+    Completion,
+    Failure,
+    GenerationConfig,
+    ModelIdentity,
+    Request,
+    VideoClip,
+    repeated,
+    video_settings,
+)
 from barista_bench.models.local.loading import box_format_of, template_hash
-from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import VllmSettings, checked
-from barista_bench.models.videos import VideoClip, video_settings
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
 if TYPE_CHECKING:

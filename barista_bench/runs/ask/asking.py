@@ -13,8 +13,7 @@ import msgspec
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.example import Status
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes, Status
 from barista_bench.core.guarding import guarded
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
@@ -22,12 +21,10 @@ from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
-from barista_bench.models.base import sends_files
-from barista_bench.models.videos import sees_videos
-from barista_bench.runs.ask.answered import answer_fields, answer_status, each_answered, with_steps
+from barista_bench.models.base import sees_videos, sends_files
+from barista_bench.runs.ask.answered import Spending, answer_fields, answer_status, each_answered, with_steps
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
-from barista_bench.runs.ask.spending import Spending
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
 from barista_bench.runs.log.log_reader import StepLog, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest

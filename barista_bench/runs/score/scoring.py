@@ -28,10 +28,9 @@ from barista_bench.core.task import Example, Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
-from barista_bench.models.prices import Prices
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.run_folder import other_options, read_run
-from barista_bench.runs.score.costs import costs_of, token_sums
+from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     Breakdown,
@@ -61,7 +60,7 @@ from barista_bench.runs.score.samples import (
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.opening import OpenedTask
+    from barista_bench.runs.ask.runner import OpenedTask
 
 
 log = logging.getLogger(__name__)

@@ -287,3 +287,29 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
         return
     with worker_processes(min(number, len(jobs))) as pool:
         yield from pool.map(work, jobs)
+
+
+@contextmanager
+def forked_workers() -> Iterator[None]:
+    """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+    received: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        if os.getpid() == process:
+            received.append(number)
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception:  # of any class: a library may have turned the interruption into an error of its own; raised again
+        if received:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -149,9 +149,13 @@ class AnswerReader:
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], generation: DecodingConfig) -> AnswerReader:
         """The reader of a checkpoint, by its tokenizer and its generation settings."""
-        vocabulary = tokenizer.get_vocab()
-        hidden = _special_ids(tokenizer) - {vocabulary[tag] for tag in tags if tag in vocabulary}
-        return cls(tokenizer, tags, _end_ids(generation, tokenizer.eos_token_id), hidden)
+        vocabulary, declared = tokenizer.get_vocab(), generation.eos_token_id
+        # `all_special_ids` leaves out those without a role, such as `<|im_end|>` here.
+        special = {token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special}
+        hidden = special.union(tokenizer.all_special_ids) - {vocabulary[tag] for tag in tags if tag in vocabulary}
+        ends = tokenizer.eos_token_id if declared is None else declared
+        end_ids = ends if isinstance(ends, list) else [] if ends is None else [ends]
+        return cls(tokenizer, tags, frozenset(end_ids), frozenset(hidden))
 
     def read(self, row: Generated, stop: Sequence[str]) -> Completion:
         """The completion of one row; `stop` are the texts that end an answer.
@@ -225,17 +229,3 @@ class AnswerReader:
 
     def _decoded(self, tokens: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
-
-
-def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
-    added = (token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special)
-    return frozenset(tokenizer.all_special_ids) | frozenset(added)
-
-
-def _end_ids(generation: DecodingConfig, tokenizer_end: int | None) -> frozenset[int]:
-    """The tokens that end an answer: the checkpoint's generation settings, else the tokenizer's."""
-    declared = generation.eos_token_id
-    if declared is None:
-        return frozenset(() if tokenizer_end is None else (tokenizer_end,))
-    return frozenset(declared if isinstance(declared, list) else [declared])

@@ -175,8 +175,12 @@ class Asker:
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
             requests = self._waited_for(self._requests(ready))
-            for answer in each_answered(self.model, requests, self.config, self.spending):
-                done = self._log_answers(*answer)
+            for waiting, completions, seconds in each_answered(self.model, requests, self.config, self.spending):
+                given = zip(waiting.keys.items(), completions, strict=True)
+                done = sum(
+                    self._log_answer(replace(waiting, keys={run_index: key}), completion, seconds)
+                    for (run_index, key), completion in given
+                )
                 if self.spending:
                     left = (bar.total or 0) - bar.n - done
                     bar.set_postfix_str(self.spending.outlook(left), refresh=False)
@@ -325,14 +329,6 @@ class Asker:
             if request is None:
                 return
             yield request
-
-    def _log_answers(self, waiting: _Pending, completions: Sequence[Completion | Failure], seconds: float) -> int:
-        """Log the answers to an example. Returns how many samples are done with them."""
-        given = zip(waiting.keys.items(), completions, strict=True)
-        return sum(
-            self._log_answer(replace(waiting, keys={run_index: key}), completion, seconds)
-            for (run_index, key), completion in given
-        )
 
     def _log_answer(self, waiting: _Pending, completion: Completion | Failure, seconds: float) -> bool:
         """Log one answer, before the task sees it. Returns whether the sample is done; else its next question waits."""

@@ -23,13 +23,11 @@ from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, name_full_disk
 from barista_bench.models import Model, ModelIdentity
-from barista_bench.models.ablations import unwrapped
 from barista_bench.models.base import tells_own_times
 from barista_bench.models.local.loading import adapter_videos
-from barista_bench.models.local.model import TransformersModel
 from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import Pairs, check_fit, check_schemas, engine_versions, load_model
+from barista_bench.runs.ask.catalog import Pairs, check_fit, check_schemas, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
@@ -278,7 +276,7 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         # Before the model is loaded, which may take many minutes.
         logs = [stack.enter_context(locked(task.folder, shard, launch)) for task in opened]
         model = _loaded(config, shard, [(task.task, task.examples) for task in opened])
-        runs, versions, timed = [], engine_versions(model), tells_own_times(model.identity)
+        runs, versions, timed = [], getattr(model, "versions", {}), tells_own_times(model.identity)
         for task, sample_log in zip(opened, logs, strict=True):
             inputs = asked_inputs(task.task, task.examples, model.box_format, timed=timed)
             asked = claimed_run(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
@@ -298,10 +296,11 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(runs)
-            inner, _ = unwrapped(model)
             for task_run in runs:
-                task_run.session.batch_check = inner.batch_check if isinstance(inner, TransformersModel) else None
-                _write_session(task_run, shard)
+                task_run.session.batch_check = getattr(model, "batch_check", None)
+                with shard.file(task_run.folder, "sessions").open("a", encoding="utf-8") as file:
+                    # On a line of its own even after one that was cut off.
+                    file.write(("" if file.tell() == 0 else "\n") + json.dumps(asdict(task_run.session)))
     total = Session()
     for task_run in runs:
         total.add(task_run.session)
@@ -392,9 +391,3 @@ def adapter_training(config: ModelSettings, box_format: BoxFormat) -> frozenset[
             f"{box_format}. Remedy: say --box-format {training.box_format}"
         )
     return training.videos
-
-
-def _write_session(run: TaskRun, shard: Shard) -> None:
-    with shard.file(run.folder, "sessions").open("a", encoding="utf-8") as file:
-        # On a line of its own even after one that was cut off.
-        file.write(("" if file.tell() == 0 else "\n") + json.dumps(asdict(run.session)))

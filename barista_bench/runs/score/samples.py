@@ -82,7 +82,10 @@ def read_samples(
     described = read_run(folder)
     task, box_format = run_task(described, options or {}), described.identity.model.box_format.parsed
     examples = open_run_examples(folder, described, data, root)
-    records = _own_records(folder, described)
+    with run_records(folder, described) as log_reader:
+        if log_reader.left_out:
+            log.warning("%s: %d records are not of this run: left out", folder, log_reader.left_out)
+        records = list(log_reader)
     by_example = {example.example_id: example for example in examples.examples}
     unknown = next((record.example_id for record in records if record.example_id not in by_example), None)
     if unknown is not None:
@@ -121,14 +124,6 @@ def run_task(described: RunDescription, options: Mapping[str, object]) -> Task:
                 f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
             )
     return kind(described.wording, options={**described.options, **kept, **options})
-
-
-def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
-    """The record that counts of each example and run."""
-    with run_records(folder, described) as records:
-        if records.left_out:
-            log.warning("%s: %d records are not of this run: left out", folder, records.left_out)
-        return list(records)
 
 
 def read_sample(

@@ -7,5 +7,5 @@ What is recorded     `example` (Example, Prediction, Status, typed columns), `re
                      release)
 Figures              `statistics` (each figure stated once, and its intervals), `costs` (seconds and dollars)
 Benchmarks           `benchmark` (what a benchmark is), `paper_tables` (what those of a paper are made of)
-Machinery            `worker_processes` (processes that end with this one)
+Machinery            `cluster` (processes that end with this one, nodes of a cluster)
 """

@@ -1,7 +1,7 @@
 """The contracts that all rooms share.
 
-What a task is       `task` (the contract: what is asked, how it is scored, how it is shown), `deriving` (tasks that derive
-                     examples from a scene graph or take them from a benchmark's files), `options` (choices)
+What a task is       `task` (the contract: what is asked, how it is scored, how it is shown), `deriving` (tasks made of
+                     a scene graph or of a benchmark's own files), `options` (the user's choices)
 What it asks with    `prompt` (text and images, wordings as data), `boxes` (how models write boxes)
 What is recorded     `example` (Example, Prediction, Status, typed columns), `released_records` (frozen lines of a
                      release)

@@ -1,7 +1,5 @@
 """Trackers of SAM 2 and SAM 3, and a detector, with at most a million random weights, as folders."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

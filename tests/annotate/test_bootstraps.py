@@ -1,7 +1,5 @@
 """Detector and segmenter with tiny random checkpoints: shapes, bounds, provenance. What they find means nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -77,9 +75,7 @@ def test_each_prompt_gets_a_mask_of_the_pictures_size_whatever_else_is_asked(seg
     assert segmenter.segment(picture, []) == []
 
 
-def test_prompts_are_scaled_to_the_square_that_the_model_sees(
-    segmenter: PromptedSegmenter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prompts_are_scaled_to_the_square_that_the_model_sees(segmenter, monkeypatch):
     given: list[dict[str, Any]] = []
     forward = type(segmenter._model).forward
 
@@ -146,9 +142,7 @@ def proposals_of(video: VideoFiles) -> dict[int, KeyframeProposals]:
 
 
 @pytest.mark.full
-def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
-    checkpoints: Path, small_kitchen: Path, tmp_path: Path
-) -> None:
+def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(checkpoints, small_kitchen, tmp_path):
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
     with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     outcome = run_video(project.folder, VIDEO)
@@ -168,9 +162,7 @@ def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
 
 
 @pytest.mark.full
-def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
-    checkpoints: Path, small_kitchen: Path, tmp_path: Path
-) -> None:
+def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(checkpoints, small_kitchen, tmp_path):
     project = started(small_kitchen, tmp_path)
     with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     project = open_project(project.folder)
@@ -199,9 +191,7 @@ def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
 
 
 @pytest.mark.full
-def test_prompts_that_nothing_can_answer_cost_that_video(
-    checkpoints: Path, small_kitchen: Path, tmp_path: Path
-) -> None:
+def test_prompts_that_nothing_can_answer_cost_that_video(checkpoints, small_kitchen, tmp_path):
     project = started(small_kitchen, tmp_path)
     words = MaskPrompt(frame=3, category="lid", words="white lid")
     accept(project, Decisions(video=VIDEO, by="anna", prompts=[words]))
@@ -210,9 +200,7 @@ def test_prompts_that_nothing_can_answer_cost_that_video(
     assert '"detector" in project.json' in run_video(project.folder, VIDEO).problem
 
 
-def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
-    small_kitchen: Path, tmp_path: Path
-) -> None:
+def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(small_kitchen, tmp_path):
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(0, 150)]))
     run_video(project.folder, VIDEO)

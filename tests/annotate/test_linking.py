@@ -1,7 +1,5 @@
 """Objects of adjacent segments found again by their masks on the frames of the overlap."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 
 from barista_bench.annotate.identities import link_identities

@@ -118,9 +118,7 @@ def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path
         ({"split": "test"}, "split 'test'"),
     ],
 )
-def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
-    tmp_path: Path, changes: dict[str, Any], why: str
-) -> None:
+def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(tmp_path, changes, why):
     publish(tmp_path, results(model="a/one"))
     publish(tmp_path, results(model="a/two", **changes), allow_incomplete="limit" in changes)
     board = read_board(tmp_path / "board")
@@ -281,9 +279,7 @@ def _chance(folder: Path) -> None:
         (_chance, "sees less than the task shows"),
     ],
 )
-def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(
-    tmp_path: Path, spoil: object, said: str
-) -> None:
+def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(tmp_path, spoil, said):
     publish(tmp_path, results(model="c/good"))
     bad = publish(tmp_path, results(model="a/one"))
     assert callable(spoil)

@@ -40,9 +40,7 @@ def run(honest_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(honest_run, tmp_path / "run"))
 
 
-def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_written_to(
-    run: Path, honest_data: Path
-) -> None:
+def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_written_to(run, honest_data):
     before = contents(run)
     for dataset in (None, honest_data):
         (entry,) = submit(run, dataset=dataset).eval_results().root
@@ -282,9 +280,7 @@ def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
         submit(run, allow_incomplete=True)
 
 
-def test_a_dataset_with_other_answers_is_refused_by_the_published_one(
-    run: Path, honest_data: Path, tmp_path: Path
-) -> None:
+def test_a_dataset_with_other_answers_is_refused_by_the_published_one(run, honest_data, tmp_path):
     """Truth that was edited, with a hash that fits: the run alone contradicts nothing."""
     forged = Path(shutil.copytree(honest_data, tmp_path / "forged"))
     for path in (forged / "relations").glob("*.parquet"):

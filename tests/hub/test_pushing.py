@@ -122,9 +122,7 @@ def test_results_go_to_their_dataset(hub: UploadStandIn) -> None:
         ({"fail": 412}, r"uploading: the Hub refuses.*Remedy: try again: somebody"),
     ],
 )
-def test_a_refusal_of_the_hub_is_explained(
-    hub: UploadStandIn, made: Submission, trouble: dict[str, object], said: str
-) -> None:
+def test_a_refusal_of_the_hub_is_explained(hub, made, trouble, said):
     for name, value in trouble.items():
         setattr(hub, name, value)
     with pytest.raises(PushError, match=said):
@@ -177,9 +175,7 @@ def assert_secret(text: str, hub: UploadStandIn) -> None:
         assert all(TOKEN.encode() not in body for files in repo.commits.values() for body in files.values())
 
 
-def test_the_token_appears_in_no_log_however_much_is_logged(
-    hub: UploadStandIn, made: Submission, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_token_appears_in_no_log_however_much_is_logged(hub, made, caplog):
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.DEBUG, logger="huggingface_hub")
     push(hub, made)
@@ -189,9 +185,7 @@ def test_the_token_appears_in_no_log_however_much_is_logged(
 
 
 @pytest.mark.parametrize("trouble", [{"rights": "read"}, {"fail": 500}, {"fail": 400}])
-def test_the_token_appears_in_no_error_even_of_a_server_that_repeats_it(
-    hub: UploadStandIn, made: Submission, trouble: dict[str, object], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_token_appears_in_no_error_even_of_a_server_that_repeats_it(hub, made, trouble, caplog):
     hub.careless = True
     for name, value in trouble.items():
         setattr(hub, name, value)

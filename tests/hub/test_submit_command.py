@@ -91,9 +91,7 @@ def test_nothing_leaves_the_machine_without_push(hub: UploadStandIn, honest_run:
 
 
 @pytest.mark.full
-def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(
-    hub: UploadStandIn, honest_run: Path, tmp_path: Path
-) -> None:
+def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(hub, honest_run, tmp_path):
     out = tmp_path / "out"
     arguments = [honest_run, "--out", out, "--results-repo", "garden/results"]
     code, said = push(hub, *arguments)
@@ -115,9 +113,7 @@ def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(
 
 
 @pytest.mark.full
-def test_a_refused_upload_ends_with_one_line_and_exit_code_1(
-    hub: UploadStandIn, honest_run: Path, tmp_path: Path
-) -> None:
+def test_a_refused_upload_ends_with_one_line_and_exit_code_1(hub, honest_run, tmp_path):
     hub.rights, hub.careless = "read", True
     code, said = push(hub, honest_run, "--out", tmp_path / "out")
     assert code == 1
@@ -138,9 +134,7 @@ def test_a_refused_upload_ends_with_one_line_and_exit_code_1(
         (["--model-folder", "absent"], "absent"),
     ],
 )
-def test_flags_that_contradict_each_other_are_refused(
-    hub: UploadStandIn, honest_run: Path, tmp_path: Path, flags: list[str], said: str
-) -> None:
+def test_flags_that_contradict_each_other_are_refused(hub, honest_run, tmp_path, flags, said):
     code, output = submit(honest_run, "--out", tmp_path / "out", *flags)
     assert code == 1
     assert said in output

@@ -1,7 +1,5 @@
 """Several judges on several runs, people's ratings, and the commands that show them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -33,9 +31,7 @@ _KEPT: list[Path] = []
 
 
 @pytest.fixture
-def two_judges(
-    make_run: Callable, use: Callable, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[JudgedRun]:
+def two_judges(make_run, use, tmp_path, tmp_path_factory):
     """Two models and two judges: the strict one takes three points from accuracy and one from completeness."""
     if not _KEPT:
         folder = tmp_path_factory.mktemp("judged")
@@ -197,9 +193,7 @@ def test_a_run_that_is_given_twice_is_refused_by_its_folder(two_namesakes: list[
             human_agreement(twice, [Rating("any", "accuracy", 5, model="student")])
 
 
-def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
-    make_run: Callable, use: Callable, tmp_path: Path
-) -> None:
+def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(make_run, use, tmp_path):
     folders = [tmp_path / "like-gpt-4", tmp_path / "plain"]
     for folder in folders:
         shutil.move(make_run(VQA, runs=1), folder)
@@ -244,9 +238,7 @@ def test_runs_that_nobody_judged_are_refused() -> None:
         cross_judge([])
 
 
-def test_names_from_files_command_no_terminal(
-    two_judges: list[JudgedRun], comparison: CrossJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_from_files_command_no_terminal(two_judges, comparison, tmp_path, capsys):
     import msgspec
 
     hostile = "m\x1b]0;x\x07\x9b2J\u202e\nerror: none"

@@ -1,7 +1,5 @@
 """The mini kitchen judged end to end: by `lexical` with numbers, and by a tiny transformers model for the path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -38,9 +36,7 @@ def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
 
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
-def test_lexical_gives_the_oracle_full_marks_and_chance_few(
-    task: str, kitchen_runs: dict[tuple[str, str], Path]
-) -> None:
+def test_lexical_gives_the_oracle_full_marks_and_chance_few(task, kitchen_runs):
     means = {}
     for model in ("oracle", "chance"):
         session = judge(kitchen_runs[task, model], "lexical")

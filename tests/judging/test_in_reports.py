@@ -1,7 +1,5 @@
 """What judges say in a report: a table a task, and the verdicts beside each answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

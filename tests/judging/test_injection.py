@@ -1,7 +1,5 @@
 """Answers that talk to the judge gain nothing: they cannot leave their place, and a forged verdict is none."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """A judge behind an OpenAI-compatible endpoint: figures by hand from what the scripted server says."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """A judge's reply is one JSON object of the right form, or no verdict."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema

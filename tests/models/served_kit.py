@@ -1,7 +1,5 @@
 """A served model before a server that stands in for a real one, and what its tests ask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from PIL import Image

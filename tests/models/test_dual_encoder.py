@@ -1,7 +1,5 @@
 """Dual encoders against what transformers itself computes, and through every way in which a request can go."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,9 +67,7 @@ def tokens(processor: object, texts: Sequence[str], padding: str | bool) -> dict
 
 
 @pytest.mark.parametrize(("name", "padding"), [("clip", True), ("siglip", "max_length")])
-def test_one_image_scores_as_the_models_own_logits(
-    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]], name: str, padding: str | bool
-) -> None:
+def test_one_image_scores_as_the_models_own_logits(encoders, theirs, name, padding):
     model, processor = theirs[name]
     pixels = processor.image_processor(images=[picture(3)], return_tensors="pt")["pixel_values"]
     with torch.inference_mode():
@@ -82,9 +78,7 @@ def test_one_image_scores_as_the_models_own_logits(
     np.testing.assert_allclose(list(scores(answer).values()), expected, atol=2e-6)
 
 
-def test_x_clip_scores_as_the_models_own_logits(
-    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]]
-) -> None:
+def test_x_clip_scores_as_the_models_own_logits(encoders, theirs):
     model, processor = theirs["xclip"]
     frames = [picture(seed) for seed in range(VIDEO_FRAMES)]
     pixels = processor.image_processor(images=frames, return_tensors="pt")["pixel_values"].unsqueeze(0)
@@ -99,9 +93,7 @@ def test_x_clip_scores_as_the_models_own_logits(
 
 
 @pytest.mark.parametrize("unit_frames", [True, False])
-def test_a_video_is_the_mean_of_its_frames(
-    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]], unit_frames: bool
-) -> None:
+def test_a_video_is_the_mean_of_its_frames(encoders, theirs, unit_frames):
     model, processor = theirs["clip"]
     with torch.inference_mode():
         rows = []
@@ -172,9 +164,7 @@ def test_each_distinct_frame_and_text_is_embedded_once(clip: DualEncoder, monkey
     assert sum(texts.sizes) == 4
 
 
-def test_a_video_is_embedded_once_for_all_its_questions(
-    encoders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_video_is_embedded_once_for_all_its_questions(encoders, monkeypatch):
     encoder = DualEncoder.load(str(encoders["xclip"]))
     videos = Counting(encoder, "embed", monkeypatch)
     ask(encoder, request("a", [0, 1, 2, 3]), request("b", [0, 1, 2, 3], {"X": "holding a cup"}))
@@ -183,9 +173,7 @@ def test_a_video_is_embedded_once_for_all_its_questions(
 
 
 @pytest.mark.parametrize("kept", [0, 3])
-def test_embeddings_that_the_cache_cannot_hold_are_made_again(
-    clip: DualEncoder, monkeypatch: pytest.MonkeyPatch, kept: int
-) -> None:
+def test_embeddings_that_the_cache_cannot_hold_are_made_again(clip, monkeypatch, kept):
     expected = ask(clip, request("a", range(4)))
     clip._cache = LRUCache(kept * 32 * 4, getsizeof=lambda embedding: embedding.nbytes)
     frames = Counting(clip, "embed", monkeypatch)
@@ -200,9 +188,7 @@ def test_images_are_embedded_in_batches_over_requests(clip: DualEncoder, monkeyp
     assert frames.sizes == [4, 4, 1]
 
 
-def test_out_of_memory_halves_the_batch(
-    clip: DualEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_out_of_memory_halves_the_batch(clip, monkeypatch, caplog):
     expected = ask(clip, request("a", range(9)))
     clip._cache = LRUCache(2**20, getsizeof=lambda embedding: embedding.nbytes)
     frames = Counting(clip, "embed", monkeypatch, fits=2)
@@ -317,9 +303,7 @@ def test_the_tiny_encoders_are_made_alike_every_time(tmp_path: Path, family: str
     assert torch.equal(state, torch.random.get_rng_state())
 
 
-def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(tmp_path, monkeypatch):
     from barista_bench.runs.ask import catalog
     from barista_bench.runs.ask.config import ModelSettings
 

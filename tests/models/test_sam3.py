@@ -5,8 +5,6 @@ torchvision. The tests at the end need it: they build a small SAM 3 of random we
 processor.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

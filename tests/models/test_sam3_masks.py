@@ -4,8 +4,6 @@ With stand-ins for model and processor, so that nothing here needs torchvision b
 small SAM 3 video model of random weights and go through transformers' own detection, tracking and post-processing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a model is told of the times of frames that it is given as a video: here, in vLLM's process, and on a server."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

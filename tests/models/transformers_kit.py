@@ -1,7 +1,5 @@
 """Requests, and what tests of the transformers runner look at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A built folder is read column by column; `datasets` is called for pictures, and says the same."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -28,9 +26,7 @@ def copied(dataset: Path, tmp_path: Path, datasets_cache: Path) -> Path:
 
 
 @pytest.mark.parametrize("settings", [{}, {"limit": 5}, {"split": "test"}])
-def test_a_folder_and_the_same_without_a_manifest_have_the_same_examples_and_pictures(
-    copied: Path, settings: dict[str, object]
-) -> None:
+def test_a_folder_and_the_same_without_a_manifest_have_the_same_examples_and_pictures(copied, settings):
     ours = opened(copied, **settings)
     (copied / MANIFEST).unlink()
     theirs = opened(copied, **settings)
@@ -161,9 +157,7 @@ def test_a_picture_that_is_none_costs_its_example(copied: Path, value: object) -
         {"video": "v0/video.mp4", "indices": [0], "backend": "decord"},
     ],
 )
-def test_frames_that_name_no_frames_cost_their_example(
-    linked_dataset: Path, small_release: Path, tmp_path: Path, frames: object
-) -> None:
+def test_frames_that_name_no_frames_cost_their_example(linked_dataset, small_release, tmp_path, frames):
     copied = Path(shutil.copytree(linked_dataset, tmp_path / "copied"))
     for file in copied.glob("relations/*.parquet"):
         table = pq.read_table(file, partitioning=None)

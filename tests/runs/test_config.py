@@ -1,7 +1,5 @@
 """One table of settings: keyword, flag, environment and run file mean the same, and mistakes are named."""
 
-from __future__ import annotations
-
 import itertools
 import traceback
 from pathlib import Path

@@ -1,11 +1,8 @@
 """What a run asks is written down once; another dataset is refused, and a damaged file is written anew, loudly."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -59,9 +56,7 @@ def test_an_example_that_asks_something_else_is_refused_by_name(tmp_path: Path) 
 @pytest.mark.parametrize(
     "damage", [b"{", b"[]\n", b'{"example_id": "b"}\n', b"\xff\n", b'{"example_id": "b", "fingerprint": "2"}\n']
 )
-def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
-    damage: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(damage, tmp_path, caplog):
     claim(tmp_path, a="1")
     path = tmp_path / INPUTS_FILE
     path.write_bytes(path.read_bytes() + damage)
@@ -75,9 +70,7 @@ def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
     assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
 
 
-def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(tmp_path, monkeypatch, caplog):
     claim(tmp_path, a="1")
     monkeypatch.setattr(asked, "MAX_BYTES", 10)
     with caplog.at_level(logging.WARNING):
@@ -96,9 +89,7 @@ def test_what_was_asked_is_what_a_run_goes_on_with_while_media_cannot_be_read(tm
     assert [claimed.fingerprint for claimed in claim(tmp_path, a=None, b="2")] == ["1", "2"]
 
 
-def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(tmp_path, caplog):
     claim(tmp_path, a="1", b="2")
     path = tmp_path / INPUTS_FILE
     path.write_bytes(path.read_bytes().replace(b'"fingerprint":"2"', b'"fingerprint":"3"'))
@@ -115,8 +106,6 @@ def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path) -> None
 
 
 @given(st.text(), st.text(), st.dictionaries(st.text(), st.none() | st.floats() | st.text()), st.integers(0, 2**70))
-def test_a_key_is_the_same_however_its_settings_are_encoded(
-    example: str, fingerprint: str, values: dict[str, Any], run: int
-) -> None:
+def test_a_key_is_the_same_however_its_settings_are_encoded(example, fingerprint, values, run):
     key = sample_keys({"name": values}, values)(example, fingerprint, run)
     assert key == digest(example, fingerprint, {"name": values}, values, run)

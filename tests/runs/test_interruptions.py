@@ -1,7 +1,5 @@
 """Runs that are killed, resumed, and spread over processes: nothing lost, nothing asked twice, results the same."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -58,9 +56,7 @@ def finished(folder: Path) -> set[str]:
 
 
 @pytest.mark.full
-def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends_as_if_never_killed(
-    dataset: Path, tmp_path: Path
-) -> None:
+def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends_as_if_never_killed(dataset, tmp_path):
     rng = random.Random(0)
     out, asked = tmp_path / "killed", tmp_path / "asked"
     kills, most_lost = 0, 0
@@ -133,9 +129,7 @@ def test_a_start_with_other_processes_waits_for_those_at_work(dataset: Path, tmp
         ended(processes)
 
 
-def test_a_larger_launch_is_refused_while_a_smaller_one_works(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_larger_launch_is_refused_while_a_smaller_one_works(dataset, tmp_path, monkeypatch):
     """Its own ranks would be dealt other videos, and ask what the others ask at this moment."""
     processes = start(dataset, tmp_path / "run", tmp_path / "asked", 0.5, 1, world=2)
     try:
@@ -152,9 +146,7 @@ def test_a_larger_launch_is_refused_while_a_smaller_one_works(
         ended(processes)
 
 
-def test_shared_runs_score_byte_for_byte_as_a_single_process(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shared_runs_score_byte_for_byte_as_a_single_process(dataset, tmp_path, monkeypatch):
     run(dataset, tmp_path / "alone", model="chance")
     world = 4
     for rank in range(world):

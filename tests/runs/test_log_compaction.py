@@ -1,7 +1,5 @@
 """Compaction changes no record that counts, not even when it is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -19,7 +17,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import writing
 from barista_bench.runs.log import log_reader
 from barista_bench.runs.log.log_reader import Compacted, compact, finished_samples
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files, sample_digest, seal
+from barista_bench.runs.log.sample_log import SampleLog, log_files, sample_digest, seal
 from tests.runs.made_logs import content_of, folders, names, read_folder, record, reference_winners, write_lines
 
 FAILED = Status.INFRA_ERROR
@@ -69,9 +67,7 @@ def test_torn_and_damaged_lines_go_and_the_rest_stays_byte_for_byte(tmp_path: Pa
 
 @settings(deadline=None)
 @given(folders())
-def test_any_folder_reads_exactly_as_before(
-    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
-) -> None:
+def test_any_folder_reads_exactly_as_before(tmp_path_factory, logs):
     folder = tmp_path_factory.mktemp("run")
     for name, records in logs.items():
         write_lines(folder / name, records)
@@ -189,9 +185,7 @@ def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: P
     assert states == {every, (every[0], *every[2:]), (every[0], every[3]), (every[0],)}
 
 
-def test_after_a_kill_only_copies_remain_so_nobody_is_warned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_after_a_kill_only_copies_remain_so_nobody_is_warned(tmp_path, monkeypatch, caplog):
     for name in ("samples-0.jsonl", "samples-1.jsonl"):
         write_lines(tmp_path / name, [record(name)])
 

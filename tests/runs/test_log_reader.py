@@ -1,7 +1,5 @@
 """All logs of a folder read together: which record of each sample counts, and which samples are finished."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from barista_bench.core.example import Status
 from barista_bench.errors import DataError
 from barista_bench.runs.log import log_reader as reader_module
 from barista_bench.runs.log.log_reader import LogReader, finished_samples
-from barista_bench.runs.log.sample_log import SampleRecord, counting_records, log_files, sample_digest
+from barista_bench.runs.log.sample_log import counting_records, log_files, sample_digest
 from tests.runs.made_logs import (
     digest_of,
     folders,
@@ -85,9 +83,7 @@ def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: 
 
 @settings(deadline=None)
 @given(folders())
-def test_any_split_over_ranks_gives_what_the_rule_says(
-    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
-) -> None:
+def test_any_split_over_ranks_gives_what_the_rule_says(tmp_path_factory, logs):
     folder = tmp_path_factory.mktemp("run")
     for name, records in reversed(logs.items()):
         write_lines(folder / name, records)
@@ -100,9 +96,7 @@ def test_any_split_over_ranks_gives_what_the_rule_says(
 
 @settings(deadline=None)
 @given(folders(), st.data())
-def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
-    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]], data: st.DataObject
-) -> None:
+def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(tmp_path_factory, logs, data):
     folder = tmp_path_factory.mktemp("run")
     kept = {}
     for name, records in logs.items():
@@ -128,9 +122,7 @@ def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: 
         assert names(reader) == ["a", "b"]
 
 
-def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(tmp_path, monkeypatch):
     write_lines(tmp_path / "samples-0.jsonl", [record("a")])
     listed = log_files(tmp_path)
     (tmp_path / "samples-0.jsonl").rename(tmp_path / "samples.jsonl")

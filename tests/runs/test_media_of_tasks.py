@@ -1,7 +1,5 @@
 """Frames and images of items of several tasks are the same with and without a shared store."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -51,9 +49,7 @@ def asked_of(folder: Path) -> list[Asked]:
 
 
 @pytest.mark.parametrize(("mode", "workers"), [("frozen", 3), ("linked", 3)])
-def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
-    both_folders: dict[str, Path], mode: str, workers: int
-) -> None:
+def test_items_of_several_tasks_look_the_same_with_and_without_a_store(both_folders, mode, workers):
     asked = asked_of(both_folders[mode])
     tasks = {name: get_task("barista", name) for name in TASKS}
     plain = [[image.tobytes() for image in request.item.images(tasks[request.task])] for request in asked]

@@ -1,7 +1,5 @@
 """The cache below the frame store: made once, kept within its bytes."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

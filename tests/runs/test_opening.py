@@ -1,7 +1,5 @@
 """What a run is asked to be about: names that are nearly right, prompts with wrong places, sets too small to score."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Releases, wordings, recorded answers and folders of datasets that are not what they should be."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
@@ -113,11 +111,7 @@ def test_no_byte_depends_on_the_number_of_processes(release: Path, tmp_path: Pat
     assert contents[0] == contents[1]
 
 
-def test_a_wording_that_lacks_a_later_question_costs_no_answer(
-    data: Path,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_wording_that_lacks_a_later_question_costs_no_answer(data, tmp_path, monkeypatch):  # noqa: F811
     (tmp_path / "choose.yaml").write_text("version: 1\nsystem: a\nuser: b\n")
     monkeypatch.setattr(runner, "load_model", lambda *_: model)
     model = Talker()
@@ -143,11 +137,7 @@ def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> No
     assert "choose: questions that depend on answers are not counted" in as_text(estimated)
 
 
-def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
-    data: Path,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_of_the_first_questions_alone_is_no_whole_submission(data, tmp_path, monkeypatch):  # noqa: F811
     def write(samples: Sequence[Scored], out: Path) -> Path:
         out.write_text(str(len(samples)))
         return out
@@ -159,11 +149,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
     assert write_submission_file(tmp_path / "run", tmp_path / "out.json", allow_incomplete=True)[1] == 2
 
 
-def test_one_of_several_processes_scores_nothing(
-    data: Path,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_of_several_processes_scores_nothing(data, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match=r"have yet to ask.*Remedy"):
@@ -202,9 +188,7 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
         evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", runs=1)
 
 
-def test_a_named_task_that_a_model_cannot_be_asked_is_refused_before_anything_is_asked(
-    small_release: Path, tmp_path: Path
-) -> None:
+def test_a_named_task_that_a_model_cannot_be_asked_is_refused_before_anything_is_asked(small_release, tmp_path):
     built = build(small_release, tmp_path / "d", configs=["relations"], sampling={"limit": 2}, cache=False).folder
     with pytest.raises(ConfigError, match="relations gives no texts to choose from, which dual:tiny would score"):
         run(built, tmp_path / "run", task="relations", model="dual:tiny")
@@ -231,9 +215,7 @@ def _example(name: str = "a", frames: int = 1, split: str = "test") -> Example:
         ([_said(_example("b"))], "'a', which is no example"),
     ],
 )
-def test_recorded_answers_that_cannot_be_kept_leave_no_folder_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[RecordedAnswers], message: str
-) -> None:
+def test_recorded_answers_that_cannot_be_kept_leave_no_folder_behind(tmp_path, monkeypatch, read, message):
     monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, formats={"said": lambda _: read}))
     with pytest.raises(DataError, match=f"{message}.*Remedy"):
         import_recorded("said", tmp_path / "runs", "said")
@@ -275,11 +257,7 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: str) -> None:
     ("model", "message"),
     [("text_only:dual:tiny", "compares texts with no image"), ("first_frame:centre_box", "asks for no boxes")],
 )
-def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(
-    data: Path,  # noqa: F811
-    model: str,
-    message: str,
-) -> None:
+def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(data, model, message):  # noqa: F811
     examples = open_examples(data, "words", "choose")
     with pytest.raises(ConfigError, match=f"{message}.*Remedy"):
         check_fit(model, Words(), examples)

@@ -1,7 +1,5 @@
 """One rule says which records count: resuming, scoring and comparing agree, whatever was damaged or put in."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -61,9 +59,7 @@ def counted(folder: Path) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", ["key", "fingerprint", "example_id", "run", "text", "checksum", "prompt"])
-def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked_again(
-    dataset: Path, folder: Path, name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked_again(dataset, folder, name, caplog):
     before = score(folder).results
     damage_first(folder / "samples.jsonl", name)
     assert counted(folder) == (SAMPLES - 1, SAMPLES - 1)
@@ -108,9 +104,7 @@ def test_a_smaller_number_of_runs_loses_no_answer_when_the_logs_are_tidied(datas
     over=st.binary(min_size=1, max_size=40),
     file=st.sampled_from(["samples", "inputs"]),
 )
-def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
-    dataset: Path, a_run: Path, tmp_path_factory: pytest.TempPathFactory, position: float, over: bytes, file: str
-) -> None:
+def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(dataset, a_run, tmp_path_factory, position, over, file):
     folder = Path(shutil.copytree(a_run, tmp_path_factory.mktemp("damaged") / "run"))
     path = folder / f"{file}.jsonl"
     whole = bytearray(path.read_bytes())

@@ -1,7 +1,5 @@
 """Runs: every sample asked once, statuses kept apart, results the same after any interruption."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
@@ -65,9 +63,7 @@ def comparable(folder: Path) -> dict:
 
 
 @pytest.mark.parametrize("kind", ["dataset", "linked_dataset"])
-def test_the_oracle_scores_one_on_frozen_and_linked_sets(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_the_oracle_scores_one_on_frozen_and_linked_sets(kind, request, tmp_path):
     session = run(request.getfixturevalue(kind), tmp_path / "run", model="oracle")
     assert (session.asked, session.already_done) == (SAMPLES, 0)
     results = score(tmp_path / "run").results
@@ -160,9 +156,7 @@ def test_figures_are_means_over_runs_and_breakdowns_cover_all_examples(dataset: 
     assert [line["example_id"] for line in lines[::3]] == example_ids(dataset)
 
 
-def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(
-    dataset: Path, tmp_path: Path, use: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(dataset, tmp_path, use, monkeypatch):
     use(FakeModel())
     bad = example_ids(dataset)[5]
     original = BuiltExamples.__getitem__
@@ -229,9 +223,7 @@ def test_a_frozen_file_runs_and_scores_beside_the_videos(dataset: Path, small_re
         run(frozen, tmp_path / "other")
 
 
-def test_a_linked_set_refuses_another_video_of_the_same_name(
-    linked_dataset: Path, small_release: Path, tmp_path: Path
-) -> None:
+def test_a_linked_set_refuses_another_video_of_the_same_name(linked_dataset, small_release, tmp_path):
     root = tmp_path / "root"
     shutil.copytree(small_release, root)
     write_video(root / "v0/video.mp4", frames=41)
@@ -241,9 +233,7 @@ def test_a_linked_set_refuses_another_video_of_the_same_name(
     assert "is another video" in str(failed[0].error)
 
 
-def test_records_of_another_run_are_never_counted(
-    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_records_of_another_run_are_never_counted(dataset, tmp_path, caplog):
     run(dataset, tmp_path / "oracle", model="oracle")
     run(dataset, tmp_path / "chance", model="chance")
     before = score(tmp_path / "oracle").results
@@ -257,9 +247,7 @@ def test_records_of_another_run_are_never_counted(
         run(dataset, tmp_path / "oracle", model="chance")
 
 
-def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(
-    linked_dataset: Path, small_release: Path, tmp_path: Path
-) -> None:
+def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(linked_dataset, small_release, tmp_path):
     root = tmp_path / "root"
     shutil.copytree(small_release, root)
     frozen = linked_dataset / "frozen/relations.jsonl"
@@ -271,9 +259,7 @@ def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(
     assert score(tmp_path / "run").results.coverage.complete
 
 
-def test_a_video_that_went_missing_takes_no_answer_with_it(
-    linked_dataset: Path, small_release: Path, tmp_path: Path
-) -> None:
+def test_a_video_that_went_missing_takes_no_answer_with_it(linked_dataset, small_release, tmp_path):
     root = Path(shutil.copytree(small_release, tmp_path / "root"))
     frozen = linked_dataset / "frozen/relations.jsonl"
     assert run(frozen, tmp_path / "run", root=root).asked == SAMPLES
@@ -294,9 +280,7 @@ def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset
         run(dataset, tmp_path, model="oracle", limit=3)
 
 
-def test_answers_to_another_prompt_are_never_counted(
-    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_answers_to_another_prompt_are_never_counted(dataset, tmp_path, caplog):
     """Keys alone do not tell: a record names its own question."""
     run(dataset, tmp_path / "ours", model="oracle", runs=1)
     (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
@@ -332,9 +316,7 @@ def test_an_answer_with_a_lone_surrogate_does_not_break_the_results(dataset: Pat
 
 
 @pytest.mark.parametrize("returned", [[], [[]], [[Completion(None)]], [["text"]]])  # type: ignore[arg-type]
-def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
-    dataset: Path, tmp_path: Path, use: object, returned: list, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(dataset, tmp_path, use, returned, monkeypatch):
     model = use(FakeModel())
     monkeypatch.setattr(model, "generate", lambda requests, config: returned)
     session = run(dataset, tmp_path, limit=3, runs=1)

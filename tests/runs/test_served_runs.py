@@ -1,7 +1,5 @@
 """Runs over a served model: faults on the way move no score, and the key stands nowhere."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -97,9 +95,7 @@ def test_each_kind_of_answer_keeps_its_status_and_failures_are_asked_again(datas
     assert score(tmp_path).results.coverage.complete
 
 
-def test_the_key_stands_in_no_log_result_report_or_message(
-    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_key_stands_in_no_log_result_report_or_message(dataset, tmp_path, caplog, capsys):
     echo = json.dumps({"error": {"message": f"bad header Authorization: Bearer {KEY}"}}).encode()
     echoing = [Fault("status", 400, body=echo), Fault("status", 500, body=echo)]
     with ServedStandIn(random_faults(0, 0.4, echoing)) as server:

@@ -1,7 +1,5 @@
 """Several tasks in one start: one model, one stream of requests, a run folder each."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -43,9 +41,7 @@ def test_tasks_run_together_score_as_tasks_run_alone(three_tasks: Path, tmp_path
         assert run(three_tasks, tmp_path / "together", task=spelling, model="chance").asked == 0
 
 
-def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
-    three_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(three_tasks, tmp_path, monkeypatch):
     decoded: list[int] = []
     ask = Asker.ask
 
@@ -131,9 +127,7 @@ def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes
     assert len(set(texts("batch1").values())) > 1
 
 
-def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
-    three_tasks: Path, tmp_path: Path
-) -> None:
+def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(three_tasks, tmp_path):
     settings = {"model": "chance", "runs": 1, "limit": 2}
     for task in ("relations", "referring"):
         assert run(three_tasks, tmp_path / "runs", task=task, **settings).asked == 2

@@ -1,7 +1,5 @@
 """Pictures leave as they were stored, and are kept no longer than somebody will ask for them again."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections import Counter
@@ -62,9 +60,7 @@ def ask(data: Path, out: Path, server: ServedStandIn, **settings: object) -> Non
     run_config(asked, open_tasks(asked))
 
 
-def test_every_request_of_three_tasks_carries_the_bytes_that_the_dataset_stores(
-    three_tasks: Path, tmp_path: Path
-) -> None:
+def test_every_request_of_three_tasks_carries_the_bytes_that_the_dataset_stores(three_tasks, tmp_path):
     with ServedStandIn() as server:
         ask(three_tasks, tmp_path, server)
     assert sent_pictures(server) == stored_pictures(three_tasks)

@@ -1,7 +1,5 @@
 """A method of a task that raises is one failure: every answer is kept, every other sample scored and reported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -127,9 +125,7 @@ def built(source_of: Callable[[str], Path], made_once: MadeOnce) -> Callable[[st
 
 @pytest.mark.full
 @pytest.mark.parametrize(("benchmark", "name"), TASKS, ids=lambda value: value)
-def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
-    benchmark: str, name: str, built: Callable[[str], Path], use: Use, tmp_path: Path
-) -> None:
+def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(benchmark, name, built, use, tmp_path):
     data, kind = built(benchmark), task_class(benchmark, name)
     answers = true_answers(examples_of(data, benchmark, name, MOST), kind)
     unforeseen, count = next(iter(answers)), 2 * len(answers)
@@ -194,9 +190,7 @@ def test_whatever_a_parser_raises_every_answer_is_in_the_log(
         score(tmp_path / "relations")
 
 
-def test_an_answer_is_in_the_log_before_the_task_sees_it(
-    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_is_in_the_log_before_the_task_sees_it(dataset, answers, use, tmp_path, monkeypatch):
     use(Reciter(answers))
     seen = []
 
@@ -209,9 +203,7 @@ def test_an_answer_is_in_the_log_before_the_task_sees_it(
     assert seen == [True] * EXAMPLES
 
 
-def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(
-    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(dataset, answers, use, tmp_path, monkeypatch):
     unforeseen = next(iter(answers))
     use(Reciter({**answers, unforeseen: MARKER}))
     break_method(monkeypatch, Relations, "parse", marked)
@@ -233,9 +225,7 @@ def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(
     assert (tmp_path / "report" / "report.html").is_file()
 
 
-def test_an_evaluation_holds_what_was_scored_and_what_was_not(
-    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_evaluation_holds_what_was_scored_and_what_was_not(dataset, answers, use, tmp_path, monkeypatch):
     unforeseen = next(iter(answers))
     use(Reciter({**answers, unforeseen: MARKER}))
     break_method(monkeypatch, Relations, "parse", marked)
@@ -249,9 +239,7 @@ def test_an_evaluation_holds_what_was_scored_and_what_was_not(
 
 
 @pytest.mark.parametrize("method", ["prompt", "images", "request_inputs", "answer_schema", "choices"])
-def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(
-    method: str, linked_dataset: Path, use: Use, tmp_path: Path
-) -> None:
+def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(method, linked_dataset, use, tmp_path):
     answers = true_answers(examples_of(linked_dataset, "barista", "relations"), Relations)
     name = next(iter(answers))
     model = use(Reciter(answers))
@@ -270,9 +258,7 @@ def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(
 
 
 @pytest.mark.parametrize("method", ["has_answer", "resampling_unit"])
-def test_a_sample_that_the_task_cannot_score_costs_no_other(
-    method: str, dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_that_the_task_cannot_score_costs_no_other(method, dataset, answers, use, tmp_path, monkeypatch):
     use(Reciter(answers))
     run(dataset, tmp_path, **SETTINGS)
     break_method(monkeypatch, Relations, method, of_example(next(iter(answers))))
@@ -280,9 +266,7 @@ def test_a_sample_that_the_task_cannot_score_costs_no_other(
     assert (coverage.expected, coverage.scored, coverage.statuses["task_error"]) == (EXAMPLES, EXAMPLES - 1, 1)
 
 
-def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(
-    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(dataset, answers, use, tmp_path, monkeypatch):
     name = next(iter(answers))
     use(Reciter(answers))
     run(dataset, tmp_path, **SETTINGS)
@@ -344,9 +328,7 @@ def test_what_a_task_cannot_show_is_missing_in_a_report_that_is_written(
 
 
 @pytest.mark.parametrize("method", ["reference_answer", "random_answer", "prior_answer"])
-def test_a_baseline_that_raises_fails_for_that_example_alone(
-    method: str, dataset: Path, answers: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_baseline_that_raises_fails_for_that_example_alone(method, dataset, answers, tmp_path, monkeypatch):
     model = {"reference_answer": "oracle", "random_answer": "chance", "prior_answer": "prior"}[method]
     break_method(monkeypatch, Relations, method, of_example(next(iter(answers))))
     session = run(dataset, tmp_path, model=model, **SETTINGS)
@@ -355,9 +337,7 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(
     assert read_scored(tmp_path / "relations").results.coverage.statuses["task_error"] == 1
 
 
-def test_a_served_model_that_answers_the_unforeseen_costs_no_other(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_served_model_that_answers_the_unforeseen_costs_no_other(dataset, tmp_path, monkeypatch):
     monkeypatch.setenv("PLANTED", "a-key")
     seen: set[str] = set()
 
@@ -374,9 +354,7 @@ def test_a_served_model_that_answers_the_unforeseen_costs_no_other(
     assert all(record.text for record in read_folder(tmp_path / "relations"))
 
 
-def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
-    small_release: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(small_release, use, tmp_path, monkeypatch):
     data = build(
         small_release, tmp_path / "data", configs=["relations", "referring"], frames="linked", cache=False
     ).folder
@@ -396,9 +374,7 @@ def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
 
 
 @pytest.mark.parametrize("answered", ["described", "chosen"])
-def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
-    answered: str, built: Callable[[str], Path], use: Use, tmp_path: Path
-) -> None:
+def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(answered, built, use, tmp_path):
     """ViSTa asks in two steps: after the first, or the last of them, `follow_up` raises for one example."""
     data, kind = built("vista"), task_class("vista", "virtual_home")
     answers = true_answers(examples_of(data, "vista", "virtual_home", MOST), kind)

@@ -1,7 +1,5 @@
 """Stages of a run: seconds summed over threads."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace

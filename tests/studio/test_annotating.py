@@ -256,9 +256,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("path", "body"), HOSTILE)
-def test_what_is_no_decision_is_refused_and_nothing_is_written(
-    project: Project, anna: Visitor, path: str, body: object
-) -> None:
+def test_what_is_no_decision_is_refused_and_nothing_is_written(project, anna, path, body):
     before = {file: file.read_bytes() for file in project.folder.rglob("*") if file.is_file()}
     status, content, _ = anna.answer(path, body)
     assert status == 400
@@ -307,9 +305,7 @@ def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = Fals
     return project
 
 
-def test_a_lead_is_offered_what_both_have_under_one_id(
-    small_kitchen: Path, project: Project, tmp_path: Path, out: Path
-) -> None:
+def test_a_lead_is_offered_what_both_have_under_one_id(small_kitchen, project, tmp_path, out):
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
     second = second_annotator(small_kitchen, tmp_path / "b", "bob", fewer=True)
     workspace = open_workspace([project.folder], person="lead", out=out, compared=[first.folder, second.folder])
@@ -340,9 +336,7 @@ def test_a_lead_is_offered_what_both_have_under_one_id(
     assert {m.by for k in project.video(VIDEO).accepted().keyframes for m in k.masks.values()} == {"lead"}
 
 
-def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
-    small_kitchen: Path, project: Project, tmp_path: Path, out: Path
-) -> None:
+def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(small_kitchen, project, tmp_path, out):
     other = started(small_kitchen, tmp_path / "a")
     frame = min(other.video(VIDEO).asked())
     for where, left, by in ((other, 8, "ann"), (project, 40, "lead")):

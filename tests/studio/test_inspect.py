@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from barista_bench.api import evaluate
 from barista_bench.data.folder import build
@@ -38,9 +38,7 @@ def test_every_example_is_known_by_its_video_and_frames(run: Path, small_release
 
 
 @pytest.mark.full
-def test_a_sample_of_the_report_leads_to_its_frame_and_question(
-    chromium: Browser, run: Path, small_release: Path, out: Path
-) -> None:
+def test_a_sample_of_the_report_leads_to_its_frame_and_question(chromium, run, small_release, out):
     workspace = open_workspace([run, small_release], person="anna", out=out)
     with studio_at(workspace) as address, chromium.new_context() as context:
         watched = Watched(context.new_page())
@@ -57,9 +55,7 @@ def test_a_sample_of_the_report_leads_to_its_frame_and_question(
         assert not watched.console
 
 
-def test_datasets_with_tasks_of_one_name_are_all_open(
-    run: Path, small_release: Path, tmp_path: Path, out: Path
-) -> None:
+def test_datasets_with_tasks_of_one_name_are_all_open(run, small_release, tmp_path, out):
     other = tmp_path / "other"
     build(small_release, other, configs=["relations"], sampling={"frame_step": 7}, cache=False)
     with studio_at(open_workspace([run.parent / "data", other, small_release], person="anna", out=out)) as address:

@@ -88,19 +88,19 @@ def test_a_prompt_that_does_not_place_its_images_raises_and_names_the_request():
     assert server.calls == []
 
 
-def test_a_prompt_that_no_json_can_hold_fails_alone():
-    odd = Request("odd", Prompt("", (TextPart("half a pair: \ud800"),)), (), (1,))
+@pytest.mark.parametrize(
+    ("part", "images", "said"),
+    [
+        (TextPart("half a pair: \ud800"), (), "UTF-8"),
+        (ImagePart(0), (Image.new("RGB", (70_000, 1)),), "odd: its prompt cannot be prepared"),
+    ],
+    ids=["no text of JSON", "no picture of JPEG"],
+)
+def test_what_no_call_can_hold_fails_alone(part, images, said):
     with ServedStandIn() as server:
+        odd = Request("odd", Prompt("", (part,)), images, (1,))
         bad, good = load(server).generate([odd, request(1, (1,))], GREEDY)
-    assert "UTF-8" in bad[0].error
-    assert isinstance(good[0], Completion)
-
-
-def test_an_image_that_no_jpeg_can_hold_fails_alone():
-    wide = Request("wide", Prompt("", (ImagePart(0),)), (Image.new("RGB", (70_000, 1)),), (1,))
-    with ServedStandIn() as server:
-        bad, good = load(server).generate([wide, request(1, (1,))], GREEDY)
-    assert "wide: its prompt cannot be prepared" in bad[0].error
+    assert said in bad[0].error
     assert isinstance(good[0], Completion)
 
 

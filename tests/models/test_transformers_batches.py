@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
-from barista_bench.models.base import Failure, GenerationConfig, Request, StreamingModel, repeated  # noqa: E402
+from barista_bench.models.base import Failure, GenerationConfig, Request, repeated  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
@@ -118,11 +118,6 @@ def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
     assert rows == [1]
     assert answers == repeated(answers[0], 3)
     assert [answer.input_tokens == answer.output_tokens == 0 for answer in answers] == [False, True, True]
-
-
-def test_a_request_without_seeds_wants_nothing(model):
-    answers = model.generate([request_of(0, 1, "cup", seeds=()), request_of(1, 1, "jug")], SAMPLED)
-    assert [len(completions) for completions in answers] == [0, 1]
 
 
 def test_out_of_memory_halves_the_batch_and_loses_nothing(model, monkeypatch):
@@ -239,7 +234,3 @@ def test_images_that_are_not_placed_once_are_an_error(model, parts, images):
 def test_truncation_is_marked(model):
     [[answer]] = model.generate([request_of(0, 1, "cup")], GenerationConfig(0, max_new_tokens=5))
     assert (answer.finish_reason, answer.output_tokens) == ("length", 5)
-
-
-def test_it_is_a_streaming_model(model):
-    assert isinstance(model, StreamingModel)

@@ -94,6 +94,9 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest(where: str, tmp_p
     ("setting", "what"),
     [
         ({"runs": 0}, "runs"),
+        ({"limit": -1}, "limit"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"max_new_tokens": 0}, "max_new_tokens"),
         ({"temperature": float("nan")}, "temperature"),
         ({"temperature": -1}, "temperature"),
         ({"task": ""}, "task"),

@@ -12,35 +12,13 @@ from barista_bench.errors import DataError
 from barista_bench.runs.log import log_reader as reader_module
 from barista_bench.runs.log.log_reader import LogReader, finished_samples
 from barista_bench.runs.log.sample_log import counting_records, log_files, sample_digest
-from tests.runs.made_logs import (
-    digest_of,
-    folders,
-    names,
-    read_folder,
-    record,
-    reference_winners,
-    sample_of,
-    write,
-    write_lines,
-)
+from tests.runs.made_logs import folders, names, read_folder, record, reference_winners, sample_of, write, write_lines
 
 
 def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
-    for name in (
-        "samples-2.jsonl",
-        "samples-10.jsonl",
-        "samples.jsonl",
-        "samples-0.jsonl",
-        "samples-01.jsonl",
-        "samples-x.jsonl",
-        "samples-.jsonl",
-        "samples-1.jsonl.bak",
-        "samples-1234567.jsonl",
-        "samples-old.jsonl",
-        "mysamples.jsonl",
-        "sessions.jsonl",
-        "samples.jsonl.partial",
-    ):
+    others = [f"samples-{part}.jsonl" for part in ("01", "x", "", "1234567", "old")]
+    others += ["samples-1.jsonl.bak", "mysamples.jsonl", "sessions.jsonl", "samples.jsonl.partial"]
+    for name in ("samples-2.jsonl", "samples-10.jsonl", "samples.jsonl", "samples-0.jsonl", *others):
         write_lines(tmp_path / name, [record(name)])
     (tmp_path / "samples-3.jsonl").mkdir()
     (tmp_path / "samples-4.jsonl").symlink_to(tmp_path / "nowhere")
@@ -48,19 +26,6 @@ def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
     assert [path.name for path in log_files(tmp_path)] == log_names
     assert names(read_folder(tmp_path)) == log_names
     assert log_files(tmp_path / "missing") == []
-
-
-def test_of_several_records_of_a_key_a_finished_one_counts_then_the_first(tmp_path: Path) -> None:
-    failed = Status.INFRA_ERROR
-    write_lines(
-        tmp_path / "samples-0.jsonl", [record("a", failed, "0"), record("b", failed, "1"), record("b", text="2")]
-    )
-    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="3"), record("c", failed, "4"), record("b", text="5")])
-    write_lines(tmp_path / "samples-10.jsonl", [record("c", failed, "6"), record("a", text="7")])
-    assert [(r.key, r.text) for r in read_folder(tmp_path)] == [("b", "2"), ("a", "3"), ("c", "6")]
-    finished = finished_samples(tmp_path)
-    assert [digest_of(key) in finished for key in "abcd"] == [True, True, False, False]
-    assert len(finished) == 2
 
 
 def test_of_one_log_a_finished_record_counts_whatever_follows(tmp_path: Path) -> None:

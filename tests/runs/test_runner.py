@@ -55,13 +55,6 @@ def example_ids(dataset: Path) -> list[str]:
     return [json.loads(line)["example_id"] for line in (dataset / "frozen/relations.jsonl").open()]
 
 
-def comparable(folder: Path) -> dict:
-    """Results without what may differ between equal runs."""
-    data = json.loads((folder / "results.json").read_text())
-    del data["timing"]
-    return data
-
-
 @pytest.mark.parametrize("kind", ["dataset", "linked_dataset"])
 def test_the_oracle_scores_one_on_frozen_and_linked_sets(kind, request, tmp_path):
     session = run(request.getfixturevalue(kind), tmp_path / "run", model="oracle")
@@ -280,18 +273,6 @@ def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset
         run(dataset, tmp_path, model="oracle", limit=3)
 
 
-def test_answers_to_another_prompt_are_never_counted(dataset, tmp_path, caplog):
-    """Keys alone do not tell: a record names its own question."""
-    run(dataset, tmp_path / "ours", model="oracle", runs=1)
-    (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
-    run(dataset, tmp_path / "theirs", model="oracle", runs=1, prompts=tmp_path)
-    change_lines(tmp_path / "theirs/samples.jsonl", lambda line: line | {"text": "[]"})
-    with (tmp_path / "ours/samples.jsonl").open("ab") as file:
-        file.write((tmp_path / "theirs/samples.jsonl").read_bytes())
-    assert score(tmp_path / "ours").results.figures["micro_f1"].mean == 1.0
-    assert "24 records are not of this run" in caplog.text
-
-
 def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: object) -> None:
     use(FakeModel())
     run(dataset, tmp_path, runs=1)
@@ -324,19 +305,7 @@ def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(dataset, tmp_p
     assert "the model returned" in session.first_failure
 
 
-@pytest.mark.parametrize(
-    "setting", [{"runs": 0}, {"limit": -1}, {"batch_size": 0}, {"temperature": float("nan")}, {"max_new_tokens": 0}]
-)
-def test_settings_out_of_range_are_refused(dataset: Path, tmp_path: Path, setting: dict) -> None:
-    with pytest.raises(ConfigError, match=next(iter(setting))):
-        run(dataset, tmp_path, **setting)
-
-
-def test_missing_runs_and_datasets_are_named(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no run here"):
-        score(tmp_path)
-    with pytest.raises(DataError, match="Remedy: run `barista-bench build`"):
-        run(tmp_path / "nothing", tmp_path / "run")
+def test_a_task_that_is_not_there_is_named(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no task"):
         run(dataset, tmp_path / "run", task="relation")
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from barista_bench.benchmarks import get_task
 from barista_bench.core.task import FrameRef
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
@@ -85,16 +86,10 @@ def test_a_linked_set_sends_what_a_frozen_one_would(small_kitchen: Path, three_t
 
 
 def test_local_models_see_the_pixels_of_the_stored_bytes(three_tasks: Path) -> None:
+    task = get_task("barista", "relations")
     for loaded in open_examples(three_tasks, "barista", "relations"):
-        task = checked_task()
         for image, data in zip(loaded.images(task), loaded.media, strict=True):
             assert image.tobytes() == Image.open(io.BytesIO(data)).convert("RGB").tobytes()
-
-
-def checked_task() -> Any:
-    from barista_bench.benchmarks import get_task
-
-    return get_task("barista", "relations")
 
 
 def test_an_ablation_keeps_files_beside_their_pictures() -> None:
@@ -119,8 +114,8 @@ def test_a_damaged_file_is_found_before_it_is_sent(overlay: bool) -> None:
 
 def test_a_picture_is_kept_only_while_the_plan_holds_another_use_of_its_frame() -> None:
     shared, alone = FrameRef("v", 1), FrameRef("v", 2)
-    data = {frame: encode_image(Image.new("RGB", (16, 16), (100 * frame.frame_index, 9, 9)), overlay=False)
-            for frame in (shared, alone)}  # fmt: skip
+    pictures = {frame: Image.new("RGB", (16, 16), (100 * frame.frame_index, 9, 9)) for frame in (shared, alone)}
+    data = {frame: encode_image(picture, overlay=False) for frame, picture in pictures.items()}
     overlay = encode_image(Image.new("RGB", (16, 16)), overlay=True)
     with FrameStore() as store:
         store.plan([shared, alone, shared])

@@ -14,27 +14,39 @@ from barista_bench.data.shared_frames import Stage, StageClock
 class Time:
     """A clock that is set by hand."""
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
+    seconds = 0.0
 
     def __call__(self) -> float:
         return self.seconds
 
 
-def test_blocks_one_after_another_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    time = Time()
-    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=time))
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    made = Time()
+    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=made))
+    return made
+
+
+def test_blocks_one_after_another_are_timed_and_one_that_raises_takes_its_time(time: Time) -> None:
     clock = StageClock()
     for ended in (2.0, 5.0):
         with clock("decode"):
             time.seconds = ended
         time.seconds += 1
-    assert clock.seconds == dict.fromkeys(get_args(Stage), 0.0) | {"decode": 4.0}
+
+    def fails() -> None:
+        with clock("decode"):
+            time.seconds += 1.5
+            raise KeyError("frame")
+
+    with pytest.raises(KeyError):
+        fails()
+    clock.add("load", 1.5)
+    clock.add("load", 0.5)
+    assert clock.seconds == dict.fromkeys(get_args(Stage), 0.0) | {"decode": 5.5, "load": 2.0}
 
 
-def test_threads_at_once_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    time = Time()
-    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=time))
+def test_threads_at_once_add_up(time: Time) -> None:
     clock = StageClock()
     inside, go_on = threading.Barrier(3), threading.Event()
 
@@ -51,29 +63,3 @@ def test_threads_at_once_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
         for future in futures:
             future.result()
     assert clock.seconds["prepare"] == 10.0
-
-
-def test_a_block_that_raises_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    time = Time()
-    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=time))
-    clock = StageClock()
-
-    def fails() -> None:
-        with clock("decode"):
-            time.seconds = 1.5
-            raise KeyError("frame")
-
-    with pytest.raises(KeyError):
-        fails()
-    assert clock.seconds["decode"] == 1.5
-
-
-def test_every_stage_is_there_before_anything_was_timed() -> None:
-    assert StageClock().seconds == dict.fromkeys(get_args(Stage), 0.0)
-
-
-def test_seconds_measured_elsewhere_are_added() -> None:
-    clock = StageClock()
-    clock.add("load", 1.5)
-    clock.add("load", 0.5)
-    assert clock.seconds["load"] == 2.0

@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.data import manifest
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
@@ -21,7 +20,6 @@ from barista_bench.models.videos import parts_with_clips, sees_videos, video_set
 from barista_bench.runs.ask import runner
 from barista_bench.runs.log.asked import asked_inputs, read_inputs
 from tests.conftest import MadeOnce
-from tests.made_benchmark import ABOUT, BENCHMARK
 from tests.one_run import run
 from tests.video_samples import render
 
@@ -159,11 +157,8 @@ TICKS = [0, 20, 40, 60, 200, 220, 240, 300]  # of 1/600 s: a rate that varies
 
 
 @pytest.fixture
-def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def words(tmp_path: Path, registered: None) -> Path:
     """A release of two questions, about a video at 30 frames a second and one at a rate that varies."""
-    monkeypatch.setitem(BENCHMARKS, "words", BENCHMARK)
-    packaged = manifest._packaged
-    monkeypatch.setattr(manifest, "_packaged", lambda name: ABOUT if name == "about/words.md" else packaged(name))
     root = tmp_path / "release"
     (root / "videos").mkdir(parents=True)
     render(root / "videos" / "steady.mp4", 9)

@@ -112,6 +112,9 @@ def test_a_sample_that_differs_is_counted_by_what_differs(tmp_path, values, kind
             places = [("e01", run) for run in range(3 - count, 3)]
             assert [(s.example_id, s.run) for s in difference.shown[kind]] == places  # type: ignore[index]
     assert difference.same is not bool(kinds)
+    if "answer" in kinds:
+        (shown,) = diff(a, b).shown["answer"]
+        assert (shown.first, shown.second) == ("yes", values["text"])
 
 
 def test_records_that_do_not_tell_prompt_and_media_but_have_the_same_fingerprints_do_not_differ(tmp_path: Path) -> None:

@@ -108,6 +108,20 @@ def test_a_failure_is_the_makers_own_and_others_try_again() -> None:
     assert cache.get([4], make) == {4: bytes(4)}, "what failed is not claimed for ever"
 
 
+def test_candidates_are_made_on_the_way_and_those_at_hand_are_not() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    cache.get([7], make)
+    seen = []
+
+    def recording(mine: list[int], further: list[int]) -> dict[int, bytes]:
+        seen.append((mine, further))
+        return make(mine, further)
+
+    assert cache.get([1], recording, candidates=lambda mine: [7, 1, 8, 8, 9]) == {1: bytes(1)}
+    assert cache.get([8, 9], recording) == {8: bytes(8), 9: bytes(9)}
+    assert seen == [([1], [8, 9])]
+
+
 def test_candidates_are_not_asked_for_where_all_is_at_hand() -> None:
     cache: SharedCache[int, bytes] = SharedCache(100, len)
     cache.get([1], make)

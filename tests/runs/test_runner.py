@@ -226,18 +226,11 @@ def test_a_linked_set_refuses_another_video_of_the_same_name(linked_dataset, sma
     assert "is another video" in str(failed[0].error)
 
 
-def test_records_of_another_run_are_never_counted(dataset, tmp_path, caplog):
-    run(dataset, tmp_path / "oracle", model="oracle")
-    run(dataset, tmp_path / "chance", model="chance")
-    before = score(tmp_path / "oracle").results
-    with (tmp_path / "oracle/samples.jsonl").open("ab") as file:
-        file.write((tmp_path / "chance/samples.jsonl").read_bytes())
-    after = score(tmp_path / "oracle").results
-    assert (after.figures, after.coverage) == (before.figures, before.coverage)
-    assert "72 records are not of this run" in caplog.text
-    (tmp_path / "oracle/run.json").unlink()
+def test_samples_of_an_unknown_run_are_not_gone_on_with(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path, model="oracle")
+    (tmp_path / "run.json").unlink()
     with pytest.raises(ConfigError, match="holds samples"):
-        run(dataset, tmp_path / "oracle", model="chance")
+        run(dataset, tmp_path, model="chance")
 
 
 def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(linked_dataset, small_release, tmp_path):
@@ -271,6 +264,18 @@ def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset
         score(tmp_path)
     with pytest.raises(ConfigError, match="task_version 1, not 2"):
         run(dataset, tmp_path, model="oracle", limit=3)
+
+
+def test_answers_to_another_prompt_are_never_counted(dataset, tmp_path, caplog):
+    """Keys alone do not tell: a record names its own question."""
+    run(dataset, tmp_path / "ours", model="oracle", runs=1)
+    (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
+    run(dataset, tmp_path / "theirs", model="oracle", runs=1, prompts=tmp_path)
+    change_lines(tmp_path / "theirs/samples.jsonl", lambda line: line | {"text": "[]"})
+    with (tmp_path / "ours/samples.jsonl").open("ab") as file:
+        file.write((tmp_path / "theirs/samples.jsonl").read_bytes())
+    assert score(tmp_path / "ours").results.figures["micro_f1"].mean == 1.0
+    assert "24 records are not of this run" in caplog.text
 
 
 def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: object) -> None:

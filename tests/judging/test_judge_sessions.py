@@ -9,11 +9,11 @@ import pytest
 
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.judging.results import JudgedResults, read_judged
+from barista_bench.judging.results import read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
-from barista_bench.models import Completion, Failure
-from barista_bench.runs.log.sample_log import read_records
+from barista_bench.models import Answered, Completion, Failure
+from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.scoring import score
 from tests.judging.conftest import never
 from tests.judging.judges import (
@@ -28,10 +28,6 @@ from tests.judging.judges import (
     verdict,
 )
 from tests.released_clone import write_clone
-
-
-def comparable(results: JudgedResults) -> dict:
-    return results.model_dump()
 
 
 def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: Callable) -> None:
@@ -116,7 +112,7 @@ def test_the_results_name_judge_revision_rubric_prompt_and_settings(make_run: Ca
     session = judge(run, "any", temperature=0.3, draws=2)
     written = score_judged(session.run, session.folder).results
     read = read_judged(session.folder / "results.json")
-    assert comparable(read) == comparable(written)
+    assert read == written
     assert (read.judge.name, read.judge.revision) == ("scripted-judge", "r1")
     assert read.generation["temperature"] == 0.3
     assert len(read.rubric.sha256) == len(read.prompt_sha256) == len(read.steps_sha256) == 64
@@ -226,8 +222,6 @@ def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callabl
         window = 4
 
         def stream(self, requests, config):
-            from barista_bench.models import Answered
-
             for request in requests:
                 yield Answered(request, [verdict(5)], 0.1)
                 yield Answered(request, [verdict(5)], 0.1)
@@ -238,8 +232,6 @@ def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callabl
 
 
 def test_a_streaming_judge_is_read_in_whatever_order_it_answers(make_run: Callable, use: Callable) -> None:
-    from barista_bench.models import Answered
-
     class Stream(ScriptedJudge):
         window = 8
 
@@ -299,8 +291,6 @@ def test_a_folder_that_is_no_judges_is_refused(make_run: Callable, tmp_path: Pat
 
 
 def test_two_processes_cannot_judge_in_one_folder(make_run: Callable, use: Callable) -> None:
-    from barista_bench.runs.log.sample_log import SampleLog
-
     run = make_run(VQA, runs=1)
     folder = judge(run, "lexical").folder
     with SampleLog(folder / "verdicts.jsonl"), pytest.raises(ConfigError, match="writing here"):

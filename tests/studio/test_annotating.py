@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
@@ -14,10 +15,10 @@ from barista_bench.annotate.project import Project, TrackIndex, open_project, wr
 from barista_bench.annotate.records import LayerAttribute, Layers, ProposalsFile, Split, TrackLine
 from barista_bench.annotate.running import run_video
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.masks import encode_mask
 from barista_bench.studio.server import MAX_BODY
-from barista_bench.studio.workspace import open_workspace
 from tests.annotate.projects import VIDEO, annotated, reference, started
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import Visitor, visiting
 
 
 @pytest.fixture
@@ -28,8 +29,8 @@ def project(small_kitchen: Path, tmp_path: Path) -> Project:
 
 @pytest.fixture
 def anna(project: Project, out: Path) -> Iterator[Visitor]:
-    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
-        yield Visitor(address)
+    with visiting(project.folder, out=out) as visitor:
+        yield visitor
 
 
 def standing(visitor: Visitor) -> dict[str, Any]:
@@ -49,20 +50,9 @@ def at_rest(visitor: Visitor) -> dict[str, Any]:
 def rectangle(project: Project, left: int) -> dict[str, Any]:
     """A mask four pixels wide."""
     source = project.video(VIDEO).source
-    height = source.height
-    counts = [left * height, 4 * height, (source.width - left - 4) * height]
-    return {"size": [height, source.width], "counts": _compressed(counts)}
-
-
-def _compressed(runs: list[int]) -> str:
-    text = ""
-    for value in runs:
-        more = True
-        while more:
-            bits, value = value & 31, value >> 5
-            more = value != (-1 if bits & 16 else 0)
-            text += chr((bits | 32 if more else bits) + 48)
-    return text
+    mask = np.zeros((source.height, source.width), dtype=np.bool_)
+    mask[:, left : left + 4] = True
+    return json.loads(msgspec.json.encode(encode_mask(mask)))
 
 
 def test_a_decision_of_the_page_is_the_persons_who_started_the_studio(project: Project, anna: Visitor) -> None:
@@ -93,11 +83,11 @@ def test_a_draft_is_kept_for_its_person_until_it_is_replaced(project: Project, a
     keyframe = {"frame": 5, "complete": False, "masks": {"cup-1": rectangle(project, 8)}}
     decisions = {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]}
     anna.json("/api/project/draft", {"decisions": decisions, "looked_at": [3], "by": "mallory"})
-    with studio_at(open_workspace([project.folder], person="ben", out=out)) as address:
-        assert standing(Visitor(address))["draft"] is None
-        Visitor(address).json("/api/project/draft", {"decisions": {"video": VIDEO}})
-    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
-        draft = standing(Visitor(address))["draft"]
+    with visiting(project.folder, out=out, person="ben") as visitor:
+        assert standing(visitor)["draft"] is None
+        visitor.json("/api/project/draft", {"decisions": {"video": VIDEO}})
+    with visiting(project.folder, out=out) as visitor:
+        draft = standing(visitor)["draft"]
     assert draft["decisions"]["keyframes"][0]["masks"] == keyframe["masks"]
     assert (draft["by"], draft["looked_at"]) == ("anna", [3])
     assert not project.video(VIDEO).accepted().keyframes
@@ -122,8 +112,7 @@ def test_tracks_are_shown_under_the_ids_that_decisions_take(small_kitchen: Path,
     split = Split(object=kept, frame=last, new="split-1")
     accept(project, Decisions(video=VIDEO, edits=[split]), "anna")
     assert not run_video(project.folder, VIDEO).problem
-    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
-        anna = Visitor(address)
+    with visiting(project.folder, out=out) as anna:
         shown = anna.json(f"/api/project/frame?video={VIDEO}&frame={last}")["tracks"]
         ids = {mark["object"]: mark["accepted_as"] for mark in shown}
         assert ids["split-1"] == kept
@@ -308,9 +297,7 @@ def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = Fals
 def test_a_lead_is_offered_what_both_have_under_one_id(small_kitchen, project, tmp_path, out):
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
     second = second_annotator(small_kitchen, tmp_path / "b", "bob", fewer=True)
-    workspace = open_workspace([project.folder], person="lead", out=out, compared=[first.folder, second.folder])
-    with studio_at(workspace) as address:
-        lead = Visitor(address)
+    with visiting(project.folder, out=out, person="lead", compared=[first.folder, second.folder]) as lead:
         table = lead.json(f"/api/agreement?video={VIDEO}")
         assert table["annotators"] == ["a/project", "b/project"]
         frame = standing(lead)["asked"][0]
@@ -343,8 +330,7 @@ def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
         mask = msgspec.Raw(msgspec.json.encode(rectangle(where, left)))
         keyframe = DecidedKeyframe(frame=frame, masks={"cup-1": mask})
         accept(where, Decisions(video=VIDEO, objects={"cup-1": "coffee cup"}, keyframes=[keyframe]), by)
-    with studio_at(open_workspace([project.folder], person="lead", out=out, compared=[other.folder])) as address:
-        lead = Visitor(address)
+    with visiting(project.folder, out=out, person="lead", compared=[other.folder]) as lead:
         assert lead.json(f"/api/agreement?video={VIDEO}")["figures"]["mask_iou"] == 0
         (offered,) = lead.json(f"/api/project/frame?video={VIDEO}&frame={frame}")["suggestions"]
         assert offered["object"] == "project:cup-1"

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.studio.footage import cache_folder, kept_copy
-from barista_bench.studio.workspace import open_workspace
 from tests.releases import document, write_release
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import Visitor, visiting
 from tests.video_samples import render
 
 STILL = "/media/graph/clip/5.jpg"
@@ -32,8 +31,8 @@ def release(tmp_path: Path) -> Path:
 @pytest.fixture
 def anna(release: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Visitor]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with studio_at(open_workspace([release], person="anna", out=out)) as address:
-        yield Visitor(address)
+    with visiting(release, out=out) as visitor:
+        yield visitor
 
 
 def with_copy(visitor: Visitor) -> str:

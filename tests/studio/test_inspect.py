@@ -9,7 +9,7 @@ from barista_bench.api import evaluate
 from barista_bench.data.folder import build
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import Watched
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import studio_at, visiting
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,7 @@ def test_a_run_brings_the_dataset_that_it_was_made_on(run: Path, small_release: 
 
 
 def test_every_example_is_known_by_its_video_and_frames(run: Path, small_release: Path, out: Path) -> None:
-    with studio_at(open_workspace([run, small_release], person="anna", out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(run, small_release, out=out) as visitor:
         asked = visitor.json("/api/moment?video=v1&frame=10")["asked"]
         assert [entry["task"] for entry in asked] == ["relations"]
         example = visitor.json(f"/api/example?id={asked[0]['id']}")
@@ -58,6 +57,6 @@ def test_a_sample_of_the_report_leads_to_its_frame_and_question(chromium, run, s
 def test_datasets_with_tasks_of_one_name_are_all_open(run, small_release, tmp_path, out):
     other = tmp_path / "other"
     build(small_release, other, configs=["relations"], sampling={"frame_step": 7}, cache=False)
-    with studio_at(open_workspace([run.parent / "data", other, small_release], person="anna", out=out)) as address:
-        asked = [Visitor(address).json(f"/api/moment?video=v1&frame={frame}")["asked"] for frame in (10, 7)]
+    with visiting(run.parent / "data", other, small_release, out=out) as visitor:
+        asked = [visitor.json(f"/api/moment?video=v1&frame={frame}")["asked"] for frame in (10, 7)]
     assert [len(questions) for questions in asked] == [1, 1]

@@ -18,13 +18,13 @@ from barista_bench.errors import ConfigError
 from barista_bench.studio import server
 from barista_bench.studio.server import STATIC, Guard, serving
 from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import Visitor, studio_at, visiting
 
 
 @pytest.fixture
 def visitor(small_release: Path, out: Path) -> Iterator[Visitor]:
-    with studio_at(open_workspace([small_release], person="anna", out=out)) as address:
-        yield Visitor(address)
+    with visiting(small_release, out=out) as visitor:
+        yield visitor
 
 
 def test_the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read(visitor: Visitor) -> None:

@@ -141,7 +141,6 @@ def test_a_prompt_longer_than_the_context_costs_its_example(copy):
     long, short = request_of(0, 1, "milk " * 60), request_of(1, 1, "cup")
     [[failure], [answer]] = TransformersModel.load(str(copy)).generate([long, short], GREEDY)
     assert isinstance(answer, Completion)
-    assert isinstance(failure, Failure)
     assert "request example-0: its prompt of" in failure.error
     assert "leaves no room in a context of 48. Remedy: fewer or smaller images" in failure.error
 

@@ -80,7 +80,6 @@ def test_a_model_is_told_when_each_frame_of_an_example_was_filmed(sets, watched,
         indices = [frame.frame_index for frame in example.frames]
         for requests in asked.values():
             times = requests[example.example_id].times
-            assert times is not None
             assert times == FrameTimes(facts.fps, tuple(indices), facts.frame_count)
             assert times.seconds == pytest.approx(facts.seconds[indices].tolist(), abs=1e-3)
 
@@ -147,7 +146,6 @@ def test_a_question_that_shows_some_of_its_frames_has_their_times(generated, tmp
     for index, example in enumerate(examples.examples):
         times, shown = examples.frame_times(index, task), example.inputs["frames"]
         assert isinstance(shown, list)
-        assert times is not None
         assert times.indices == tuple(example.frames[place].frame_index for place in shown)
 
 

@@ -196,10 +196,7 @@ def test_a_judge_that_gives_no_steps_is_refused(make_run: Callable, use: Callabl
 @pytest.mark.parametrize(
     ("name", "settings", "why"),
     [
-        ("chance", {}, "cannot grade"),
-        ("predictions:file.jsonl", {}, "cannot grade"),
-        ("dual:tiny", {}, "cannot grade"),
-        ("text_only:tiny", {}, "cannot grade"),
+        *((name, {}, "cannot grade") for name in ("chance", "predictions:file.jsonl", "dual:tiny", "text_only:tiny")),
         ("lexical", {"cluster": "auto"}, "needs no cluster"),
         ("lexical", {"steps": "generate"}, "reads no steps"),
         ("any", {"model": "other"}, "named by judge"),

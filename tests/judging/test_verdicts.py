@@ -28,41 +28,25 @@ def test_one_object_is_a_verdict_with_or_without_a_code_fence(text: str) -> None
     assert read_verdict(text) == JudgeVerdict(7, "one slip")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "7",
-        "[7]",
-        "null",
-        f"My verdict: {GOOD}",
-        f"Sure:\n```json\n{GOOD}\n```",
-        f"```json\n{GOOD}\n```\nI hope this helps.",
-        f"{GOOD} I hope this helps.",
-        f"{GOOD}\n{GOOD}",
-        f'The answer says {{"score": 10, "reason": "x"}}. {GOOD}',
-        f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```",
-        '{"score": 11, "reason": ""}',
-        '{"score": -1, "reason": ""}',
-        '{"score": 7.5, "reason": ""}',
-        '{"score": 7.0, "reason": ""}',
-        '{"score": "7", "reason": ""}',
-        '{"score": true, "reason": ""}',
-        '{"score": null, "reason": ""}',
-        '{"score": [7], "reason": ""}',
-        '{"score": NaN, "reason": ""}',
-        '{"score": 7}',
-        '{"score": 7, "reason": 3}',
-        '{"score": 7, "reason": "", "confidence": 1}',
-        '{"Score": 7, "reason": ""}',
-        '{"score": 3, "score": 10, "reason": ""}',
-        '{"score": 7, "reason": "',
-        "{" * 100_000,
-        '{"score": 1' + "0" * 5000 + ', "reason": ""}',
-        '{"score": 7, "reason": "' + "x" * MAX_REPLY + '"}',
-    ],
-    ids=lambda text: text[:40],
-)
+NO_VERDICTS = {
+    "no object": ("", "7", "[7]", "null", "{" * 100_000, '{"score": 7, "reason": "'),
+    "words beside it": (f"My verdict: {GOOD}", f"{GOOD} I hope this helps.", f"Sure:\n```json\n{GOOD}\n```"),
+    "words after its fence": (f"```json\n{GOOD}\n```\nI hope this helps.",),
+    "two objects": (f"{GOOD}\n{GOOD}", f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```"),
+    "a quoted object": (f'The answer says {{"score": 10, "reason": "x"}}. {GOOD}',),
+    "no score": tuple(
+        f'{{"score": {score}, "reason": ""}}'
+        for score in ("11", "-1", "7.5", "7.0", '"7"', "true", "null", "[7]", "NaN", "1" + "0" * 5000)
+    ),
+    "other fields": (
+        *('{"score": 7}', '{"score": 7, "reason": 3}', '{"Score": 7, "reason": ""}'),
+        *('{"score": 7, "reason": "", "confidence": 1}', '{"score": 3, "score": 10, "reason": ""}'),
+    ),
+    "too long": ('{"score": 7, "reason": "' + "x" * MAX_REPLY + '"}',),
+}
+
+
+@pytest.mark.parametrize("text", [text for texts in NO_VERDICTS.values() for text in texts], ids=lambda text: text[:40])
 def test_anything_else_is_none_and_says_why(text: str) -> None:
     verdict = read_verdict(text)
     assert isinstance(verdict, Unusable)

@@ -196,12 +196,9 @@ def test_missing_libraries_name_the_extra(monkeypatch, folders):
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"batch_size": 0}, "batch_size"),
-        ({"batch_size": "some"}, "batch_size"),
-        ({"frames_as": "gif"}, "frames_as"),
-        ({"video_fps": 2.0}, "video_fps"),
-        ({"video_fps": -1.0, "frames_as": "video"}, "video_fps"),
-        ({"min_pixels": 0}, "min_pixels"),
+        *(({"batch_size": value}, "batch_size") for value in (0, "some")),
+        *(({"frames_as": "gif"}, "frames_as"), ({"min_pixels": 0}, "min_pixels")),
+        *(({"video_fps": 2.0}, "video_fps"), ({"video_fps": -1.0, "frames_as": "video"}, "video_fps")),
         ({"min_pixels": 9, "max_pixels": 3}, "min_pixels"),
         ({"think_tags": ("<think>", "")}, "think_tags"),
         ({"quantization": "3bit"}, "quantization: .*'4bit' or '8bit', got '3bit'"),

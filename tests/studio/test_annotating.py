@@ -219,61 +219,45 @@ def test_another_file_in_the_place_of_the_video_is_refused(project: Project, ann
         assert b"is not the file that the project was started with" in answer[1]
 
 
-HOSTILE = [
-    ("/api/project/accept", b"{"),
-    ("/api/project/accept", b"[" * 100_000),
-    ("/api/project/accept", {"video": "../project"}),
-    ("/api/project/accept", {"video": "/etc"}),
-    ("/api/project/accept", {"video": VIDEO, "unknown": 1}),
-    ("/api/project/accept", {"video": VIDEO, "contacts": [[5, 10**9]]}),
-    ("/api/project/accept", {"video": VIDEO, "contacts": [[9, 5]]}),
-    ("/api/project/accept", {"video": VIDEO, "keyframes": [{"frame": -1}]}),
-    ("/api/project/accept", {"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": "no mask"}}]}),
-    (
-        "/api/project/accept",
-        {"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": {"size": [9, 9], "counts": "1"}}}]},
+MASK = {"size": [9, 9], "counts": "1"}
+HOSTILE: dict[str, tuple[object, ...]] = {
+    "accept": (
+        *(b"{", b"[" * 100_000, {"video": "../project"}, {"video": "/etc"}, {"video": VIDEO, "unknown": 1}),
+        *({"video": VIDEO, "contacts": [span]} for span in ([5, 10**9], [9, 5])),
+        *({"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": mask}}]} for mask in ("no mask", MASK)),
+        *({"video": VIDEO, "keyframes": [{"frame": -1}]}, {"video": VIDEO, "objects": {"x": "no such category"}}),
+        {"video": VIDEO, "edits": [{"edit": "merge", "into": "a", "objects": ["b"]}]},
+        {"video": VIDEO, "edits": [{"edit": "undo", "line": 1}]},
     ),
-    ("/api/project/accept", {"video": VIDEO, "objects": {"x": "no such category"}}),
-    ("/api/project/accept", {"video": VIDEO, "edits": [{"edit": "merge", "into": "a", "objects": ["b"]}]}),
-    ("/api/project/accept", {"video": VIDEO, "edits": [{"edit": "undo", "line": 1}]}),
-    ("/api/project/draft", {"decisions": {"video": "../../etc"}}),
-    ("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": ["x"]}),
-    ("/api/project/draft", {"decisions": None}),
-    ("/api/project/run", {"video": ".."}),
-    ("/api/project/run", {"video": ["x"]}),
-]
+    "draft": (
+        *({"decisions": {"video": "../../etc"}}, {"decisions": None}),
+        {"decisions": {"video": VIDEO}, "looked_at": ["x"]},
+    ),
+    "run": ({"video": ".."}, {"video": ["x"]}),
+}
 
 
-@pytest.mark.parametrize(("path", "body"), HOSTILE)
-def test_what_is_no_decision_is_refused_and_nothing_is_written(project, anna, path, body):
-    before = {file: file.read_bytes() for file in project.folder.rglob("*") if file.is_file()}
-    status, content, _ = anna.answer(path, body)
-    assert status == 400
-    assert json.loads(content)["error"]
-    assert {file: file.read_bytes() for file in project.folder.rglob("*") if file.is_file()} == before | {
-        file: file.read_bytes() for file in project.folder.glob("*.lock")
-    }
+def test_what_is_no_decision_is_refused_and_nothing_is_written(project: Project, anna: Visitor) -> None:
+    def written() -> dict[Path, bytes]:
+        files = (file for file in project.folder.rglob("*") if file.is_file() and file.suffix != ".lock")
+        return {file: file.read_bytes() for file in files}
+
+    before = written()
+    for kind, bodies in HOSTILE.items():
+        for body in bodies:
+            status, content, _ = anna.answer(f"/api/project/{kind}", body)
+            assert status == 400, body
+            assert json.loads(content)["error"]
+            assert written() == before, body
+    assert anna.answer("/api/project/draft", b" " * (MAX_BODY + 1))[0] == 413
 
 
-def test_more_than_a_page_sends_is_refused(anna: Visitor) -> None:
-    status, _, _ = anna.answer("/api/project/draft", b" " * (MAX_BODY + 1))
-    assert status == 413
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "video=..&frame=0",
-        "video=nothing&frame=0",
-        f"video={VIDEO}&frame=99999999",
-        f"video={VIDEO}&frame=-1",
-        "frame=1",
-    ],
-)
-def test_a_frame_that_is_not_there_is_said(anna: Visitor, query: str) -> None:
-    status, content, _ = anna.answer(f"/api/project/frame?{query}")
-    assert status in (400, 404)
-    assert json.loads(content)["error"]
+def test_a_frame_that_is_not_there_is_said(anna: Visitor) -> None:
+    frames = (f"video={VIDEO}&frame=99999999", f"video={VIDEO}&frame=-1", "frame=1")
+    for query in ("video=..&frame=0", "video=nothing&frame=0", *frames):
+        status, content, _ = anna.answer(f"/api/project/frame?{query}")
+        assert status in (400, 404)
+        assert json.loads(content)["error"]
 
 
 def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = False) -> Project:

@@ -209,47 +209,14 @@ def test_boxes_are_those_of_pycocotools(height: int, width: int, data: st.DataOb
 
 def small_checkpoint(folder: Path, side: int = 56, width: int = 32) -> Path:
     """A SAM 3 of 0.25 million random weights with a tokenizer of single letters."""
-    from transformers import CLIPTokenizer, Sam3Config, Sam3Model, Sam3Processor
+    from transformers import CLIPTokenizer, Sam3Model, Sam3Processor
     from transformers.models.sam3.image_processing_sam3 import Sam3ImageProcessor
 
-    part = {"hidden_size": width, "num_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    from tests.annotate.sam_checkpoints import sam3_detector, sam3_vision
+
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     words = ["<|startoftext|>", "<|endoftext|>", *letters, *(f"{letter}</w>" for letter in letters)]
-    config = Sam3Config(
-        vision_config={
-            "backbone_config": {
-                "model_type": "sam3_vit_model",
-                "hidden_size": width,
-                "intermediate_size": 64,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 2,
-                "image_size": side,
-                "pretrain_image_size": side,
-                "patch_size": 14,
-                "window_size": 2,
-                "global_attn_indexes": [1],
-            },
-            "fpn_hidden_size": width,
-            "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]],
-        },
-        text_config={
-            "model_type": "clip_text_model",
-            "vocab_size": len(words),
-            "hidden_size": width,
-            "intermediate_size": 64,
-            "projection_dim": width,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "max_position_embeddings": 32,
-            "bos_token_id": 0,
-            "eos_token_id": 1,
-            "pad_token_id": 1,
-        },
-        geometry_encoder_config=part,
-        detr_encoder_config=part,
-        detr_decoder_config={**part, "num_queries": 6},
-        mask_decoder_config={"hidden_size": width, "num_upsampling_stages": 3, "num_attention_heads": 2},
-    )
+    config = sam3_detector(sam3_vision(side, width, width), width, len(words))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         Sam3Model(config).save_pretrained(folder)

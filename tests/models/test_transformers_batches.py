@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
-from barista_bench.models.base import Failure, GenerationConfig, Request, StreamingModel, repeated  # noqa: E402
+from barista_bench.models.base import Failure, Request, StreamingModel, repeated  # noqa: E402
 from barista_bench.models.local.inputs import PromptEncoder  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
@@ -232,11 +232,6 @@ def test_images_that_are_not_placed_once_are_an_error(model, parts, images):
         model.generate([request_of(0, 1, "cup"), request], GREEDY)
     with pytest.raises(ValueError, match="request example-7: the prompt places images"):
         list(model.stream([request_of(0, 1, "cup"), request], GREEDY))
-
-
-def test_truncation_is_marked(model):
-    [[answer]] = model.generate([request_of(0, 1, "cup")], GenerationConfig(0, max_new_tokens=5))
-    assert (answer.finish_reason, answer.output_tokens) == ("length", 5)
 
 
 @pytest.mark.full

@@ -122,12 +122,6 @@ def test_the_results_name_judge_revision_rubric_prompt_and_settings(make_run: Ca
     assert {line["text"] for line in lines} == {"because"}
 
 
-def test_settings_of_the_paper_are_the_default(make_run: Callable, use: Callable) -> None:
-    asked = use(ScriptedJudge(by_hash))
-    judge(make_run(VQA, runs=1), "any")
-    assert asked.configs[0].temperature == 0.7
-
-
 STEPS = Completion('{"steps": ["Read both.", "Compare."]}')
 
 
@@ -166,12 +160,6 @@ def test_a_released_rubric_has_the_judge_make_its_steps_and_asks_in_its_own_word
     assert results.figures["correctness"].mean == pytest.approx(0.7)
 
 
-def test_our_question_leaves_the_place_of_the_box_unfilled(make_run: Callable, use: Callable) -> None:
-    judge_ = use(ScriptedJudge(by_hash))
-    judge(make_run("referring", runs=1), "any", draws=1)
-    assert {"{box}" in material(request)["question"] for request in judge_.requests} == {True}
-
-
 @pytest.mark.parametrize(("protocol", "mean", "count"), [("release", 0.5, 1), ("paper", None, 0)])
 def test_the_mean_of_an_answer_is_over_the_criteria_that_have_a_verdict(protocol, mean, count, make_run, use):
     run = make_run(VQA, runs=1)
@@ -207,11 +195,6 @@ def test_a_judge_that_gives_no_steps_is_refused(make_run: Callable, use: Callabl
 def test_settings_that_cannot_be_are_refused(name: str, settings: dict, why: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=why):
         judge(tmp_path, name, **settings)
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no run here"):
-        judge(tmp_path, "lexical")
 
 
 def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callable, use: Callable) -> None:

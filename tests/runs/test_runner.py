@@ -129,9 +129,7 @@ def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Pa
     assert again.coverage.complete
 
 
-def test_figures_of_chance_are_low_means_over_runs_and_breakdowns_cover_all_examples(
-    dataset: Path, tmp_path: Path
-) -> None:
+def test_figures_of_chance_are_low_means_over_runs_and_breakdowns_cover_all_examples(dataset, tmp_path):
     run(dataset, tmp_path, model="chance")
     scored = score(tmp_path)
     figure = scored.results.figures["micro_f1"]

@@ -75,7 +75,9 @@ def test_each_prompt_gets_a_mask_of_the_pictures_size_whatever_else_is_asked(seg
     assert segmenter.segment(picture, []) == []
 
 
-def test_prompts_are_scaled_to_the_square_that_the_model_sees(segmenter, monkeypatch):
+def test_prompts_are_scaled_to_the_square_that_the_model_sees(
+    segmenter: PromptedSegmenter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: list[dict[str, Any]] = []
     forward = type(segmenter._model).forward
 
@@ -142,7 +144,9 @@ def proposals_of(video: VideoFiles) -> dict[int, KeyframeProposals]:
 
 
 @pytest.mark.full
-def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(checkpoints, small_kitchen, tmp_path):
+def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
+    checkpoints: Path, small_kitchen: Path, tmp_path: Path
+) -> None:
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
     with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     outcome = run_video(project.folder, VIDEO)
@@ -162,7 +166,9 @@ def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(ch
 
 
 @pytest.mark.full
-def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(checkpoints, small_kitchen, tmp_path):
+def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
+    checkpoints: Path, small_kitchen: Path, tmp_path: Path
+) -> None:
     project = started(small_kitchen, tmp_path)
     with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     project = open_project(project.folder)
@@ -191,7 +197,9 @@ def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(checkpoin
 
 
 @pytest.mark.full
-def test_prompts_that_nothing_can_answer_cost_that_video(checkpoints, small_kitchen, tmp_path):
+def test_prompts_that_nothing_can_answer_cost_that_video(
+    checkpoints: Path, small_kitchen: Path, tmp_path: Path
+) -> None:
     project = started(small_kitchen, tmp_path)
     words = MaskPrompt(frame=3, category="lid", words="white lid")
     accept(project, Decisions(video=VIDEO, by="anna", prompts=[words]))
@@ -200,7 +208,9 @@ def test_prompts_that_nothing_can_answer_cost_that_video(checkpoints, small_kitc
     assert '"detector" in project.json' in run_video(project.folder, VIDEO).problem
 
 
-def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(small_kitchen, tmp_path):
+def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(0, 150)]))
     run_video(project.folder, VIDEO)

@@ -99,7 +99,9 @@ def prompt(**changes: object) -> dict[str, Any]:
         ([], "object"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_written(content, what, project, tmp_path):
+def test_what_is_wrong_is_named_and_nothing_is_written(
+    content: object, what: str, project: Project, tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match=what) as caught:
         hand_in(project, tmp_path, content)
     assert "Remedy: " in str(caught.value)
@@ -145,7 +147,9 @@ def test_an_outline_that_would_take_the_rasterisers_memory_is_refused(project: P
 @pytest.mark.parametrize(
     "changes", [{"seconds": 1.7e308}, {"edits": [{"edit": "merge", "into": "cup", "objects": ["lid"] * 20_000}]}]
 )
-def test_what_could_be_written_and_not_be_read_again_is_refused(project, tmp_path, changes):
+def test_what_could_be_written_and_not_be_read_again_is_refused(
+    project: Project, tmp_path: Path, changes: dict[str, Any]
+) -> None:
     with pytest.raises(DataError):
         hand_in(project, tmp_path, masks(**changes))
     assert contents(project.video(VIDEO)) == {}

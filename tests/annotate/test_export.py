@@ -12,7 +12,7 @@ from barista_bench.annotate import exporting
 from barista_bench.annotate.agreement import agreement
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
 from barista_bench.annotate.exporting import export, remux
-from barista_bench.annotate.project import VideoFiles, open_project
+from barista_bench.annotate.project import Project, VideoFiles, open_project
 from barista_bench.annotate.records import AcceptedLayersFile, LayerAttribute, LayerRelation, Layers, Split
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
@@ -22,7 +22,9 @@ from barista_bench.scene_graph.masks import mask_ious
 from tests.annotate.projects import VIDEO, annotated, only, propagated, reference, started
 
 
-def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_known(video, project, tmp_path):
+def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_known(
+    video: VideoFiles, project: Project, tmp_path: Path
+) -> None:
     video.file(AcceptedLayersFile).unlink()
     propagated(video)
     assert export(project.folder, tmp_path / "a").videos[VIDEO].relations == 0
@@ -67,7 +69,9 @@ def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: Vid
     assert result.segment_iou < 1
 
 
-def test_agreement_compares_statements_under_the_ids_that_edits_give(small_kitchen, video, tmp_path):
+def test_agreement_compares_statements_under_the_ids_that_edits_give(
+    small_kitchen: Path, video: VideoFiles, tmp_path: Path
+) -> None:
     other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
     last = video.accepted().keyframes[-1]
     for side in (video, other):
@@ -78,7 +82,9 @@ def test_agreement_compares_statements_under_the_ids_that_edits_give(small_kitch
     assert agreement(video, other).attribute_kappa == 1
 
 
-def test_a_copied_video_keeps_its_pictures_and_loses_sound_place_and_device(small_kitchen, tmp_path):
+def test_a_copied_video_keeps_its_pictures_and_loses_sound_place_and_device(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
     source = tmp_path / "phone.mp4"
     with av.open(str(small_kitchen / VIDEO / "video.mp4")) as plain, av.open(str(source), "w") as out:
         out.metadata.update({"location": "+48.1+011.5/", "title": "at home", "comment": "a phone"})

@@ -104,7 +104,9 @@ def test_a_small_object_has_no_colours() -> None:
     assert colour_table(texture(0, HEIGHT, WIDTH), mask) is None
 
 
-def test_colour_is_used_only_for_objects_that_it_helps_on_keyframes_left_out(scene, monkeypatch):
+def test_colour_is_used_only_for_objects_that_it_helps_on_keyframes_left_out(
+    scene: FrameReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refined_by_name(coverage: np.ndarray, picture: np.ndarray, table: np.ndarray) -> np.ndarray:
         return np.zeros_like(coverage)
 

@@ -78,7 +78,9 @@ def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, t
 
 @pytest.mark.full
 @pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])
-def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(before, small_kitchen, tmp_path):
+def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(
+    before: bool, small_kitchen: Path, tmp_path: Path
+) -> None:
     def whole(folder: Path) -> None:
         project = open_project(folder)
         accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60), (110, 150)]))
@@ -107,7 +109,9 @@ def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(before
     assert kills >= 11  # signal, segments, keyframes, masks, layers, links, two segments, tracks, review, proposals
 
 
-def test_after_a_kill_in_the_middle_finished_segments_are_not_propagated_again(video, monkeypatch):
+def test_after_a_kill_in_the_middle_finished_segments_are_not_propagated_again(
+    video: VideoFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     status = killed_at(2, before=False, work=lambda: run_video(video.folder.parent, VIDEO))  # links, first segment
     assert status == -signal.SIGKILL
     assert (video.folder / "tracks" / "0000.jsonl").exists()
@@ -131,7 +135,9 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[range]:
     return spans
 
 
-def test_a_correction_propagates_only_its_segment_again(video, project, monkeypatch):
+def test_a_correction_propagates_only_its_segment_again(
+    video: VideoFiles, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     propagated(video)
     first, *_, last = video.accepted().keyframes
     name = next(iter(first.masks))

@@ -18,7 +18,9 @@ every_propagator = pytest.mark.parametrize("propagator", PROPAGATORS, ids=lambda
 
 
 @every_propagator
-def test_every_frame_of_the_span_comes_once_and_keyframes_come_as_given(propagator, scene):
+def test_every_frame_of_the_span_comes_once_and_keyframes_come_as_given(
+    propagator: Propagator, scene: FrameReader
+) -> None:
     results = list(propagator.propagate(scene, keyframes(10, 20), range(6, 25)))
     assert [result.frame for result in results] == list(range(6, 25))
     for frame in (10, 20):
@@ -41,7 +43,9 @@ def test_objects_overlap(propagator: Propagator, scene: FrameReader) -> None:
 
 
 @every_propagator
-def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(propagator, scene):
+def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(
+    propagator: Propagator, scene: FrameReader
+) -> None:
     given = {0: reference(0), 8: {"box": reference(8)["box"]}, 16: reference(16)}
     absent = given | {8: given[8] | {"lid": NOTHING}}
     bridged, gone = (
@@ -64,7 +68,9 @@ def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(p
         ({2: {"box": Rle("00", (0, 0))}}, range(5), "keyframe 2: the mask of 'box' is 0x0 px"),
     ],
 )
-def test_what_cannot_be_propagated_is_named(propagator, scene, masks, span, named):
+def test_what_cannot_be_propagated_is_named(
+    propagator: Propagator, scene: FrameReader, masks: object, span: range, named: str
+) -> None:
     with pytest.raises(DataError, match=rf"frames: .*{named}.*Remedy: "):
         next(propagator.propagate(scene, masks, span))  # type: ignore[arg-type]
 
@@ -80,7 +86,9 @@ corner = st.tuples(st.integers(0, WIDTH - 20), st.integers(0, HEIGHT - 20), st.i
 
 
 @given(corner, corner, st.integers(0, 10))
-def test_a_box_between_two_boxes_is_the_mask_of_the_nearest_scaled_into_it(scene, first, last, frame):
+def test_a_box_between_two_boxes_is_the_mask_of_the_nearest_scaled_into_it(
+    scene: FrameReader, first: tuple[int, ...], last: tuple[int, ...], frame: int
+) -> None:
     given = {0: {"box": rectangle(*first)}, 10: {"box": rectangle(*last)}}
     rle = list(LinearBox().propagate(scene, given, range(11)))[frame].masks["box"].rle
     corners = np.array([[x, y, x + w, y + h] for x, y, w, h in (first, last)])

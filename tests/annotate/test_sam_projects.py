@@ -92,7 +92,9 @@ def test_a_project_is_propagated_by_sam_and_goes_on_after_a_kill(kind: str, vide
 
 
 @pytest.mark.full
-def test_killed_at_every_write_with_models_in_every_stage_it_ends_with_the_same_files(videos, checkpoints, tmp_path):
+def test_killed_at_every_write_with_models_in_every_stage_it_ends_with_the_same_files(
+    videos: Path, checkpoints: Path, tmp_path: Path
+) -> None:
     def whole(folder: Path) -> None:
         torch.set_num_threads(1)
         run_video(folder, CLIP)  # signal, segments, keyframes, proposals

@@ -49,7 +49,9 @@ def test_each_keyframe_bears_on_every_frame(propagator: SamPropagator, scene: Fr
             assert first.masks["box"] == second.masks["box"], first.frame  # objects do not compete
 
 
-def test_an_object_need_not_be_on_every_keyframe_and_may_be_absent_on_one(propagator, scene):
+def test_an_object_need_not_be_on_every_keyframe_and_may_be_absent_on_one(
+    propagator: SamPropagator, scene: FrameReader
+) -> None:
     later = {0: {"box": reference(0)["box"]}, 6: reference(6), 9: reference(9) | {"lid": NOTHING}}
     shown = {result.frame: set(result.masks) for result in run(propagator, scene, later, range(12))}
     assert shown[0] == shown[6] == {"box", "lid"}
@@ -70,7 +72,9 @@ def held_bytes(value: object) -> int:
 
 
 @pytest.mark.full
-def test_the_session_does_not_grow_with_the_frames(propagator, scene, monkeypatch):
+def test_the_session_does_not_grow_with_the_frames(
+    propagator: SamPropagator, scene: FrameReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def held(at: int) -> int:
         tracking = _Tracking(propagator._model, propagator._scale, scene, keyframes(0, 10))
         session = tracking._session
@@ -84,7 +88,9 @@ def test_the_session_does_not_grow_with_the_frames(propagator, scene, monkeypatc
     assert held(20) > 1.5 * held(8)  # what the bound is for
 
 
-def test_a_keyframe_that_the_tracker_ignores_is_an_error(propagator, scene, monkeypatch):
+def test_a_keyframe_that_the_tracker_ignores_is_an_error(
+    propagator: SamPropagator, scene: FrameReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_frame = _Tracking._run
 
     def skips_the_second(self: _Tracking, frame: int, image: Any, *, reverse: bool) -> Any:

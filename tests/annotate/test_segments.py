@@ -62,7 +62,9 @@ def test_a_single_frame_which_has_no_rate_may_be_contact() -> None:
 
 
 @given(st.lists(st.floats(0, 1) | st.just(NAN), max_size=60), st.integers(1, 60), st.floats(0, 1), st.floats(0, 1))
-def test_segments_are_apart_long_enough_and_in_order(signal, fps, shortest_s, gap_s):
+def test_segments_are_apart_long_enough_and_in_order(
+    signal: list[float], fps: int, shortest_s: float, gap_s: float
+) -> None:
     segments = interaction_segments(signal, fps, SegmentSettings(shortest_s=shortest_s, gap_s=gap_s))
     assert all(end - start >= round(shortest_s * fps, 6) for start, end in segments)
     assert all(0 <= start < end <= len(signal) for start, end in segments)
@@ -78,7 +80,9 @@ def test_without_filters_segments_are_exactly_the_frames_of_contact(contact: lis
 
 
 @given(st.integers(1, 3000), st.integers(1, 700), st.data())
-def test_keyframes_hold_every_centre_and_are_never_farther_apart_than_the_reach(count, reach, data):
+def test_keyframes_hold_every_centre_and_are_never_farther_apart_than_the_reach(
+    count: int, reach: int, data: st.DataObject
+) -> None:
     edges = sorted(data.draw(st.sets(st.integers(0, count), max_size=8)))
     segments = list(zip(edges[::2], edges[1::2], strict=False))
     chosen = choose_keyframes(segments, count, reach)

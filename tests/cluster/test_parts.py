@@ -68,7 +68,9 @@ def test_processes_and_a_cluster_are_not_asked_for_at_once() -> None:
         cluster_of("auto", 2, [])
 
 
-def test_one_process_of_several_gives_a_cluster_no_work(dataset, tmp_path, monkeypatch):
+def test_one_process_of_several_gives_a_cluster_no_work(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match="one process gives a cluster its work"):
@@ -118,7 +120,9 @@ def test_a_copy_refuses_other_examples_than_the_drivers(dataset: Path, tmp_path:
         ModelCopy(config, ["0" * 64], str(Path.cwd())).load()
 
 
-def test_nodes_need_what_the_command_names_and_the_videos_of_linked_examples(linked_dataset, small_release, tmp_path):
+def test_nodes_need_what_the_command_names_and_the_videos_of_linked_examples(
+    linked_dataset: Path, small_release: Path, tmp_path: Path
+) -> None:
     config = RunConfig(data=str(linked_dataset), out=tmp_path / "run", model=f"text_only:{tmp_path}")
     tasks = [(task.task, task.examples) for task in open_tasks(config)]
     videos = {str(small_release / f"v{number}" / "video.mp4") for number in range(6)}
@@ -130,7 +134,9 @@ def test_nodes_need_what_the_command_names_and_the_videos_of_linked_examples(lin
 
 
 @pytest.mark.full
-def test_a_video_is_annotated_from_its_files_alone_and_what_changed_comes_home(small_kitchen, tmp_path):
+def test_a_video_is_annotated_from_its_files_alone_and_what_changed_comes_home(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
     project = start(tmp_path / "project", small_kitchen, propagator="copy_nearest")
     video_id = min(project.file.videos)
     accept(project, masks_of(small_kitchen, video_id, range(0, 150, 15)), "anna")

@@ -101,7 +101,9 @@ def test_a_node_that_is_killed_costs_no_answer_and_doubles_none(
 
 
 @pytest.mark.parametrize("frames", ["frozen", "linked"])
-def test_a_dataset_has_the_same_bytes_though_a_node_is_killed(frames, cluster, many_videos, tmp_path):
+def test_a_dataset_has_the_same_bytes_though_a_node_is_killed(
+    frames: str, cluster: LocalCluster, many_videos: Path, tmp_path: Path
+) -> None:
     settings = {
         "configs": ["relations", "graph_instances"],
         "sampling": {"frame_step": 8},
@@ -132,7 +134,9 @@ def test_generated_questions_have_the_same_bytes(cluster: LocalCluster, small_ki
     assert files(tmp_path / "there") == files(tmp_path / "here")
 
 
-def test_a_task_that_asks_on_does_so_on_a_cluster(cluster, generated, tmp_path):
+def test_a_task_that_asks_on_does_so_on_a_cluster(
+    cluster: LocalCluster, generated: Callable[[str], Path], tmp_path: Path
+) -> None:
     data = build(generated("vista"), tmp_path / "vista", benchmark="vista", cache=False).folder
     run(data, tmp_path / "here", model="chance", runs=1)
     run(data, tmp_path / "there", model="chance", runs=1, cluster=cluster.address)
@@ -159,7 +163,9 @@ def test_stages_of_annotation_make_the_same_files_and_a_node_that_is_killed_take
         assert contents(there.video(video_id)) == contents(here.video(video_id))
 
 
-def test_a_judge_on_a_cluster_gives_the_same_verdicts(cluster, small_kitchen, tmp_path):
+def test_a_judge_on_a_cluster_gives_the_same_verdicts(
+    cluster: LocalCluster, small_kitchen: Path, tmp_path: Path
+) -> None:
     sampling = {"referring": {"limit": 6}}
     data = build(small_kitchen, tmp_path / "data", configs=["referring"], sampling=sampling, cache=False).folder
     run(data, tmp_path / "here", task=("referring",), model="chance", runs=1)
@@ -172,7 +178,9 @@ def test_a_judge_on_a_cluster_gives_the_same_verdicts(cluster, small_kitchen, tm
     assert verdicts[0] == verdicts[1]
 
 
-def test_what_ends_every_copy_that_it_is_given_to_fails_and_the_rest_is_answered(cluster, linked, tmp_path):
+def test_what_ends_every_copy_that_it_is_given_to_fails_and_the_rest_is_answered(
+    cluster: LocalCluster, linked: Path, tmp_path: Path
+) -> None:
     """Of four copies three are lost to one example; the node's GPUs are made up, so that all four are placed there."""
     poison = open_examples(linked, "barista", "relations").examples[200].example_id
     (tmp_path / "sitecustomize.py").write_text(POISONED.format(poison=poison))
@@ -189,7 +197,9 @@ def test_what_ends_every_copy_that_it_is_given_to_fails_and_the_rest_is_answered
     assert run(linked, tmp_path / "run", model="chance", limit=400, runs=1).asked == session.failed
 
 
-def test_with_all_copies_lost_the_run_ends_and_goes_on_at_the_next_start(cluster, linked, tmp_path):
+def test_with_all_copies_lost_the_run_ends_and_goes_on_at_the_next_start(
+    cluster: LocalCluster, linked: Path, tmp_path: Path
+) -> None:
     out, settings = tmp_path / "run", {"model": "chance", "runs": 1, "limit": 3_000}
     with (
         pytest.raises(ClusterError, match="all copies of the model were lost"),
@@ -201,7 +211,9 @@ def test_with_all_copies_lost_the_run_ends_and_goes_on_at_the_next_start(cluster
     assert run(linked, out, **settings).asked == 3_000 - before
 
 
-def test_a_node_that_lacks_a_path_or_has_another_version_is_named(cluster, tmp_path, monkeypatch):
+def test_a_node_that_lacks_a_path_or_has_another_version_is_named(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "videos").mkdir()
     (tmp_path / "videos/v1.mp4").touch()
     monkeypatch.chdir(tmp_path)

@@ -109,7 +109,9 @@ def test_a_class_that_takes_images_and_text_apart_is_refused(dataset: Path) -> N
         lmms_eval.visuals({"questions": "barista/relations@0", "example_id": "e"})
 
 
-def test_a_task_that_no_text_answers_is_left_out_with_a_warning(small_kitchen, tmp_path, caplog):
+def test_a_task_that_no_text_answers_is_left_out_with_a_warning(
+    small_kitchen: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = {"data": str(tmp_path / "made"), "benchmark": "extended", "task": "all"}
     sampling = {"mask_tracking": {"limit": 1, "spacing": 20}, "anticipation": {"limit": 2}}
     build(small_kitchen, tmp_path / "made", benchmark="extended", configs=[*sampling], sampling=sampling, cache=False)

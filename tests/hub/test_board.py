@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -117,7 +118,9 @@ def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path
         ({"split": "test"}, "split 'test'"),
     ],
 )
-def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(tmp_path, changes, why):
+def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
+    tmp_path: Path, changes: dict[str, Any], why: str
+) -> None:
     publish(tmp_path, results(model="a/one"))
     publish(tmp_path, results(model="a/two", **changes), allow_incomplete="limit" in changes)
     board = read_board(tmp_path / "board")
@@ -248,7 +251,9 @@ SPOILT: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize(("said", "spoil"), SPOILT.items(), ids=SPOILT)
-def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(tmp_path, spoil, said):
+def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(
+    tmp_path: Path, spoil: object, said: str
+) -> None:
     publish(tmp_path, results(model="c/good"))
     bad = publish(tmp_path, results(model="a/one"))
     spoil(bad)

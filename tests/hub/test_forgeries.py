@@ -42,7 +42,9 @@ def run(honest_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(honest_run, tmp_path / "run"))
 
 
-def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_written_to(run, honest_data):
+def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_written_to(
+    run: Path, honest_data: Path
+) -> None:
     before = contents(run)
     for dataset in (None, honest_data):
         (entry,) = submit(run, dataset=dataset).eval_results().root
@@ -278,7 +280,9 @@ def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
         submit(run, allow_incomplete=True)
 
 
-def test_a_dataset_with_other_answers_is_refused_by_the_published_one(run, honest_data, tmp_path):
+def test_a_dataset_with_other_answers_is_refused_by_the_published_one(
+    run: Path, honest_data: Path, tmp_path: Path
+) -> None:
     """Truth that was edited, with a hash that fits: the run alone contradicts nothing."""
     forged = Path(shutil.copytree(honest_data, tmp_path / "forged"))
     for path in (forged / "relations").glob("*.parquet"):

@@ -60,7 +60,9 @@ def publish(hub: UploadStandIn, folder: Path, repo: str = REPO, *, public: bool 
 
 
 @pytest.mark.full
-def test_an_upload_that_was_cut_off_twice_goes_on_and_the_repository_then_equals_the_folder(hub, built):
+def test_an_upload_that_was_cut_off_twice_goes_on_and_the_repository_then_equals_the_folder(
+    hub: UploadStandIn, built: Path
+) -> None:
     environment = {**os.environ, "HF_ENDPOINT": hub.endpoint, "A_TOKEN": TOKEN}
     command = [sys.executable, "-c", SMALL_COMMITS, "publish", built, "--repo", REPO, "--token-env", "A_TOKEN"]
     said = b""
@@ -93,7 +95,9 @@ def test_the_card_is_checked_by_the_hub_before_a_file_is_sent(hub: UploadStandIn
 
 
 @pytest.mark.parametrize(("public", "state"), [(True, "public"), (False, "private")])
-def test_a_repository_that_is_not_as_private_as_asked_for_is_left_alone(hub, built, public, state):
+def test_a_repository_that_is_not_as_private_as_asked_for_is_left_alone(
+    hub: UploadStandIn, built: Path, public: bool, state: str
+) -> None:
     publish(hub, built, public=public)
     assert hub.repos["dataset", REPO].is_private is not public
     commits = len(hub.commits_asked())

@@ -178,7 +178,9 @@ def assert_secret(text: str, hub: UploadStandIn) -> None:
         assert all(TOKEN.encode() not in body for files in repo.commits.values() for body in files.values())
 
 
-def test_the_token_appears_in_no_log_however_much_is_logged(hub, made, caplog):
+def test_the_token_appears_in_no_log_however_much_is_logged(
+    hub: UploadStandIn, made: Submission, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.DEBUG, logger="huggingface_hub")
     push(hub, made)

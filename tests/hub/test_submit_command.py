@@ -91,7 +91,9 @@ def test_nothing_leaves_the_machine_without_push(hub: UploadStandIn, honest_run:
 
 
 @pytest.mark.full
-def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(hub, honest_run, tmp_path):
+def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(
+    hub: UploadStandIn, honest_run: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     arguments = [honest_run, "--out", out, "--results-repo", "garden/results"]
     code, said = push(hub, *arguments)
@@ -113,7 +115,9 @@ def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(hub,
 
 
 @pytest.mark.full
-def test_a_refused_upload_ends_with_one_line_and_exit_code_1(hub, honest_run, tmp_path):
+def test_a_refused_upload_ends_with_one_line_and_exit_code_1(
+    hub: UploadStandIn, honest_run: Path, tmp_path: Path
+) -> None:
     hub.rights, hub.careless = "read", True
     code, said = push(hub, honest_run, "--out", tmp_path / "out")
     assert code == 1
@@ -134,7 +138,9 @@ def test_a_refused_upload_ends_with_one_line_and_exit_code_1(hub, honest_run, tm
         (["--model-folder", "absent"], "absent"),
     ],
 )
-def test_flags_that_contradict_each_other_are_refused(hub, honest_run, tmp_path, flags, said):
+def test_flags_that_contradict_each_other_are_refused(
+    hub: UploadStandIn, honest_run: Path, tmp_path: Path, flags: list[str], said: str
+) -> None:
     code, output = submit(honest_run, "--out", tmp_path / "out", *flags)
     assert code == 1
     assert said in output

@@ -31,7 +31,9 @@ _KEPT: list[Path] = []
 
 
 @pytest.fixture
-def two_judges(make_run, use, tmp_path, tmp_path_factory):
+def two_judges(
+    make_run: Callable, use: Callable, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[JudgedRun]:
     """Two models and two judges: the strict one takes three points from accuracy and one from completeness."""
     if not _KEPT:
         folder = tmp_path_factory.mktemp("judged")
@@ -182,7 +184,9 @@ def test_a_run_that_is_given_twice_is_refused_by_its_folder(two_namesakes: list[
             human_agreement(twice, [Rating("any", "accuracy", 5, model="student")])
 
 
-def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(make_run, use, tmp_path):
+def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
+    make_run: Callable, use: Callable, tmp_path: Path
+) -> None:
     folders = [tmp_path / "like-gpt-4", tmp_path / "plain"]
     for folder in folders:
         shutil.move(make_run(VQA, runs=1), folder)
@@ -227,7 +231,9 @@ def test_runs_that_nobody_judged_are_refused() -> None:
         cross_judge([])
 
 
-def test_names_from_files_command_no_terminal(two_judges, comparison, tmp_path, capsys):
+def test_names_from_files_command_no_terminal(
+    two_judges: list[JudgedRun], comparison: CrossJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hostile = "m\x1b]0;x\x07\x9b2J\u202e\nerror: none"
     named = two_judges[0].results.model_copy(update={"model": hostile})
     evil = msgspec.structs.replace(

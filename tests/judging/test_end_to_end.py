@@ -36,7 +36,9 @@ def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
 
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
-def test_lexical_gives_the_oracle_full_marks_and_chance_few(task, kitchen_runs):
+def test_lexical_gives_the_oracle_full_marks_and_chance_few(
+    task: str, kitchen_runs: dict[tuple[str, str], Path]
+) -> None:
     means = {}
     for model in ("oracle", "chance"):
         session = judge(kitchen_runs[task, model], "lexical")

@@ -90,7 +90,9 @@ def test_equal_answers_are_judged_once_and_count_for_each_sample(make_run: Calla
     assert results.coverage.judged == 3 * len(example_ids(run))
 
 
-def test_the_model_under_test_is_never_asked(make_run, use, monkeypatch):
+def test_the_model_under_test_is_never_asked(
+    make_run: Callable, use: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = make_run(VQA)
     monkeypatch.setattr(runner, "load_model", lambda *_: ScriptedModel("student", never))
     use(ScriptedJudge(by_hash))
@@ -107,7 +109,9 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("status", [name for name in REPLIES if name != "ok"])
-def test_an_unusable_verdict_gets_its_status_and_never_counts_as_zero(status, make_run, use):
+def test_an_unusable_verdict_gets_its_status_and_never_counts_as_zero(
+    status: str, make_run: Callable, use: Callable
+) -> None:
     run = make_run(VQA, lambda example, seed: f"Answer: {example}", runs=1)
     bad = example_ids(run)[0]
     use(ScriptedJudge(lambda request, _: REPLIES[status if material(request)["answer"] == bad else "ok"]))
@@ -193,7 +197,9 @@ def spelt_reply(score: str, *tokens: dict[str, float]) -> Completion:
     [([{"1": 1.0}, {"0": 1.0}], 10, True), ([{"10": 1.0}], 1, False)],
     ids=["ten is split", "ten is one token"],
 )
-def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(ten, meant, inferred, make_run, use):
+def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(
+    ten: list[dict[str, float]], meant: int, inferred: bool, make_run: Callable, use: Callable
+) -> None:
     run = make_run(VQA, runs=1)
     nine = spelt_reply("9", {"9": 0.75, "1": 0.25})
     use(ScriptedJudge(lambda r, p: spelt_reply("10", *ten) if criterion(r) == "completeness" else nine))
@@ -206,7 +212,9 @@ def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(ten, 
 
 
 @pytest.mark.parametrize("task", ["referring", VQA])
-def test_the_oracle_gives_full_marks_to_the_reference_alone(task, make_run, eventful_dataset):
+def test_the_oracle_gives_full_marks_to_the_reference_alone(
+    task: str, make_run: Callable, eventful_dataset: Path
+) -> None:
     from barista_bench.benchmarks import get_task
     from barista_bench.core.boxes import BoxFormat
     from barista_bench.data.frozen import read_frozen

@@ -46,7 +46,9 @@ def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: C
     assert third.asked == []
 
 
-def test_a_reply_whose_bytes_were_overwritten_is_not_scored_and_asked_for_again(make_run, use):
+def test_a_reply_whose_bytes_were_overwritten_is_not_scored_and_asked_for_again(
+    make_run: Callable, use: Callable
+) -> None:
     run = make_run(VQA, runs=1)
     use(ScriptedJudge(lambda *_: verdict(4)))
     session = judge(run, "any")
@@ -87,7 +89,9 @@ def test_draws_have_seeds_of_their_own_that_the_order_does_not_change(make_run: 
     assert sorted((record.key, record.text) for record in read_records(first)) == kept
 
 
-def test_judges_rubrics_and_settings_have_folders_of_their_own(make_run, use, tmp_path):
+def test_judges_rubrics_and_settings_have_folders_of_their_own(
+    make_run: Callable, use: Callable, tmp_path: Path
+) -> None:
     run = make_run(VQA, runs=1)
     mine = tmp_path / "mine.yaml"
     mine.write_text(ONE_CRITERION)
@@ -146,7 +150,9 @@ def test_generated_steps_are_made_once_and_frozen(make_run: Callable, use: Calla
     assert given.asked
 
 
-def test_a_released_rubric_has_the_judge_make_its_steps_and_asks_in_its_own_words(make_run, use, tmp_path):
+def test_a_released_rubric_has_the_judge_make_its_steps_and_asks_in_its_own_words(
+    make_run: Callable, use: Callable, tmp_path: Path
+) -> None:
     run = make_run("referring", runs=1)
     judge_ = use(ScriptedJudge(lambda r, p: STEPS if r.request_id.startswith("steps:") else verdict(7)))
     session = judge(run, "any", draws=1, rubric=Path(f"release:{write_clone(tmp_path / 'clone')}"))
@@ -161,7 +167,9 @@ def test_a_released_rubric_has_the_judge_make_its_steps_and_asks_in_its_own_word
 
 
 @pytest.mark.parametrize(("protocol", "mean", "count"), [("release", 0.5, 1), ("paper", None, 0)])
-def test_the_mean_of_an_answer_is_over_the_criteria_that_have_a_verdict(protocol, mean, count, make_run, use):
+def test_the_mean_of_an_answer_is_over_the_criteria_that_have_a_verdict(
+    protocol: str, mean: float | None, count: int, make_run: Callable, use: Callable
+) -> None:
     run = make_run(VQA, runs=1)
     use(ScriptedJudge(lambda r, p: Completion("no") if criterion(r) == "accuracy" else verdict(5)))
     session = judge(run, "any", draws=1)

@@ -201,7 +201,9 @@ def test_a_judge_is_known_to_split_ten_by_its_own_tens(replies: list[list[TokenL
         (reply(choice("x7", {"x7": 1.0})), 7),
     ],
 )
-def test_without_alternatives_that_spell_the_score_there_is_no_weight(tokens, score):
+def test_without_alternatives_that_spell_the_score_there_is_no_weight(
+    tokens: list[TokenLogprob] | None, score: int
+) -> None:
     assert weighted_score(tokens, score) is None
 
 

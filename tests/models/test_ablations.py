@@ -75,7 +75,9 @@ def test_first_frame_shows_the_image_that_the_prompt_places_first() -> None:
 
 
 @given(st.integers(2, 12), st.text(min_size=1, max_size=20))
-def test_shuffled_frames_are_the_same_images_in_another_order_that_depends_on_the_id_alone(count, name):
+def test_shuffled_frames_are_the_same_images_in_another_order_that_depends_on_the_id_alone(
+    count: int, name: str
+) -> None:
     asked = request(count, name)
     order = shown(shuffled_frames(asked)).split(",")
     assert sorted(order, key=int) == [str(n) for n in range(count)]

@@ -67,7 +67,9 @@ def tokens(processor: object, texts: Sequence[str], padding: str | bool) -> dict
 
 
 @pytest.mark.parametrize(("name", "padding"), [("clip", True), ("siglip", "max_length")])
-def test_one_image_scores_as_the_models_own_logits(encoders, theirs, name, padding):
+def test_one_image_scores_as_the_models_own_logits(
+    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]], name: str, padding: str | bool
+) -> None:
     model, processor = theirs[name]
     pixels = processor.image_processor(images=[picture(3)], return_tensors="pt")["pixel_values"]
     with torch.inference_mode():
@@ -78,7 +80,9 @@ def test_one_image_scores_as_the_models_own_logits(encoders, theirs, name, paddi
     np.testing.assert_allclose(list(scores(answer).values()), expected, atol=2e-6)
 
 
-def test_x_clip_scores_as_the_models_own_logits(encoders, theirs):
+def test_x_clip_scores_as_the_models_own_logits(
+    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]]
+) -> None:
     model, processor = theirs["xclip"]
     frames = [picture(seed) for seed in range(VIDEO_FRAMES)]
     pixels = processor.image_processor(images=frames, return_tensors="pt")["pixel_values"].unsqueeze(0)
@@ -93,7 +97,9 @@ def test_x_clip_scores_as_the_models_own_logits(encoders, theirs):
 
 
 @pytest.mark.parametrize("unit_frames", [True, False])
-def test_a_video_is_the_mean_of_its_frames(encoders, theirs, unit_frames):
+def test_a_video_is_the_mean_of_its_frames(
+    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]], unit_frames: bool
+) -> None:
     model, processor = theirs["clip"]
     with torch.inference_mode():
         rows = []
@@ -164,7 +170,9 @@ def test_each_distinct_frame_and_text_is_embedded_once(clip: DualEncoder, monkey
     assert sum(texts.sizes) == 4
 
 
-def test_a_video_is_embedded_once_for_all_its_questions(encoders, monkeypatch):
+def test_a_video_is_embedded_once_for_all_its_questions(
+    encoders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     encoder = DualEncoder.load(str(encoders["xclip"]))
     videos = Counting(encoder, "embed", monkeypatch)
     ask(encoder, request("a", [0, 1, 2, 3]), request("b", [0, 1, 2, 3], {"X": "holding a cup"}))
@@ -173,7 +181,9 @@ def test_a_video_is_embedded_once_for_all_its_questions(encoders, monkeypatch):
 
 
 @pytest.mark.parametrize("kept", [0, 3])
-def test_embeddings_that_the_cache_cannot_hold_are_made_again(clip, monkeypatch, kept):
+def test_embeddings_that_the_cache_cannot_hold_are_made_again(
+    clip: DualEncoder, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
     expected = ask(clip, request("a", range(4)))
     clip._cache = LRUCache(kept * 32 * 4, getsizeof=lambda embedding: embedding.nbytes)
     frames = Counting(clip, "embed", monkeypatch)
@@ -188,7 +198,9 @@ def test_images_are_embedded_in_batches_over_requests(clip: DualEncoder, monkeyp
     assert frames.sizes == [4, 4, 1]
 
 
-def test_out_of_memory_halves_the_batch(clip, monkeypatch, caplog):
+def test_out_of_memory_halves_the_batch(
+    clip: DualEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     expected = ask(clip, request("a", range(9)))
     clip._cache = LRUCache(2**20, getsizeof=lambda embedding: embedding.nbytes)
     frames = Counting(clip, "embed", monkeypatch, fits=2)
@@ -218,7 +230,7 @@ def test_another_runtime_error_is_not_taken_for_memory(clip: DualEncoder, monkey
         ask(clip, request("a", [0]))
 
 
-def test_requests_that_cannot_be_scored_fail_alone(encoder):
+def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None:
     blind = Request("b", Prompt("", (TextPart("Which?"),)), (), choices=CHOICES)
     no_texts, no_images, good = ask(encoder, request("a", [0], {}), blind, request("c", [0, 1, 2, 3]))
     assert no_texts.error.startswith("a: a dual encoder ranks given texts, and there are none. Remedy:")
@@ -296,7 +308,9 @@ def test_the_tiny_encoders_are_made_alike_every_time(tmp_path: Path, family: str
     assert torch.equal(state, torch.random.get_rng_state())
 
 
-def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(tmp_path, monkeypatch):
+def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from barista_bench.runs.ask import catalog
     from barista_bench.runs.ask.config import ModelSettings
 

@@ -244,7 +244,9 @@ def test_every_documented_answer_is_read_by_its_task(tmp_path: Path) -> None:
     assert tasks == {"grounding", "hand_object", "relations", "activity", "referring", "temporal_vqa"}
 
 
-def test_the_documented_program_prints_what_the_page_says(tmp_path, monkeypatch, capsys):
+def test_the_documented_program_prints_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (block,) = (block for block in documented("json") if "CaRe-Ego" in block)
     (tmp_path / "predictions.jsonl").write_text(block)
     monkeypatch.chdir(tmp_path)

@@ -77,7 +77,9 @@ def held(folders: dict[str, Path]) -> TransformersModel:
 
 
 @pytest.mark.parametrize("config", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
-def test_each_row_of_a_batch_is_held_to_its_own_schema(held, loaded, config):
+def test_each_row_of_a_batch_is_held_to_its_own_schema(
+    held: TransformersModel, loaded: dict[str, TransformersModel], config: GenerationConfig
+) -> None:
     requests = questions([SCORE, None, NAMES, {}], seeds=(1, 2))
     answers = held.generate(requests, config)
     assert len(finished(requests, answers)) == 4
@@ -142,7 +144,9 @@ def test_a_request_whose_schema_cannot_be_kept_fails_alone(held: TransformersMod
     assert isinstance(answer, Completion)
 
 
-def test_a_model_cannot_be_held_without_the_library_or_an_end(folders, monkeypatch):
+def test_a_model_cannot_be_held_without_the_library_or_an_end(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = held_model(folders["gemma3"])
     assert model.identity.settings["structured_output"] is True
     encoder, inner = model._engine.encoder, model._engine.model
@@ -178,7 +182,9 @@ def our_schemas(source_of: Callable[[str], Path]) -> list[Mapping[str, object]]:
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("family", ["gemma3", "llava", "idefics3", "llama"])
-def test_what_is_finished_fits_in_every_family(family, families, our_schemas):
+def test_what_is_finished_fits_in_every_family(
+    family: str, families: dict[str, Path], our_schemas: list[Mapping[str, object]]
+) -> None:
     assert len(our_schemas) >= len(WRITTEN) + 11
     number = list(families).index(family)
     drawn = (random_schema(seed) for seed in count(1000 * number))

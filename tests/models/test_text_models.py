@@ -125,7 +125,9 @@ def test_a_gguf_file_needs_its_library_or_is_told_to_be_missing(tmp_path: Path) 
         TransformersModel.load(str(tmp_path / "none.gguf"))
 
 
-def test_a_run_with_images_is_refused_before_anything_is_asked_and_blind_it_runs(folder, small_kitchen, tmp_path):
+def test_a_run_with_images_is_refused_before_anything_is_asked_and_blind_it_runs(
+    folder: Path, small_kitchen: Path, tmp_path: Path
+) -> None:
     built = tmp_path / "data"
     build(small_kitchen, built, configs=["activity"], cache=False, sampling={"limit": 3})
     settings = {"task": ["activity"], "runs": 1, "max_new_tokens": 4}

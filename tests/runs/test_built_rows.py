@@ -26,7 +26,9 @@ def copied(dataset: Path, tmp_path: Path, datasets_cache: Path) -> Path:
 
 
 @pytest.mark.parametrize("settings", [{}, {"limit": 5}, {"split": "test"}])
-def test_a_folder_and_the_same_without_a_manifest_have_the_same_examples_and_pictures(copied, settings):
+def test_a_folder_and_the_same_without_a_manifest_have_the_same_examples_and_pictures(
+    copied: Path, settings: dict[str, object]
+) -> None:
     ours = opened(copied, **settings)
     (copied / MANIFEST).unlink()
     theirs = opened(copied, **settings)
@@ -157,7 +159,9 @@ def test_a_picture_that_is_none_costs_its_example(copied: Path, value: object) -
         {"video": "v0/video.mp4", "indices": [0], "backend": "decord"},
     ],
 )
-def test_frames_that_name_no_frames_cost_their_example(linked_dataset, small_release, tmp_path, frames):
+def test_frames_that_name_no_frames_cost_their_example(
+    linked_dataset: Path, small_release: Path, tmp_path: Path, frames: object
+) -> None:
     copied = Path(shutil.copytree(linked_dataset, tmp_path / "copied"))
     for file in copied.glob("relations/*.parquet"):
         table = pq.read_table(file, partitioning=None)

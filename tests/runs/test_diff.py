@@ -104,7 +104,9 @@ def test_absent_settings_and_values_of_other_types_differ(tmp_path: Path) -> Non
         ({"seconds": 9.0, "rank": 3, "batch_size": 7}, {}),
     ],
 )
-def test_a_sample_that_differs_is_counted_by_what_differs(tmp_path, values, kinds):
+def test_a_sample_that_differs_is_counted_by_what_differs(
+    tmp_path: Path, values: dict[str, Any], kinds: dict[str, int]
+) -> None:
     a, b = make(tmp_path / "a"), make(tmp_path / "b", changed(5, **values))
     for difference in (diff(a, b), diff(b, a)):
         assert counted(difference) == kinds
@@ -266,7 +268,9 @@ def sides(draw: st.DrawFn) -> dict[tuple[str, int], dict[str, Any]]:
 
 @settings(deadline=None)
 @given(sides(), sides())
-def test_every_count_is_what_a_plain_comparison_gives(tmp_path_factory, first, second):
+def test_every_count_is_what_a_plain_comparison_gives(
+    tmp_path_factory: pytest.TempPathFactory, first: dict[Any, Any], second: dict[Any, Any]
+) -> None:
     folder = tmp_path_factory.mktemp("diff")
     made = [
         make(folder / name, [sample(*key, **values) for key, values in side.items()])

@@ -55,7 +55,9 @@ def finished(folder: Path) -> set[str]:
 
 
 @pytest.mark.full
-def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends_as_if_never_killed(dataset, tmp_path):
+def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends_as_if_never_killed(
+    dataset: Path, tmp_path: Path
+) -> None:
     rng = random.Random(0)
     out, asked = tmp_path / "killed", tmp_path / "asked"
     kills, most_lost = 0, 0
@@ -131,7 +133,9 @@ def test_a_start_with_other_processes_is_refused_while_some_are_at_work(dataset,
         ended(processes)
 
 
-def test_shared_runs_score_byte_for_byte_as_a_single_process(dataset, tmp_path, monkeypatch):
+def test_shared_runs_score_byte_for_byte_as_a_single_process(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(dataset, tmp_path / "alone", model="chance")
     world = 4
     for rank in range(world):

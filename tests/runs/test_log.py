@@ -55,7 +55,9 @@ def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [b"{}", b"[]", b"null", b"{", b"\xff\xfe", b'{"key": "x", "surprise": 1}', b"[" * 9999]
 )
-def test_a_damaged_line_costs_its_sample_alone_and_is_named(tmp_path, line, caplog):
+def test_a_damaged_line_costs_its_sample_alone_and_is_named(
+    tmp_path: Path, line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "samples.jsonl"
     write(path, record("a"), record("b"))
     first, second = path.read_bytes().splitlines()
@@ -81,7 +83,9 @@ def test_many_damaged_lines_are_counted_instead_of_named(tmp_path: Path, caplog:
     assert "1000 lines in all" in counted
 
 
-def test_an_overlong_line_is_one_damaged_line_and_hides_no_other(tmp_path, monkeypatch, caplog):
+def test_an_overlong_line_is_one_damaged_line_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(log_module, "MAX_LINE", 500)
     path = tmp_path / "samples.jsonl"
     write(path, record("a"), record("b", text="x" * 2000), record("c"))
@@ -92,7 +96,9 @@ def test_an_overlong_line_is_one_damaged_line_and_hides_no_other(tmp_path, monke
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_bytes_overwritten_anywhere_cost_their_lines_and_never_change_a_record(tmp_path_factory, data):
+def test_bytes_overwritten_anywhere_cost_their_lines_and_never_change_a_record(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     folder = tmp_path_factory.mktemp("run")
     written = [record("a", text="wash the cup"), record("b", text="0.5"), record("c")]
     lines = write_lines(folder / "samples.jsonl", written)
@@ -116,7 +122,9 @@ def test_bytes_overwritten_anywhere_cost_their_lines_and_never_change_a_record(t
 
 @pytest.mark.parametrize("lost", ["checksum", "log"])
 @pytest.mark.parametrize("position", [0, 1])
-def test_a_line_without_its_checksum_or_version_is_damaged_and_its_sample_named(tmp_path, lost, position, caplog):
+def test_a_line_without_its_checksum_or_version_is_damaged_and_its_sample_named(
+    tmp_path: Path, lost: str, position: int, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "samples.jsonl"
     lines = write_lines(path, [record("a"), record("b")])
     lines[position] = re.sub(rb'"%s":("[^"]*"|2),?' % lost.encode(), b"", lines[position]).replace(b",}", b"}")

@@ -18,7 +18,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import writing
 from barista_bench.runs.log import log_reader, log_reader as reader_module
 from barista_bench.runs.log.log_reader import Compacted, LogReader, compact, finished_samples
-from barista_bench.runs.log.sample_log import SampleLog, counting_records, log_files, sample_digest, seal
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, log_files, sample_digest, seal
 from tests.runs.made_logs import (
     content_of,
     folders,
@@ -65,7 +65,9 @@ def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: 
 
 @settings(deadline=None)
 @given(folders())
-def test_any_split_over_ranks_gives_what_the_rule_says(tmp_path_factory, logs):
+def test_any_split_over_ranks_gives_what_the_rule_says(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
+) -> None:
     folder = tmp_path_factory.mktemp("run")
     for name, records in reversed(logs.items()):
         write_lines(folder / name, records)
@@ -78,7 +80,9 @@ def test_any_split_over_ranks_gives_what_the_rule_says(tmp_path_factory, logs):
 
 @settings(deadline=None)
 @given(folders(), st.data())
-def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(tmp_path_factory, logs, data):
+def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]], data: st.DataObject
+) -> None:
     folder = tmp_path_factory.mktemp("run")
     kept = {}
     for name, records in logs.items():
@@ -104,7 +108,9 @@ def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: 
         assert names(reader) == ["a", "b"]
 
 
-def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(tmp_path, monkeypatch):
+def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_lines(tmp_path / "samples-0.jsonl", [record("a")])
     listed = log_files(tmp_path)
     (tmp_path / "samples-0.jsonl").rename(tmp_path / "samples.jsonl")
@@ -179,7 +185,9 @@ def test_torn_and_damaged_lines_go_and_the_rest_stays_byte_for_byte(tmp_path: Pa
 
 @settings(deadline=None)
 @given(folders())
-def test_any_folder_reads_exactly_as_before(tmp_path_factory, logs):
+def test_any_folder_reads_exactly_as_before(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
+) -> None:
     folder = tmp_path_factory.mktemp("run")
     for name, records in logs.items():
         write_lines(folder / name, records)
@@ -297,7 +305,9 @@ def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: P
     assert states == {every, (every[0], *every[2:]), (every[0], every[3]), (every[0],)}
 
 
-def test_after_a_kill_only_copies_remain_so_nobody_is_warned(tmp_path, monkeypatch, caplog):
+def test_after_a_kill_only_copies_remain_so_nobody_is_warned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("samples-0.jsonl", "samples-1.jsonl"):
         write_lines(tmp_path / name, [record(name)])
 

@@ -189,7 +189,9 @@ def test_frames_on_the_way_keep_within_their_share_of_the_memory(root: Path) -> 
         assert store.cache.made == expected
 
 
-def test_a_frame_on_the_way_that_cannot_be_decoded_costs_the_others_nothing(root, monkeypatch, reference):
+def test_a_frame_on_the_way_that_cannot_be_decoded_costs_the_others_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch, reference: dict[str, list[NDArray[np.uint8]]]
+) -> None:
     read = LazyFrames.array
 
     def broken(self: LazyFrames) -> NDArray[np.uint8]:
@@ -225,7 +227,9 @@ def test_a_file_that_was_replaced_is_decoded_anew(root: Path, tmp_path: Path) ->
     assert not np.array_equal(*seen)
 
 
-def test_frames_of_one_example_beyond_the_memory_bound_are_refused_before_they_are_decoded(root, monkeypatch):
+def test_frames_of_one_example_beyond_the_memory_bound_are_refused_before_they_are_decoded(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(media, "MAX_EXAMPLE_BYTES", 3 * FRAME_BYTES)
     before = decode_count()
     with pytest.raises(DataError, match="4 frames of 192x96"):

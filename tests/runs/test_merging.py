@@ -40,7 +40,9 @@ def shared_run(
     return folders
 
 
-def test_machines_with_other_videos_each_make_one_run(linked_dataset, small_release, tmp_path, monkeypatch):
+def test_machines_with_other_videos_each_make_one_run(
+    linked_dataset: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(linked_dataset, tmp_path / "alone", model="chance")
     video_ids = [example.video_id for example in open_examples(linked_dataset, "barista", "relations").examples]
     roots = [tmp_path / "disk0", tmp_path / "disk1"]
@@ -63,7 +65,9 @@ def test_a_merged_run_knows_where_its_data_lie(dataset: Path, tmp_path: Path, mo
     assert score(tmp_path / "merged").results.coverage.complete
 
 
-def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_the_first(dataset, tmp_path):
+def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_the_first(
+    dataset: Path, tmp_path: Path
+) -> None:
     for name in ("first", "second"):
         run(dataset, tmp_path / name, model="oracle", limit=3, runs=1)
     records = {r.example_id: r for r in read_records(tmp_path / "first" / LOG_FILE)}
@@ -89,7 +93,9 @@ def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_t
         ({"runs": 2}, "runs 2"),
     ],
 )
-def test_runs_under_other_conditions_are_refused_and_the_difference_named(dataset, tmp_path, change, named):
+def test_runs_under_other_conditions_are_refused_and_the_difference_named(
+    dataset: Path, tmp_path: Path, change: dict, named: str
+) -> None:
     settings = {"model": "chance", "limit": 2, "runs": 1}
     run(dataset, tmp_path / "first", **settings)
     run(dataset, tmp_path / "second", **settings | change)

@@ -176,7 +176,9 @@ def test_a_video_under_another_id_is_no_other_video(release: Path, tmp_path: Pat
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"other"}
 
 
-def test_where_a_video_is_missing_ids_tell_them_apart_with_a_warning(release, tmp_path, caplog):
+def test_where_a_video_is_missing_ids_tell_them_apart_with_a_warning(
+    release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
     (release / "other/video.mp4").unlink()
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"again", "other"}

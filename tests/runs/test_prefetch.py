@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
@@ -44,7 +44,9 @@ class Meter:
 @given(
     st.lists(st.integers(0, 5), max_size=50), st.integers(1, 4), st.integers(1, 20), st.integers(1, 100), st.booleans()
 )
-def test_results_come_in_order_whatever_the_bounds(groups, workers, max_items, max_bytes, grouped):
+def test_results_come_in_order_whatever_the_bounds(
+    groups: list[int], workers: int, max_items: int, max_bytes: int, grouped: bool
+) -> None:
     items = list(enumerate(groups))
 
     def prepare(item: tuple[int, int]) -> int:
@@ -66,7 +68,9 @@ def test_results_come_in_order_whatever_the_bounds(groups, workers, max_items, m
 
 @SETTINGS
 @given(st.integers(1, 50), st.integers(1, 40), st.integers(1, 4), st.integers(1, 30))
-def test_waiting_results_of_one_size_keep_exactly_within_the_bytes(size, max_bytes, workers, max_items):
+def test_waiting_results_of_one_size_keep_exactly_within_the_bytes(
+    size: int, max_bytes: int, workers: int, max_items: int
+) -> None:
     meter = Meter()
 
     def prepare(item: int) -> bytes:
@@ -87,7 +91,9 @@ def test_waiting_results_of_one_size_keep_exactly_within_the_bytes(size, max_byt
 
 @SETTINGS
 @given(st.lists(st.integers(0, 60), max_size=50), st.integers(1, 100), st.integers(1, 4), st.integers(1, 30))
-def test_growing_results_overshoot_by_those_in_the_making_at_the_most(sizes, max_bytes, workers, max_items):
+def test_growing_results_overshoot_by_those_in_the_making_at_the_most(
+    sizes: list[int], max_bytes: int, workers: int, max_items: int
+) -> None:
     meter = Meter()
 
     def prepare(size: int) -> bytes:
@@ -178,7 +184,9 @@ def stop_by_forgetting(ready: Iterator[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("stop", [stop_by_closing, stop_by_raising, stop_by_forgetting])
 @pytest.mark.parametrize("max_bytes", [1, 10_000])
-def test_no_thread_is_left_and_nothing_more_is_begun_when_the_consumer_stops(stop, max_bytes):
+def test_no_thread_is_left_and_nothing_more_is_begun_when_the_consumer_stops(
+    stop: Callable[[Iterator[tuple[int, int]]], None], max_bytes: int
+) -> None:
     begun: list[int] = []
 
     def prepare(item: int) -> int:

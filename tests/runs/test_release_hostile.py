@@ -53,7 +53,9 @@ def _plan(release: Path, folder: Path, *questions: dict[str, object], **sampling
         ({"split": 3}, "is of split 3"),
     ],
 )
-def test_a_question_that_no_set_can_hold_is_named_before_anything_is_built(release, tmp_path, changes, message):
+def test_a_question_that_no_set_can_hold_is_named_before_anything_is_built(
+    release: Path, tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
     with pytest.raises(DataError, match=f"words/choose: 'words:0' {message}.*Remedy"):
         _plan(release, tmp_path / "words", {**QUESTION, **changes})
 
@@ -107,7 +109,9 @@ def test_no_byte_depends_on_the_number_of_processes(release: Path, tmp_path: Pat
     assert contents[0] == contents[1]
 
 
-def test_a_wording_that_lacks_a_later_question_costs_no_answer(data, tmp_path, monkeypatch):
+def test_a_wording_that_lacks_a_later_question_costs_no_answer(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "choose.yaml").write_text("version: 1\nsystem: a\nuser: b\n")
     monkeypatch.setattr(runner, "load_model", lambda *_: model)
     model = Talker()
@@ -133,7 +137,9 @@ def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> No
     assert "choose: questions that depend on answers are not counted" in as_text(estimated)
 
 
-def test_a_run_of_the_first_questions_alone_is_no_whole_submission(data, tmp_path, monkeypatch):
+def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def write(samples: Sequence[Scored], out: Path) -> Path:
         out.write_text(str(len(samples)))
         return out
@@ -145,7 +151,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(data, tmp_pat
     assert write_submission_file(tmp_path / "run", tmp_path / "out.json", allow_incomplete=True)[1] == 2
 
 
-def test_one_of_several_processes_scores_nothing(data, tmp_path, monkeypatch):
+def test_one_of_several_processes_scores_nothing(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match=r"have yet to ask.*Remedy"):
@@ -154,7 +160,9 @@ def test_one_of_several_processes_scores_nothing(data, tmp_path, monkeypatch):
 
 
 @pytest.mark.full
-def test_a_task_that_cannot_be_scored_costs_no_other_its_score(data, small_release, tmp_path, monkeypatch):
+def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
+    data: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "words").symlink_to(data)
     build(small_release, tmp_path / "data" / "kitchen", configs=["relations"], sampling={"limit": 3}, cache=False)
@@ -179,7 +187,9 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(data, small_relea
         evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", runs=1)
 
 
-def test_a_named_task_that_a_model_cannot_be_asked_is_refused_before_anything_is_asked(small_release, tmp_path):
+def test_a_named_task_that_a_model_cannot_be_asked_is_refused_before_anything_is_asked(
+    small_release: Path, tmp_path: Path
+) -> None:
     built = build(small_release, tmp_path / "d", configs=["relations"], sampling={"limit": 2}, cache=False).folder
     with pytest.raises(ConfigError, match="relations gives no texts to choose from, which dual:tiny would score"):
         run(built, tmp_path / "run", task="relations", model="dual:tiny")
@@ -206,7 +216,9 @@ def _example(name: str = "a", frames: int = 1, split: str = "test") -> Example:
         ([_said(_example("b"))], "'a', which is no example"),
     ],
 )
-def test_recorded_answers_that_cannot_be_kept_leave_no_folder_behind(tmp_path, monkeypatch, read, message):
+def test_recorded_answers_that_cannot_be_kept_leave_no_folder_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[RecordedAnswers], message: str
+) -> None:
     monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, formats={"said": lambda _: read}))
     with pytest.raises(DataError, match=f"{message}.*Remedy"):
         import_recorded("said", tmp_path / "runs", "said")
@@ -221,7 +233,9 @@ def test_an_option_that_no_recorded_task_has_leaves_no_folder_behind(tmp_path: P
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_folder_of_datasets_may_hold_what_a_killed_build_left_and_newer_benchmarks(data, tmp_path, caplog):
+def test_a_folder_of_datasets_may_hold_what_a_killed_build_left_and_newer_benchmarks(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("words", ".words.killed"):
         (tmp_path / name).mkdir()
         shutil.copy(data / MANIFEST, tmp_path / name)
@@ -244,7 +258,7 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: str) -> None:
     ("model", "message"),
     [("text_only:dual:tiny", "compares texts with no image"), ("first_frame:centre_box", "asks for no boxes")],
 )
-def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(data, model, message):
+def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(data: Path, model: str, message: str) -> None:
     examples = open_examples(data, "words", "choose")
     with pytest.raises(ConfigError, match=f"{message}.*Remedy"):
         check_fit(model, Words(), examples)

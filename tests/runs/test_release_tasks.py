@@ -95,7 +95,9 @@ def test_settings_of_a_scene_graph_are_refused(release: Path, tmp_path: Path, na
         build(release, tmp_path / "words", benchmark="words", cache=False, **{name: value})  # type: ignore[arg-type]
 
 
-def test_each_run_of_an_example_is_asked_on_with_its_own_answer(data, tmp_path, monkeypatch):
+def test_each_run_of_an_example_is_asked_on_with_its_own_answer(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = Talker()
     _run(monkeypatch, model, data, tmp_path)
     first = [text for _, text, images in model.asked if images == 2]
@@ -113,7 +115,9 @@ def test_each_run_of_an_example_is_asked_on_with_its_own_answer(data, tmp_path, 
 
 
 @pytest.mark.parametrize("lives", [1, 7, 10, 13, 19])
-def test_a_run_killed_between_steps_goes_on_where_it_was(data, tmp_path, monkeypatch, lives):
+def test_a_run_killed_between_steps_goes_on_where_it_was(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: int
+) -> None:
     whole, broken, rest = Talker(), Talker(lives), Talker()
     _run(monkeypatch, whole, data, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
@@ -130,7 +134,9 @@ def test_a_run_killed_between_steps_goes_on_where_it_was(data, tmp_path, monkeyp
     assert not model.asked
 
 
-def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_it(data, tmp_path, monkeypatch):
+def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _run(monkeypatch, Talker(), data, tmp_path)
     (tmp_path / "samples.jsonl").unlink()
     steps = tmp_path / "steps.jsonl"
@@ -148,7 +154,9 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     assert step_key(key, [made_record("s", text="one answer")]) != step_key(key, [made_record("s", text="another")])
 
 
-def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(data, tmp_path, monkeypatch):
+def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _run(monkeypatch, Talker(finish="refusal"), data, tmp_path / "refused")
     assert {record.status.value for record in read_folder(tmp_path / "refused")} == {"refused"}
     _run(monkeypatch, Talker(finish="length"), data, tmp_path / "cut")
@@ -157,7 +165,9 @@ def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(data, tm
     assert score(tmp_path / "cut").results.coverage.answered == 10
 
 
-def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(data, tmp_path, monkeypatch):
+def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _run(monkeypatch, Talker(), data, tmp_path, option="steps=2", runs=1)
     scored = score(tmp_path).results
     assert scored.options == {"steps": 2, "case": True}
@@ -170,7 +180,9 @@ def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(data, tm
 
 
 @pytest.mark.parametrize("scored_by", [None, {"case": True}, {"case": False}])
-def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(data, tmp_path, monkeypatch, scored_by):
+def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored_by: dict[str, object] | None
+) -> None:
     def kept() -> dict[tuple[str, object], float]:
         files = [(path, read_results(path)) for path in tmp_path.glob("results*.json")]
         assert all(path.with_name(f"{path.name.replace('results', 'scores')}l").exists() for path, _ in files)
@@ -203,7 +215,9 @@ def test_options_that_cannot_be_used_are_named(data: Path, tmp_path: Path, optio
         run(data, tmp_path, benchmark="words", task="choose", model="oracle", option=option)
 
 
-def test_a_model_that_scores_the_choices_is_asked_once(data, tmp_path, monkeypatch):
+def test_a_model_that_scores_the_choices_is_asked_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Ranker(Talker):
         def _answer(self, request: Request, seed: int) -> Completion | Failure:
             self.asked.append((request.request_id, "", len(request.images)))
@@ -249,7 +263,9 @@ def test_recorded_answers_become_a_run_that_is_scored_without_videos(tmp_path: P
         import_recorded(file, tmp_path / "more", "other")
 
 
-def test_all_benchmarks_of_a_folder_run_in_one_start(data, small_release, tmp_path, monkeypatch):
+def test_all_benchmarks_of_a_folder_run_in_one_start(
+    data: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parent = tmp_path / "data"
     parent.mkdir()
     (parent / "words").symlink_to(data)

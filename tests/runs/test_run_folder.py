@@ -157,7 +157,9 @@ JSON = st.recursive(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(data, a_run, folder):
+def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(
+    data: st.DataObject, a_run: Path, folder: Path
+) -> None:
     changed = described(a_run)
     put(changed, data.draw(st.sampled_from(sorted(keys(changed)))), data.draw(JSON))
     (folder / "run.json").write_text(json.dumps(changed))
@@ -172,7 +174,9 @@ def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(data, a_run, f
 @pytest.mark.parametrize(
     "seconds", ["-1", "NaN", "Infinity", "1e308", "1e999", "1000000001", "9" * 5000, '"1"', "\xff"]
 )
-def test_seconds_that_nobody_can_have_waited_are_passed_over(folder, seconds, caplog):
+def test_seconds_that_nobody_can_have_waited_are_passed_over(
+    folder: Path, seconds: str, caplog: pytest.LogCaptureFixture
+) -> None:
     line = f'{{"seconds": {{"generate": {seconds}}}}}\n{{"seconds": {{"generate": 2}}}}\n'
     (folder / "sessions.jsonl").write_bytes(line.encode("latin-1"))
     with caplog.at_level(logging.WARNING):

@@ -72,7 +72,9 @@ def counted(folder: Path) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", ["key", "fingerprint", "example_id", "run", "text", "checksum", "prompt"])
-def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked_again(dataset, folder, name, caplog):
+def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked_again(
+    dataset: Path, folder: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     before = score(folder).results
     damage_first(folder / "samples.jsonl", name)
     assert counted(folder) == (SAMPLES - 1, SAMPLES - 1)
@@ -117,7 +119,9 @@ def test_a_smaller_number_of_runs_loses_no_answer_when_the_logs_are_tidied(datas
     over=st.binary(min_size=1, max_size=40),
     file=st.sampled_from(["samples", "inputs"]),
 )
-def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(dataset, a_run, tmp_path_factory, position, over, file):
+def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
+    dataset: Path, a_run: Path, tmp_path_factory: pytest.TempPathFactory, position: float, over: bytes, file: str
+) -> None:
     folder = Path(shutil.copytree(a_run, tmp_path_factory.mktemp("damaged") / "run"))
     path = folder / f"{file}.jsonl"
     whole = bytearray(path.read_bytes())
@@ -187,7 +191,9 @@ def test_an_example_that_asks_something_else_is_refused_by_name(tmp_path: Path) 
 @pytest.mark.parametrize(
     "damage", [b"{", b"[]\n", b'{"example_id": "b"}\n', b"\xff\n", b'{"example_id": "b", "fingerprint": "2"}\n']
 )
-def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(damage, tmp_path, caplog):
+def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
+    damage: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     claim(tmp_path, a="1")
     path = tmp_path / INPUTS_FILE
     path.write_bytes(path.read_bytes() + damage)
@@ -201,7 +207,9 @@ def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
     assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
 
 
-def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(tmp_path, monkeypatch, caplog):
+def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     claim(tmp_path, a="1")
     monkeypatch.setattr(asked, "MAX_BYTES", 10)
     with caplog.at_level(logging.WARNING):
@@ -214,7 +222,9 @@ def test_what_was_asked_is_what_a_run_goes_on_with_while_media_cannot_be_read(tm
     assert [claimed.fingerprint for claimed in claim(tmp_path, a=None, b="2")] == ["1", "2"]
 
 
-def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(tmp_path, caplog):
+def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     claim(tmp_path, a="1", b="2")
     path = tmp_path / INPUTS_FILE
     path.write_bytes(path.read_bytes().replace(b'"fingerprint":"2"', b'"fingerprint":"3"'))
@@ -226,6 +236,8 @@ def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken
 
 
 @given(st.text(), st.text(), st.dictionaries(st.text(), st.none() | st.floats() | st.text()), st.integers(0, 2**70))
-def test_a_key_is_the_same_however_its_settings_are_encoded(example, fingerprint, values, run):
+def test_a_key_is_the_same_however_its_settings_are_encoded(
+    example: str, fingerprint: str, values: dict[str, Any], run: int
+) -> None:
     key = sample_keys({"name": values}, values)(example, fingerprint, run)
     assert key == digest(example, fingerprint, {"name": values}, values, run)

@@ -56,7 +56,9 @@ def example_ids(dataset: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["dataset", "linked_dataset"])
-def test_the_oracle_scores_one_on_frozen_and_linked_sets(kind, request, tmp_path):
+def test_the_oracle_scores_one_on_frozen_and_linked_sets(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     session = run(request.getfixturevalue(kind), tmp_path / "run", model="oracle")
     assert (session.asked, session.already_done) == (SAMPLES, 0)
     results = score(tmp_path / "run").results
@@ -144,7 +146,9 @@ def test_figures_of_chance_are_low_means_over_runs_and_breakdowns_cover_all_exam
     assert [line["example_id"] for line in lines[::3]] == example_ids(dataset)
 
 
-def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(dataset, tmp_path, use, monkeypatch):
+def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(
+    dataset: Path, tmp_path: Path, use: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(FakeModel())
     bad = example_ids(dataset)[5]
     original = BuiltExamples.__getitem__
@@ -211,7 +215,9 @@ def test_a_frozen_file_runs_and_scores_beside_the_videos(dataset: Path, small_re
         run(frozen, tmp_path / "other")
 
 
-def test_a_linked_set_refuses_another_video_of_the_same_name(linked_dataset, small_release, tmp_path):
+def test_a_linked_set_refuses_another_video_of_the_same_name(
+    linked_dataset: Path, small_release: Path, tmp_path: Path
+) -> None:
     root = tmp_path / "root"
     shutil.copytree(small_release, root)
     write_video(root / "v0/video.mp4", frames=41)
@@ -228,7 +234,9 @@ def test_samples_of_an_unknown_run_are_not_gone_on_with(dataset: Path, tmp_path:
         run(dataset, tmp_path, model="chance")
 
 
-def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(linked_dataset, small_release, tmp_path):
+def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(
+    linked_dataset: Path, small_release: Path, tmp_path: Path
+) -> None:
     root = tmp_path / "root"
     shutil.copytree(small_release, root)
     frozen = linked_dataset / "frozen/relations.jsonl"
@@ -240,7 +248,9 @@ def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(linke
     assert score(tmp_path / "run").results.coverage.complete
 
 
-def test_a_video_that_went_missing_takes_no_answer_with_it(linked_dataset, small_release, tmp_path):
+def test_a_video_that_went_missing_takes_no_answer_with_it(
+    linked_dataset: Path, small_release: Path, tmp_path: Path
+) -> None:
     root = Path(shutil.copytree(small_release, tmp_path / "root"))
     frozen = linked_dataset / "frozen/relations.jsonl"
     assert run(frozen, tmp_path / "run", root=root).asked == SAMPLES
@@ -261,7 +271,9 @@ def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset
         run(dataset, tmp_path, model="oracle", limit=3)
 
 
-def test_answers_to_another_prompt_are_never_counted(dataset, tmp_path, caplog):
+def test_answers_to_another_prompt_are_never_counted(
+    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Keys alone do not tell: a record names its own question."""
     run(dataset, tmp_path / "ours", model="oracle", runs=1)
     (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
@@ -297,7 +309,9 @@ def test_an_answer_with_a_lone_surrogate_does_not_break_the_results(dataset: Pat
 
 
 @pytest.mark.parametrize("returned", [[], [[]], [[Completion(None)]], [["text"]]])  # type: ignore[arg-type]
-def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(dataset, tmp_path, use, returned, monkeypatch):
+def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
+    dataset: Path, tmp_path: Path, use: object, returned: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = use(FakeModel())
     monkeypatch.setattr(model, "generate", lambda requests, config: returned)
     session = run(dataset, tmp_path, limit=3, runs=1)

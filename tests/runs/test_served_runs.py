@@ -51,7 +51,9 @@ def test_faults_of_the_server_move_no_score(dataset: Path, tmp_path: Path) -> No
     assert len(faulty.calls) > len(clean.calls)
 
 
-def test_the_key_stands_in_no_log_result_report_or_message(dataset, tmp_path, caplog, capsys):
+def test_the_key_stands_in_no_log_result_report_or_message(
+    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     echo = json.dumps({"error": {"message": f"bad header Authorization: Bearer {KEY}"}}).encode()
     echoing = [Fault("status", 400, body=echo), Fault("status", 500, body=echo)]
     with ServedStandIn(random_faults(0, 0.4, echoing)) as server:

@@ -41,7 +41,9 @@ def test_tasks_run_together_score_as_tasks_run_alone(three_tasks: Path, tmp_path
         assert run(three_tasks, tmp_path / "together", task=spelling, model="chance").asked == 0
 
 
-def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(three_tasks, tmp_path, monkeypatch):
+def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
+    three_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     decoded: list[int] = []
     ask = Asker.ask
 
@@ -127,7 +129,9 @@ def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes
     assert len(set(texts("batch1").values())) > 1
 
 
-def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(three_tasks, tmp_path):
+def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
+    three_tasks: Path, tmp_path: Path
+) -> None:
     settings = {"model": "chance", "runs": 1, "limit": 2}
     for task in ("relations", "referring"):
         assert run(three_tasks, tmp_path / "runs", task=task, **settings).asked == 2

@@ -1,6 +1,7 @@
 """Whole videos dealt out over processes: complete, disjoint, balanced, and agreed without a word."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -83,7 +84,9 @@ def test_processes_of_one_launch_call_themselves_the_same_and_others_do_not() ->
         ({"RANK": "1", "WORLD_SIZE": "2"}, "samples-1.jsonl", "this one has RANK 1 of WORLD_SIZE 2"),
     ],
 )
-def test_a_log_in_use_is_refused_before_the_model_is_loaded(environment, log, named, dataset, tmp_path, monkeypatch):
+def test_a_log_in_use_is_refused_before_the_model_is_loaded(
+    environment: dict[str, str], log: str, named: str, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(runner, "load_model", lambda *_: pytest.fail("the model was loaded"))

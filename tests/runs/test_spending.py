@@ -49,7 +49,9 @@ def content(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("bounds", [{"max_cost": 0.006}, {"max_tokens_total": 3000}], ids=["dollars", "tokens"])
-def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(dataset, tmp_path, prices, bounds):
+def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(
+    dataset: Path, tmp_path: Path, prices: Path, bounds: dict[str, float]
+) -> None:
     with ServedStandIn(lambda _: Fault("reply", change=thinks)) as server:
         asked(dataset, tmp_path / "whole", server, prices=prices)
         whole = len(server.calls)
@@ -138,7 +140,9 @@ def test_prices_that_cannot_be_used_are_refused(tmp_path: Path, written: str, co
         read_prices(path, "m")
 
 
-def test_logs_that_do_not_say_what_was_thought_and_cached_are_read_as_not_knowing(dataset, tmp_path, prices):
+def test_logs_that_do_not_say_what_was_thought_and_cached_are_read_as_not_knowing(
+    dataset: Path, tmp_path: Path, prices: Path
+) -> None:
     with ServedStandIn(lambda _: Fault("reply", change=thinks)) as server:
         asked(dataset, tmp_path, server, runs=1, prices=prices)
     now = score(tmp_path).results

@@ -62,7 +62,9 @@ def ask(data: Path, out: Path, server: ServedStandIn, **settings: object) -> Non
     run_config(asked, open_tasks(asked))
 
 
-def test_every_request_of_three_tasks_carries_the_bytes_that_the_dataset_stores(three_tasks, tmp_path):
+def test_every_request_of_three_tasks_carries_the_bytes_that_the_dataset_stores(
+    three_tasks: Path, tmp_path: Path
+) -> None:
     with ServedStandIn() as server:
         ask(three_tasks, tmp_path, server)
     assert sent_pictures(server) == stored_pictures(three_tasks)
@@ -165,7 +167,9 @@ def asked_of(folder: Path) -> list[Asked]:
 
 
 @pytest.mark.parametrize(("mode", "workers"), [("frozen", 3), ("linked", 3)])
-def test_items_of_several_tasks_look_the_same_with_and_without_a_store(both_folders, mode, workers):
+def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
+    both_folders: dict[str, Path], mode: str, workers: int
+) -> None:
     asked = asked_of(both_folders[mode])
     tasks = {name: get_task("barista", name) for name in TASKS}
     plain = [[image.tobytes() for image in request.item.images(tasks[request.task])] for request in asked]

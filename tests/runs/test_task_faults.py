@@ -124,7 +124,9 @@ def built(source_of: Callable[[str], Path], made_once: MadeOnce) -> Callable[[st
 
 @pytest.mark.full
 @pytest.mark.parametrize(("benchmark", "name"), TASKS, ids=lambda value: value)
-def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(benchmark, name, built, use, tmp_path):
+def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
+    benchmark: str, name: str, built: Callable[[str], Path], use: Use, tmp_path: Path
+) -> None:
     data, kind = built(benchmark), task_class(benchmark, name)
     answers = true_answers(examples_of(data, benchmark, name, MOST), kind)
     unforeseen, count = next(iter(answers)), 2 * len(answers)
@@ -189,7 +191,9 @@ def test_whatever_a_parser_raises_every_answer_is_in_the_log(
         score(tmp_path / "relations")
 
 
-def test_an_answer_is_in_the_log_before_the_task_sees_it(dataset, answers, use, tmp_path, monkeypatch):
+def test_an_answer_is_in_the_log_before_the_task_sees_it(
+    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(Reciter(answers))
     seen = []
 
@@ -202,7 +206,9 @@ def test_an_answer_is_in_the_log_before_the_task_sees_it(dataset, answers, use, 
     assert seen == [True] * EXAMPLES
 
 
-def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(dataset, answers, use, tmp_path, monkeypatch):
+def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(
+    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     unforeseen = next(iter(answers))
     use(Reciter({**answers, unforeseen: MARKER}))
     break_method(monkeypatch, Relations, "parse", marked)
@@ -224,7 +230,9 @@ def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(datase
     assert (tmp_path / "report" / "report.html").is_file()
 
 
-def test_an_evaluation_holds_what_was_scored_and_what_was_not(dataset, answers, use, tmp_path, monkeypatch):
+def test_an_evaluation_holds_what_was_scored_and_what_was_not(
+    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     unforeseen = next(iter(answers))
     use(Reciter({**answers, unforeseen: MARKER}))
     break_method(monkeypatch, Relations, "parse", marked)
@@ -238,7 +246,9 @@ def test_an_evaluation_holds_what_was_scored_and_what_was_not(dataset, answers, 
 
 
 @pytest.mark.parametrize("method", ["prompt", "images", "request_inputs", "answer_schema", "choices"])
-def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(method, linked_dataset, use, tmp_path):
+def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(
+    method: str, linked_dataset: Path, use: Use, tmp_path: Path
+) -> None:
     answers = true_answers(examples_of(linked_dataset, "barista", "relations"), Relations)
     name = next(iter(answers))
     model = use(Reciter(answers))
@@ -257,7 +267,9 @@ def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(meth
 
 
 @pytest.mark.parametrize("method", ["has_answer", "resampling_unit"])
-def test_a_sample_that_the_task_cannot_score_costs_no_other(method, dataset, answers, use, tmp_path, monkeypatch):
+def test_a_sample_that_the_task_cannot_score_costs_no_other(
+    method: str, dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(Reciter(answers))
     run(dataset, tmp_path, **SETTINGS)
     break_method(monkeypatch, Relations, method, of_example(next(iter(answers))))
@@ -265,7 +277,9 @@ def test_a_sample_that_the_task_cannot_score_costs_no_other(method, dataset, ans
     assert (coverage.expected, coverage.scored, coverage.statuses["task_error"]) == (EXAMPLES, EXAMPLES - 1, 1)
 
 
-def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(dataset, answers, use, tmp_path, monkeypatch):
+def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(
+    dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = next(iter(answers))
     use(Reciter(answers))
     run(dataset, tmp_path, **SETTINGS)
@@ -327,7 +341,9 @@ def test_what_a_task_cannot_show_is_missing_in_a_report_that_is_written(
 
 
 @pytest.mark.parametrize("method", ["reference_answer", "random_answer", "prior_answer"])
-def test_a_baseline_that_raises_fails_for_that_example_alone(method, dataset, answers, tmp_path, monkeypatch):
+def test_a_baseline_that_raises_fails_for_that_example_alone(
+    method: str, dataset: Path, answers: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = {"reference_answer": "oracle", "random_answer": "chance", "prior_answer": "prior"}[method]
     break_method(monkeypatch, Relations, method, of_example(next(iter(answers))))
     session = run(dataset, tmp_path, model=model, **SETTINGS)
@@ -336,7 +352,9 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(method, dataset, an
     assert read_scored(tmp_path / "relations").results.coverage.statuses["task_error"] == 1
 
 
-def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(small_release, use, tmp_path, monkeypatch):
+def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
+    small_release: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = build(
         small_release, tmp_path / "data", configs=["relations", "referring"], frames="linked", cache=False
     ).folder
@@ -356,7 +374,9 @@ def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(small_release, u
 
 
 @pytest.mark.parametrize("answered", ["described", "chosen"])
-def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(answered, built, use, tmp_path):
+def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
+    answered: str, built: Callable[[str], Path], use: Use, tmp_path: Path
+) -> None:
     """ViSTa asks in two steps: after the first, or the last of them, `follow_up` raises for one example."""
     data, kind = built("vista"), task_class("vista", "virtual_home")
     answers = true_answers(examples_of(data, "vista", "virtual_home", MOST), kind)

@@ -71,7 +71,9 @@ def sets(small_kitchen: Path, made_once: MadeOnce) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("task", ["temporal_vqa", "activity"])
-def test_a_model_is_told_when_each_frame_of_an_example_was_filmed(sets, watched, small_kitchen, task):
+def test_a_model_is_told_when_each_frame_of_an_example_was_filmed(
+    sets: dict[str, Path], watched: Watched, small_kitchen: Path, task: str
+) -> None:
     asked = {frames: watched(data, task=task, folder=frames).asked for frames, data in sets.items()}
     examples = open_examples(sets["frozen"], "barista", task).examples
     assert examples
@@ -93,13 +95,17 @@ def test_two_views_of_a_frame_are_of_one_moment(sets: dict[str, Path], watched: 
 
 
 @pytest.mark.parametrize(("model", "told"), [(("video",), True), (("video", 2.0), True), (("images",), False)])
-def test_times_come_with_requests_to_models_that_see_videos(sets, watched, model, told):
+def test_times_come_with_requests_to_models_that_see_videos(
+    sets: dict[str, Path], watched: Watched, model: tuple[object, ...], told: bool
+) -> None:
     times = [request.times for request in watched(sets["frozen"], *model, task="activity").asked.values()]
     assert times
     assert all((each is not None) is told for each in times)
 
 
-def test_times_are_part_of_what_is_asked_and_frames_as_images_keep_their_fingerprints(sets, watched, tmp_path):
+def test_times_are_part_of_what_is_asked_and_frames_as_images_keep_their_fingerprints(
+    sets: dict[str, Path], watched: Watched, tmp_path: Path
+) -> None:
     examples, task = open_examples(sets["frozen"], "barista", "activity"), get_task("barista", "activity")
     plain, timed = (
         [each.fingerprint for each in asked_inputs(task, examples, DEFAULT_BOXES, timed=timed)]
@@ -114,7 +120,9 @@ def test_times_are_part_of_what_is_asked_and_frames_as_images_keep_their_fingerp
     assert written["own"] == sorted(timed)
 
 
-def test_another_rate_of_the_same_frames_is_another_question(sets, monkeypatch):
+def test_another_rate_of_the_same_frames_is_another_question(
+    sets: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     examples, task = open_examples(sets["frozen"], "barista", "activity"), get_task("barista", "activity")
     before = asked_inputs(task, examples, DEFAULT_BOXES, timed=True)
     for example in examples.examples:
@@ -124,7 +132,9 @@ def test_another_rate_of_the_same_frames_is_another_question(sets, monkeypatch):
 
 
 @pytest.mark.full
-def test_times_that_a_prompt_names_are_those_that_the_processor_is_told(generated, watched, tmp_path):
+def test_times_that_a_prompt_names_are_those_that_the_processor_is_told(
+    generated: Callable[[str], Path], watched: Watched, tmp_path: Path
+) -> None:
     data = build(
         generated("egocot"), tmp_path / "egocot", benchmark="egocot", sampling={"frames": 4}, cache=False
     ).folder
@@ -139,7 +149,9 @@ def test_times_that_a_prompt_names_are_those_that_the_processor_is_told(generate
 
 
 @pytest.mark.full
-def test_a_question_that_shows_some_of_its_frames_has_their_times(generated, tmp_path):
+def test_a_question_that_shows_some_of_its_frames_has_their_times(
+    generated: Callable[[str], Path], tmp_path: Path
+) -> None:
     data = build(generated("handyvqa"), tmp_path / "set", benchmark="handyvqa", configs=["rvos_objects"], cache=False)
     examples = open_examples(data.folder, "handyvqa", "rvos_objects")
     task = get_task("handyvqa", "rvos_objects", options={"mode": "frame_wise"})
@@ -170,7 +182,9 @@ def words(tmp_path: Path, registered: None) -> Path:
 
 
 @pytest.mark.parametrize("frames", ["frozen", "linked"])
-def test_where_an_example_is_silent_its_media_say_when_its_frames_were_filmed(words, watched, tmp_path, frames):
+def test_where_an_example_is_silent_its_media_say_when_its_frames_were_filmed(
+    words: Path, watched: Watched, tmp_path: Path, frames: str
+) -> None:
     data = build(words, tmp_path / "words", benchmark="words", sampling={"frames": 4}, frames=frames, cache=False)
     asked = watched(data.folder, benchmark="words", task="choose", root=words if frames == "linked" else None).asked
     steady, varying = (asked[f"words:{name}"].times for name in ("steady", "varying"))

@@ -1,7 +1,10 @@
 """The studio's views before axe-core, which is had from npm."""
 
+from pathlib import Path
+from typing import Literal
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from barista_bench.studio.workspace import open_workspace
 from tests.studio.serving import studio_at
@@ -17,7 +20,9 @@ def serious_faults(page: Page, axe: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_checker_of_accessibility_has_no_serious_fault_to_report(chromium, axe, small_release, out, scheme):
+def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
+    chromium: Browser, axe: str, small_release: Path, out: Path, scheme: Literal["light", "dark"]
+) -> None:
     workspace = open_workspace([small_release], person="anna", out=out)
     with studio_at(workspace) as address, chromium.new_context(color_scheme=scheme) as context:
         page = context.new_page()

@@ -278,7 +278,9 @@ def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = Fals
     return project
 
 
-def test_a_lead_is_offered_what_both_have_under_one_id(small_kitchen, project, tmp_path, out):
+def test_a_lead_is_offered_what_both_have_under_one_id(
+    small_kitchen: Path, project: Project, tmp_path: Path, out: Path
+) -> None:
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
     second = second_annotator(small_kitchen, tmp_path / "b", "bob", fewer=True)
     with visiting(project.folder, out=out, person="lead", compared=[first.folder, second.folder]) as lead:
@@ -307,7 +309,9 @@ def test_a_lead_is_offered_what_both_have_under_one_id(small_kitchen, project, t
     assert {m.by for k in project.video(VIDEO).accepted().keyframes for m in k.masks.values()} == {"lead"}
 
 
-def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(small_kitchen, project, tmp_path, out):
+def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
+    small_kitchen: Path, project: Project, tmp_path: Path, out: Path
+) -> None:
     other = started(small_kitchen, tmp_path / "a")
     frame = min(other.video(VIDEO).asked())
     for where, left, by in ((other, 8, "ann"), (project, 40, "lead")):

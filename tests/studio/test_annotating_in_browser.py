@@ -102,7 +102,9 @@ def area(accepted: AcceptedFile, frame: int, name: str) -> int:
     return int(decode_mask(keyframe.masks[name].rle).sum())
 
 
-def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(chromium, small_kitchen, tmp_path, out):
+def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
     workspace = open_workspace([project.folder], person="anna", out=out)
     with studio_at(workspace) as address, page_of(chromium, address) as page:
@@ -166,7 +168,9 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(chromium, 
     assert {mask.by for k in project.video(VIDEO).accepted().keyframes for mask in k.masks.values()} == {"anna"}
 
 
-def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(chromium, small_kitchen, tmp_path, out):
+def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
     project = started(small_kitchen, tmp_path, propagator="flow")
     frame, later = sorted(project.video(VIDEO).asked())[:2]
     workspace = open_workspace([project.folder], person="anna", out=out)
@@ -204,7 +208,9 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
         assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == erased
 
 
-def test_contacts_are_made_and_removed_without_a_mouse(chromium, small_kitchen, tmp_path, out):
+def test_contacts_are_made_and_removed_without_a_mouse(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
     project = started(small_kitchen, tmp_path)
     workspace = open_workspace([project.folder], person="anna", out=out)
     with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=170") as page:
@@ -233,7 +239,9 @@ def test_contacts_are_made_and_removed_without_a_mouse(chromium, small_kitchen, 
     assert [at for at, value in enumerate(confidence) if value] == [*range(20, 60), *range(110, 150), *range(170, 201)]
 
 
-def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(chromium, small_kitchen, tmp_path, out):
+def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
     project = started(small_kitchen, tmp_path)
     workspace = open_workspace([project.folder], person="anna", out=out)
     with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=90") as page:
@@ -309,7 +317,9 @@ def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
             assert serious_faults(page, axe) == []
 
 
-def test_objects_are_renamed_split_merged_and_edits_undone(chromium, small_kitchen, tmp_path, out):
+def test_objects_are_renamed_split_merged_and_edits_undone(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
     video = annotated(small_kitchen, started(small_kitchen, tmp_path))
     assert not run_video(video.project.folder, VIDEO).problem
     frame = sorted(video.asked())[-1]
@@ -353,7 +363,9 @@ def studio_process(project: Project, cache: Path) -> Iterator[tuple[subprocess.P
         process.stdout.close()
 
 
-def test_a_review_that_is_killed_goes_on_with_nothing_lost(chromium, small_kitchen, tmp_path):
+def test_a_review_that_is_killed_goes_on_with_nothing_lost(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path
+) -> None:
     video = annotated(small_kitchen, started(small_kitchen, tmp_path))
     assert not run_video(video.project.folder, VIDEO).problem
     with studio_process(video.project, tmp_path / "cache") as (process, address), page_of(chromium, address) as page:
@@ -388,7 +400,9 @@ def test_a_review_that_is_killed_goes_on_with_nothing_lost(chromium, small_kitch
     assert {mask.rle.counts for mask in added[0].masks.values()} <= {mask.counts for mask in line.masks.values()}
 
 
-def test_a_lead_decides_where_two_annotators_differ(chromium, small_kitchen, tmp_path, out):
+def test_a_lead_decides_where_two_annotators_differ(
+    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
     lead = started(small_kitchen, tmp_path)
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
     second = second_annotator(small_kitchen, tmp_path / HOSTILE, "bob", fewer=True)

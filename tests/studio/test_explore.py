@@ -53,7 +53,9 @@ def _go(page: Page, frame: int) -> int:
 
 
 @pytest.mark.parametrize("ticks", [None, _uneven(FRAMES)], ids=["even times", "uneven times"])
-def test_every_frame_shown_is_the_frame_asked_for(chromium, tmp_path, out, ticks, monkeypatch):
+def test_every_frame_shown_is_the_frame_asked_for(
+    chromium: Browser, tmp_path: Path, out: Path, ticks: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     workspace = open_workspace([_painted_release(tmp_path / "release", ticks)], person="anna", out=out)
     with studio_at(workspace) as address, chromium.new_context() as context:
@@ -184,7 +186,9 @@ def test_a_release_of_185_full_videos_opens_without_reading_them(chromium: Brows
         expect(page.get_by_text("Remedy")).to_be_visible()
 
 
-def test_the_cache_of_copies_is_bounded_and_the_release_is_left_alone(small_release, tmp_path, monkeypatch):
+def test_the_cache_of_copies_is_bounded_and_the_release_is_left_alone(
+    small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(footage, "CACHE_BYTES", 1)
     before = {path: path.read_bytes() for path in small_release.rglob("*") if path.is_file()}
     cache = tmp_path / "cache"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from barista_bench.api import evaluate
 from barista_bench.data.folder import build
@@ -135,7 +135,9 @@ def test_every_example_is_known_by_its_video_and_frames(run: Path, small_release
 
 
 @pytest.mark.full
-def test_a_sample_of_the_report_leads_to_its_frame_and_question(chromium, run, small_release, out):
+def test_a_sample_of_the_report_leads_to_its_frame_and_question(
+    chromium: Browser, run: Path, small_release: Path, out: Path
+) -> None:
     workspace = open_workspace([run, small_release], person="anna", out=out)
     with studio_at(workspace) as address, chromium.new_context() as context:
         watched = Watched(context.new_page())
@@ -152,7 +154,9 @@ def test_a_sample_of_the_report_leads_to_its_frame_and_question(chromium, run, s
         assert not watched.console
 
 
-def test_datasets_with_tasks_of_one_name_are_all_open(run, small_release, tmp_path, out):
+def test_datasets_with_tasks_of_one_name_are_all_open(
+    run: Path, small_release: Path, tmp_path: Path, out: Path
+) -> None:
     other = tmp_path / "other"
     build(small_release, other, configs=["relations"], sampling={"frame_step": 7}, cache=False)
     with visiting(run.parent / "data", other, small_release, out=out) as visitor:

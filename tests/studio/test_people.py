@@ -268,7 +268,9 @@ def test_people_and_judges_are_compared_by_these_ratings(runs: Path, tmp_path: P
     assert (agreement.judge, agreement.rated, agreement.n) == ("lexical", 8, 8)
 
 
-def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(runs, tmp_path, out, caplog):
+def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
+    runs: Path, tmp_path: Path, out: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither on the page, which asks for it again and says why, nor beside a judge."""
     folder = shutil.copytree(runs / "oracle" / "referring", tmp_path / "oracle")
     studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
@@ -308,7 +310,9 @@ def test_one_answer_of_two_runs_is_rated_once_for_both(runs: Path, data: Path, t
     assert len({(rating.model, rating.run) for rating in ratings}) == len(ratings) == 3
 
 
-def test_a_run_that_cannot_be_read_costs_no_other_its_ratings(data, runs, tmp_path, out):
+def test_a_run_that_cannot_be_read_costs_no_other_its_ratings(
+    data: Path, runs: Path, tmp_path: Path, out: Path
+) -> None:
     folder = shutil.copytree(runs, tmp_path / "runs")
     (folder / "chance" / "referring" / "samples.jsonl").write_bytes(b"")
     broken = tmp_path / "runs" / "broken" / "run.json"

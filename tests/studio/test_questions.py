@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from barista_bench.generate.review import read_review, review_bytes
 from barista_bench.studio.workspace import open_workspace
@@ -117,7 +117,9 @@ def test_items_of_an_unknown_family_are_shown_without_a_moment(review: Path, out
 
 
 @pytest.mark.full
-def test_a_review_that_is_killed_goes_on_where_it_was(chromium, review, small_kitchen, out):
+def test_a_review_that_is_killed_goes_on_where_it_was(
+    chromium: Browser, review: Path, small_kitchen: Path, out: Path
+) -> None:
     rows = list(read_review(review).values())
     review.write_bytes(review_bytes([msgspec.structs.replace(rows[0], question=HOSTILE), *rows[1:]]))
     with chromium.new_context() as context:

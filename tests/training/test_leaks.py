@@ -49,7 +49,9 @@ MIXED = [(["v0"], ""), (["v2", "v4"], ""), (["v3", "v4", "v5"], "take_"), (["v0"
 
 
 @pytest.mark.parametrize(("test", "rename"), MIXED)
-def test_a_set_that_trains_on_anothers_test_videos_is_refused(test, rename, ours, release, tmp_path):
+def test_a_set_that_trains_on_anothers_test_videos_is_refused(
+    test: list[str], rename: str, ours: Path, release: Path, tmp_path: Path
+) -> None:
     other = split_build(release, tmp_path / "other", test, rename)
     with pytest.raises(DataError, match="training videos are test videos of"):
         export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[other])

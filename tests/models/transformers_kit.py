@@ -1,7 +1,5 @@
 """Requests, and what tests of the transformers runner look at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -42,7 +40,7 @@ def many_requests(seeds=(0,)) -> list[Request]:
     return [request_of(n, 1 + n % 5, "the cup and the jug " * (1 + n % 3), seeds) for n in range(10)]
 
 
-def texts(answers) -> list[list[str]]:
+def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
     return [[completion.text for completion in completions] for completions in answers]
 
 

@@ -1,7 +1,5 @@
 """Frozen sets beside those of the released code: every line of the pack, built, written, and read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,7 +64,7 @@ def test_built_lines_are_the_released_ones(golden: Path, config: str, name: str,
 
 @pytest.mark.parametrize("name", [*TASKS, "temporal_vqa"])
 @pytest.mark.parametrize("config", CONFIGS)
-def test_released_lines_are_read_and_written_back_to_the_letter(
+def test_released_lines_come_back_to_the_letter(
     golden: Path, config: str, name: str, tmp_path: Path, compared: Compared
 ) -> None:
     file = golden / "frozen" / config / f"{get_task('barista', name).upstream_name}.jsonl"

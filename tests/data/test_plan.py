@@ -1,7 +1,5 @@
 """Frozen sets are the same however they are made: on any number of processes, task by task or all at once."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from dataclasses import replace

@@ -31,7 +31,7 @@ from barista_bench.generate.family import Family, section
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
-from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph import Layer, SceneGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
 
 
@@ -42,8 +42,8 @@ class Fillable(Statement, frozen=True):
 
     kinds: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        return len(_in_view(scene, self.kinds)) == 1
+    def recorded(self, scene: Scene) -> Truth:
+        return all(map(scene.coverage.category, self.kinds)) and len(_in_view(scene, self.kinds)) == 1
 
 
 class NoneInView(Statement, frozen=True):
@@ -53,8 +53,8 @@ class NoneInView(Statement, frozen=True):
 
     kinds: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        return not _in_view(scene, self.kinds)
+    def recorded(self, scene: Scene) -> Truth:
+        return all(map(scene.coverage.category, self.kinds)) and not _in_view(scene, self.kinds)
 
 
 class Unmistakable(Statement, frozen=True):
@@ -64,7 +64,7 @@ class Unmistakable(Statement, frozen=True):
 
     object: str
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         frames = {frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))
         return scene.unique(scene.things[self.object], sorted(frames))
 
@@ -73,11 +73,12 @@ class Handled(Statement, frozen=True):
     """A hand is on an object or on a part of it, at some time, for longer than the domain's `margin`: of what hands are
     on an annotation leaves nothing out."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "no hand touches it, and its name could mean a thing that is not annotated"
 
     object: str
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         is_touched = any(
             end - start > scene.margin
             for use in scene.uses
@@ -94,8 +95,9 @@ class NotParts(Statement, frozen=True):
 
     objects: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        return not any(scene.is_part_of_other(first, second) for first, second in combinations(self.objects, 2))
+    def recorded(self, scene: Scene) -> Truth:
+        is_known = len(self.objects) < 2 or scene.coverage.layer("relations")
+        return is_known and not any(scene.is_part_of_other(*pair) for pair in combinations(self.objects, 2))
 
 
 class Trackable(Statement, frozen=True):
@@ -105,9 +107,9 @@ class Trackable(Statement, frozen=True):
 
     object: str
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         shown = [frame for frame in shown_frames(scene) if scene.visible(self.object, frame)]
-        spans = stretches(scene, self.object)
+        spans = stretches(scene, self.object) if scene.coverage.category(scene.things[self.object].category) else []
         return bool(spans) and all(any(start <= frame < end for frame in shown) for start, end in spans)
 
 
@@ -191,7 +193,7 @@ class Fills(Statement, frozen=True):
     object: str
     kinds: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         return serves(scene.things[self.object], self.kinds)
 
 
@@ -205,7 +207,7 @@ class BroughtAbout(Statement, frozen=True):
     frame: int
     other: str | None = None
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         near = scene.frames(scene.domain.lengths.gap)
         is_used = any(
             use.thing.id == self.object and use.start - near <= self.frame <= use.end + near for use in scene.uses

@@ -30,8 +30,8 @@ from barista_bench.generate.statements import (
     Unique,
     differ,
 )
-from barista_bench.scene_graph import Layer
 from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import DomainRecord, Side
 
 Across: TypeAlias = Literal["left", "right"]

@@ -306,8 +306,8 @@ def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
 
 def lasting(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
     """Those that hold on a frame and for the domain's `margin` around it, as far as the video is annotated there."""
-    annotated = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
-    low, high = min([frame, *annotated]), max([frame, *annotated])
+    near: list[int] = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]
 
 

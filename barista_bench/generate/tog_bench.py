@@ -6,7 +6,6 @@ benchmark, whose videos show rooms in which nobody acts.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
@@ -28,6 +27,7 @@ from barista_bench.benchmarks.tog_bench.t_stvg import RATE
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
@@ -316,7 +316,7 @@ class ToGBenchFamily(Family):
             size = scene.video.video.width, scene.video.video.height
             videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
             tasks += [self._task(item, scene) for item in asked]
-            shutil.copyfile(source.video_path(video_id), out / video_file(video_id))
+            place_video(source, video_id, out / video_file(video_id))
         (out / ANNOTATIONS).write_bytes(msgspec.json.encode(AnnotationFile("tog_bench", 1, videos, tasks)))
 
     def _task(self, item: Item, scene: Scene) -> TaskRecord:

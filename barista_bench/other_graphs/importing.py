@@ -1,4 +1,4 @@
-"""From another dataset to a root of graphs, one video after the other: each is written whole, and a later call goes on."""
+"""From another dataset to a root of graphs, video by video: each is written whole, so that a later call can go on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def import_graphs(
     videos: Sequence[str] = (),
     progress: bool = False,
 ) -> ImportReport:
-    """Write the videos of a dataset as graphs in the release layout, with `terms.json` beside them.
+    """Write the videos of a dataset as graphs in the release layout, with `terms.yaml` beside them.
 
     Pictures are linked where the disk allows it, else copied. Videos that `out` holds already are passed over, so that
     a call goes on where another was broken off.

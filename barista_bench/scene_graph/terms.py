@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import yaml
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import read_bounded
-from barista_bench.scene_graph.release import MALFORMED
+from barista_bench.files.reading import load_yaml, read_bounded
 
-TERMS_FILE = "terms.json"
+TERMS_FILE = "terms.yaml"
 MAX_BYTES = 2**20
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`terms.json` beside the folders of videos, and in whatever is made of them.
+    """`terms.yaml` beside the folders of videos, and in whatever is made of them.
 
     Args:
         title: of the data, for people.
@@ -38,10 +38,12 @@ def read_terms(folder: Path) -> Terms | None:
     if not path.is_file():
         return None
     try:
-        return msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=remedy), type=Terms)
-    except MALFORMED as error:
+        return msgspec.convert(
+            load_yaml(read_bounded(path, MAX_BYTES, remedy=remedy), str(path), error=DataError), Terms
+        )
+    except msgspec.ValidationError as error:
         raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
 
 
 def terms_bytes(terms: Terms) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(terms), indent=1) + b"\n"
+    return yaml.safe_dump(msgspec.to_builtins(terms), sort_keys=False, allow_unicode=True, width=1000).encode()

@@ -348,9 +348,16 @@ def _own_names(things: Sequence[NamedObject]) -> Slots:
 
 
 def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
-    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order."""
+    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order.
+
+    Several slots take none but those of whose category all is annotated, as every object asked for must be: where a
+    source knows no identities a video has hundreds of things.
+    """
+    things = list(scene.things.values())
+    if len(takes) > 1:
+        things = [thing for thing in things if scene.coverage.category(thing.category)]
     if len(set(takes)) == 1:
-        yield from combinations([thing for thing in scene.things.values() if serves(thing, takes[0])], len(takes))
+        yield from combinations([thing for thing in things if serves(thing, takes[0])], len(takes))
         return
-    pools = [[thing for thing in scene.things.values() if serves(thing, kinds)] for kinds in takes]
-    yield from (things for things in product(*pools) if len({thing.id for thing in things}) == len(things))
+    pools = [[thing for thing in things if serves(thing, kinds)] for kinds in takes]
+    yield from (filling for filling in product(*pools) if len({thing.id for thing in filling}) == len(filling))

@@ -2,8 +2,9 @@
 
 A graph's frames are the pictures that are annotated, one after the other; where the video is there, all of its frames.
 The annotation knows no identity over time: things of one name in one subsequence are guessed to be one thing, unless a
-picture has the name twice. A hand is one object all through the video. Whether a hand touches a thing is known where it
-is said to touch just that, or nothing at all; "inconclusive" and "none of the above" say neither.
+picture has the name twice. A hand is one object all through the video. What a hand is said to touch is a relation, and
+what else it may touch is unknown, but where it is said to touch nothing; "inconclusive" and "none of the above" say
+neither. A name that is "exhaustive" on a picture is marked there wherever it is to be seen.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MAX_BYTES = 2**29
 """Of the annotations of a video, and of the mapping of frames."""
 _REMEDY = "fetch the release again"
 _SPLITS = ("train", "val")
-_NUMBER = re.compile(r"frame_(\d{1,9})\.(?:jpg|png)\Z")
+_NUMBER = re.compile(r"frame_0*(\d{1,9})\.(?:jpg|png)\Z")
 _HANDS = ("left hand", "right hand")
 _FREE = ("hand-not-in-contact", "glove-not-in-contact")
 _UNKNOWN = ("inconclusive", "none-of-the-above")
@@ -113,7 +114,7 @@ class Visor(OpenedSource):
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
         shown = self._shown(video_id, split, raws, tally)
         if not shown:
-            why = "; ".join(tally.left_out) or "it lists none"
+            why = "; ".join(+tally.left_out) or "it lists none"
             raise DataError(f"{path}: no annotated picture can be used ({why}). Remedy: {_REMEDY}")
         pictures, index, frame_count, fps = self._timeline(video_id, shown, tally)
         size = _size(shown[0].path) if isinstance(pictures, list) else SIZE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 from tqdm import tqdm
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import confined, read_bounded
+from barista_bench.files.reading import confined, read_bounded, valid_video_id
 from barista_bench.files.writing import place_file, refuse_inside, replacing_folder, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.other_graphs.source import OpenedSource, Tally, graph_source
@@ -29,7 +30,11 @@ class VideoRecord(msgspec.Struct, frozen=True):
     """`import.json` in a video's folder: which annotations it was made from (SHA-256), and what was counted."""
 
     digest: str
-    tally: Tally
+    counts: dict[str, dict[str, int]]
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(*(Counter(self.counts.get(name)) for name in Tally.__struct_fields__))
 
 
 @dataclass
@@ -88,6 +93,8 @@ def import_graphs(
     report = ImportReport()
     for video_id in tqdm(sorted(videos) or opened.video_ids, "importing", unit="video", disable=not progress):
         try:
+            if not valid_video_id(video_id):
+                raise DataError(f"{video_id!r}: is no usable name. Remedy: rename the video")
             folder = confined(out, video_id)
             record = _record(folder, opened.digest(video_id))
             report.resumed += record is not None
@@ -137,7 +144,10 @@ def _write(opened: OpenedSource, video_id: str, folder: Path) -> Tally:
         write_whole(fresh / ANNOTATION_FILE, encode(video.release))
         if video.notes:
             write_whole(fresh / NOTES_FILE, msgspec.json.format(msgspec.json.encode(video.notes), indent=1))
-        write_whole(fresh / RECORD_FILE, msgspec.json.encode(VideoRecord(opened.digest(video_id), video.tally)))
+        write_whole(
+            fresh / RECORD_FILE,
+            msgspec.json.encode(VideoRecord(opened.digest(video_id), msgspec.to_builtins(video.tally))),
+        )
     return video.tally
 
 

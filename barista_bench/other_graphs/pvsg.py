@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, read_bounded, valid_video_id
+from barista_bench.files.reading import confined, read_bounded
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import (
     OTHER_RELATION,
@@ -124,8 +124,6 @@ class Pvsg(OpenedSource):
 
     def read(self, video_id: str) -> ImportedVideo:
         where = f"{ANNOTATIONS}: {video_id!r}"
-        if not valid_video_id(video_id):
-            raise DataError(f"{where}: is no usable name. Remedy: rename the video")
         if video_id in self._repeated or video_id not in self._parts:
             what = (
                 "stands there twice" if video_id in self._repeated else "is in no split, which says where its masks are"

@@ -104,8 +104,6 @@ class Visor(OpenedSource):
         return hashlib.sha256(read_bounded(self._files[video_id][1], MAX_BYTES, remedy=_REMEDY)).hexdigest()
 
     def read(self, video_id: str) -> ImportedVideo:
-        if not valid_video_id(video_id):
-            raise DataError(f"{video_id!r}: is no usable name. Remedy: rename the file")
         split, path = self._files[video_id]
         data, tally = read_bounded(path, MAX_BYTES, remedy=_REMEDY), Tally()
         try:

@@ -37,7 +37,8 @@ def with_a_third_withheld(kitchen: Path, out: Path, seed: int, *, says_so: bool 
     return out
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full), pytest.param(2, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("seed", [0, 1])
 def test_nothing_is_claimed_of_a_third_withheld_that_the_whole_graph_denies(
     small_kitchen: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -47,7 +48,10 @@ def test_nothing_is_claimed_of_a_third_withheld_that_the_whole_graph_denies(
     assert min(held.counts[True], held.counts[False]) > 100
 
 
-def test_a_graph_that_calls_itself_whole_and_is_not_claims_what_nothing_proves(small_kitchen: Path, tmp_path: Path) -> None:
+@pytest.mark.full
+def test_a_graph_that_calls_itself_whole_and_is_not_claims_what_nothing_proves(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
     assert held_against(with_a_third_withheld(small_kitchen, tmp_path, 0, says_so=False), small_kitchen).unproved
 
 
@@ -77,7 +81,8 @@ def test_a_hand_touches_nothing_only_where_that_is_known(tmp_path: Path) -> None
 def test_another_action_may_go_on_beside_one_that_is_recorded(tmp_path: Path) -> None:
     some = scene_of(tmp_path / "some", document())
     every = scene_of(tmp_path / "every", document(layers={"activities": [span(0, 100)]}))
-    for statement, truth in ((Does("Move cup", 20), True), (DoesNext("Open jar", 20), True), (Does("Fill jar", 20), False)):
+    statements = {Does("Move cup", 20): True, DoesNext("Open jar", 20): True, Does("Fill jar", 20): False}
+    for statement, truth in statements.items():
         assert statement.truth(every) is truth
         assert statement.truth(some) is (True if statement == Does("Move cup", 20) else None)
 

@@ -30,7 +30,7 @@ def participant(number: int) -> str:
 
 
 def write_pvsg(kitchen: Path, root: Path, *, withheld: float = 0.0) -> Path:
-    """`root/data` as released: `pvsg.json`, frames and masks; relations are left out with a probability of `withheld`."""
+    """`root/data` as released: `pvsg.json`, frames and masks; `withheld` is the fraction of relations left out."""
     graph, rng = SceneGraph(kitchen), random.Random(0)
     videos = [_pvsg_video(video, graph.video_path(video.video_id), root / "data" / PART) for video in graph]
     for video in videos:
@@ -96,8 +96,8 @@ def panoptic(video: VideoGraph, frame: int, size: tuple[int, int]) -> np.ndarray
 
 
 def write_visor(kitchen: Path, root: Path, *, size: tuple[int, int] = (640, 360), withheld: float = 0.0) -> Path:
-    """`root/GroundTruth-SparseAnnotations` as released; entities are left out with a probability of `withheld`, and
-    with each the claim that a picture has all of that name."""
+    """`root/GroundTruth-SparseAnnotations` as released; `withheld` is the fraction of entities left out, and with
+    each the claim that a picture has all of that name."""
     graph, rng = SceneGraph(kitchen), random.Random(0)
     release = root / "GroundTruth-SparseAnnotations"
     for number, video in enumerate(graph):

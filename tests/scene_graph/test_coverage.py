@@ -44,9 +44,7 @@ def test_spans_are_complete_where_ranges_cover_them(tmp_path: Path) -> None:
     assert not any(coverage.layer(layer) for layer in LAYERS)
 
 
-@pytest.mark.parametrize(
-    "wrong", [[], "all", {"frames": "all"}, {"layers": {"relations": [span(0, 40)]}}, {"frame": []}]
-)
+@pytest.mark.parametrize("wrong", [[], "all", {"frames": "all"}, {"layers": {"relations": []}}, {"frame": []}])
 def test_what_cannot_be_read_makes_nothing_complete(tmp_path: Path, wrong: Any) -> None:
     video = graph(tmp_path, wrong)
     assert video.coverage.is_partial

@@ -13,7 +13,8 @@ from PIL import Image
 
 from barista_bench.errors import DataError
 from barista_bench.other_graphs.importing import ImportReport, import_graphs
-from barista_bench.scene_graph import SceneGraph, VideoGraph, validate
+from barista_bench.other_graphs.source import rles_of
+from barista_bench.scene_graph import SceneGraph, VideoGraph, encode_mask, validate
 from tests.releases import write_video
 
 SIZE = (32, 24)
@@ -88,6 +89,16 @@ def test_masks_relations_and_notes_are_taken(tmp_path: Path) -> None:
     assert report.tally.taken["captions, as notes"] == 1
     notes = json.loads((tmp_path / "graphs" / "v1" / "notes.json").read_text())
     assert notes["questions"] == [{"time": "0001", "question": "Who?", "answer": "An adult."}]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 5), (24, 32)])
+def test_masks_are_those_of_each_number_as_an_encoder_writes_them(size: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    for most in (1, 2, 256):
+        labels = rng.integers(0, most, size).astype(np.uint8)
+        labels[-1, -1] = most - 1
+        rles = rles_of(labels)
+        assert rles == {number: encode_mask(labels == number) for number in set(labels.ravel().tolist()) - {0}}
 
 
 def test_the_vocabulary_is_closed_and_relations_are_open(tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def complete_models(incomplete: str) -> list[str]:
         return [f"{kind}:{name}" for name in complete_models(rest)]
     kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
-    return [*_starting(incomplete, (*SCRIPTED, "tiny", *kinds)), *folders]
+    return [*_starting(incomplete, (*SCRIPTED, *EMBEDDED, "tiny", *kinds)), *folders]
 
 
 def _starting(beginning: str, names: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.runner import adapter_training
+from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
@@ -61,9 +61,9 @@ def test_an_adapter_is_asked_for_boxes_as_it_was_trained(tmp_path: Path) -> None
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         (tmp_path / name).touch()
     config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", "adapter": str(tmp_path)})
-    assert adapter_training(config, BoxFormat("yxyx", 1000)) == frozenset()
+    assert trained_videos(config, BoxFormat("yxyx", 1000)) == frozenset()
     with pytest.raises(ConfigError, match="trained to write boxes as yxyx/1000"):
-        adapter_training(config, BoxFormat())
+        trained_videos(config, BoxFormat())
 
 
 def test_a_report_shows_a_model_trained_on_the_examples_below_the_ranked_ones(built: Path, tmp_path: Path) -> None:

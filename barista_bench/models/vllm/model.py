@@ -21,7 +21,7 @@ from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answer_schemas import require_holding
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, repeated
 from barista_bench.models.local.answers import AnswerReader, Generated
-from barista_bench.models.local.loading import box_format_of, template_hash
+from barista_bench.models.local.loading import box_format_of_checkpoint, template_hash
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import VllmSettings, checked
 from barista_bench.models.videos import VideoClip, video_settings
@@ -82,7 +82,7 @@ class VllmModel:
             timeout=settings.engine_timeout,
         )
         self.window = self.batch_size + _READY
-        self.box_format = settings.box_format or box_format_of(config.model_type)
+        self.box_format = settings.box_format or box_format_of_checkpoint(name, config.model_type)
         ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
         box_format, arguments = settings.box_format, settings.answer_args

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import DeepseekVLConfig, DeepseekVLForConditionalGeneration, GenerationConfig, PreTrainedTokenizerFast
+from transformers import (
+    DeepseekVLConfig,
+    DeepseekVLForConditionalGeneration,
+    DINOv3ConvNextConfig,
+    GenerationConfig,
+    LlamaConfig,
+    PreTrainedTokenizerFast,
+)
 from transformers.models.deepseek_vl.processing_deepseek_vl import DeepseekVLProcessor
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 
@@ -17,6 +23,7 @@ HEIGHT, WIDTH, STRIDE = 160, 256, 32
 ROWS, COLUMNS = HEIGHT // STRIDE, WIDTH // STRIDE
 IMAGE_TOKENS = 1 + ROWS * COLUMNS
 """The mean of the image, then its cells row by row."""
+TOWER_WIDTH = 192
 PAD, END, BEGIN, USER, ASSISTANT, IMAGE = SPECIAL = ("<pad>", "<end>", "<begin>", "<user>", "<assistant>", "<image>")
 CHAT = (
     "{% for message in messages %}"
@@ -30,24 +37,33 @@ VOCABULARY = 1200
 # Numbers, letters of choices, entries of legends, and words of sentences each stand alone; what stands between the
 # numbers of JSON is merged as a whole.
 _PIECES = r"\d+|\n[A-Z]\. |: [a-z ]+\n +| ?[A-Za-z]+(?=[ .,;?!\n]|$)"
-_OFTEN = 30
-"""A text of a prompt that is asked so many times becomes one token."""
+_FIXED = 0.2
+"""A line in so many of a task's prompts is an instruction, and becomes one token."""
 
 
-def make_tokenizer(prompts: Iterable[Sequence[str]], answers: Iterable[str]) -> PreTrainedTokenizerFast:
-    """Byte-level BPE whose tokens are phrases of exported chats.
+def instructions(prompts: Mapping[str, Sequence[Sequence[str]]]) -> set[str]:
+    """Texts and lines that most prompts of a task share: they differ in nothing that a model must read."""
+    fixed = set()
+    for chats in prompts.values():
+        texts = Counter(text for parts in chats for text in set(parts))
+        lines = Counter(line for parts in chats for line in {line for text in parts for line in text.split("\n")})
+        least = _FIXED * len(chats)
+        # What is indented is a list of the question's own, such as a legend.
+        fixed |= {t for t, count in (texts + lines).items() if count >= least and len(t) > 8 and not t.startswith(" ")}
+    return fixed
+
+
+def make_tokenizer(
+    prompts: Mapping[str, Sequence[Sequence[str]]], answers: Iterable[str], labels: Iterable[str]
+) -> PreTrainedTokenizerFast:
+    """Byte-level BPE in which instructions and the labels of choices are one token each.
 
     Args:
-        prompts: the texts of each chat's prompt.
-        answers: what it is answered.
+        prompts: the texts of each chat's prompt, by task.
+        answers: what they are answered.
+        labels: of choices: as one token each, a letter is found by its label in two steps of attention.
     """
-    texts = Counter(text for parts in prompts for text in parts)
-    lines: Counter[str] = Counter()
-    for text, count in texts.items():
-        for line in text.split("\n"):
-            lines[line] += count
-    phrases = {text for text, count in texts.items() if count >= _OFTEN and len(text) > 8}
-    phrases |= {line for line, count in lines.items() if count >= _OFTEN and len(line) > 24}
+    whole = sorted({*instructions(prompts), *labels}, key=lambda text: (-len(text), text))
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -62,11 +78,11 @@ def make_tokenizer(prompts: Iterable[Sequence[str]], answers: Iterable[str]) -> 
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    whole = re.compile("|".join(map(re.escape, sorted(phrases, key=lambda text: (-len(text), text)))))
-    rest = (piece for text in texts.elements() for piece in whole.split(text))
+    fixed = re.compile("|".join(map(re.escape, whole)))
+    texts = (text for chats in prompts.values() for parts in chats for text in parts)
     numbers = [" ".join(map(str, range(101)))] * 1000
-    bpe.train_from_iterator([*rest, *answers, *numbers], trainer)
-    bpe.add_tokens([AddedToken(phrase, normalized=False) for phrase in sorted(phrases)])
+    bpe.train_from_iterator([*(piece for text in texts for piece in fixed.split(text)), *answers, *numbers], trainer)
+    bpe.add_tokens([AddedToken(text, normalized=False) for text in whole])
     return PreTrainedTokenizerFast(
         tokenizer_object=bpe,
         pad_token=PAD,
@@ -78,23 +94,42 @@ def make_tokenizer(prompts: Iterable[Sequence[str]], answers: Iterable[str]) -> 
     )
 
 
+def make_image_processor() -> SiglipImageProcessorPil:
+    return SiglipImageProcessorPil(size={"height": HEIGHT, "width": WIDTH})
+
+
 def make_processor(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLProcessor:
-    pictures = SiglipImageProcessorPil(size={"height": HEIGHT, "width": WIDTH})
-    return DeepseekVLProcessor(pictures, tokenizer, chat_template=CHAT, num_image_tokens=IMAGE_TOKENS)
+    images = make_image_processor()
+    return DeepseekVLProcessor(images, tokenizer, chat_template=CHAT, num_image_tokens=IMAGE_TOKENS)
+
+
+def tower_config() -> DINOv3ConvNextConfig:
+    return DINOv3ConvNextConfig(
+        hidden_sizes=[24, 48, 96, TOWER_WIDTH],
+        depths=[1, 1, 3, 1],
+        hidden_size=TOWER_WIDTH,
+        layer_scale_init_value=0.5,
+        image_size=[HEIGHT, WIDTH],
+    )
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGeneration:
     """Random weights of torch's seed."""
-    ends: dict[str, Any] = {name: tokenizer.convert_tokens_to_ids(token) for name, token in
-                            (("pad_token_id", PAD), ("eos_token_id", END), ("bos_token_id", BEGIN))}  # fmt: skip
-    text = {"model_type": "llama", "vocab_size": len(tokenizer), "hidden_size": 160, "intermediate_size": 432,
-            "num_hidden_layers": 4, "num_attention_heads": 5, "num_key_value_heads": 5,
-            "max_position_embeddings": 2048, "tie_word_embeddings": True, **ends}  # fmt: skip
-    vision = {"model_type": "dinov3_convnext", "hidden_sizes": [24, 48, 96, 192], "depths": [1, 1, 3, 1],
-              "hidden_size": 192, "layer_scale_init_value": 0.5, "image_size": [HEIGHT, WIDTH]}  # fmt: skip
-    config = DeepseekVLConfig(
-        text_config=text, vision_config=vision, image_token_id=tokenizer.convert_tokens_to_ids(IMAGE)
+    tokens = {"pad_token_id": PAD, "eos_token_id": END, "bos_token_id": BEGIN}
+    ids = {name: tokenizer.convert_tokens_to_ids(token) for name, token in tokens.items()}
+    text = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=160,
+        intermediate_size=432,
+        num_hidden_layers=4,
+        num_attention_heads=5,
+        num_key_value_heads=5,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        **ids,
     )
+    image = tokenizer.convert_tokens_to_ids(IMAGE)
+    config = DeepseekVLConfig(text_config=text, vision_config=tower_config(), image_token_id=image)
     model = DeepseekVLForConditionalGeneration(config)
-    model.generation_config = GenerationConfig(**ends)
+    model.generation_config = GenerationConfig(**ids)
     return model

@@ -60,6 +60,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
     from barista_bench.models.base import ABLATIONS, SCRIPTED
+    from barista_bench.models.embedded import EMBEDDED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
     from barista_bench.version import __version__

@@ -1,4 +1,4 @@
-"""Checkpoints that come with the package: trained on toy kitchens by `scripts/train_kitchen.py`, and no more than that."""
+"""Checkpoints that come with the package: trained by `scripts/train_kitchen.py` on toy kitchens alone."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ sys.path.insert(0, str(ROOT))  # the comparisons are tests, which are not instal
 from barista_bench.benchmarks import get_benchmark, get_task, task_class  # noqa: E402
 from barista_bench.benchmarks.barista.relation_answers import mark_order  # noqa: E402
 from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402
-from barista_bench.benchmarks.protocol import rules_of  # noqa: E402
 from barista_bench.core.boxes import BoxFormat  # noqa: E402
 from barista_bench.core.deriving import GraphTask  # noqa: E402
+from barista_bench.core.options import rules_of  # noqa: E402
 from barista_bench.core.task import Example, ParseError, Prediction  # noqa: E402
 from barista_bench.data.frozen import read_frozen  # noqa: E402
 from barista_bench.data.plan import plan_task  # noqa: E402
@@ -168,7 +168,7 @@ def page(
     counts: dict[tuple[str, str], int], changed: dict[str, dict[str, str]], pack: str, versions: dict[str, int]
 ) -> str:
     compared = [f"| `{task}` | {what} | {counts[task, what]} | {counts[task, what]} |" for task, what in sorted(counts)]
-    rules = {task: rules_of(task_class("barista", task)) for task in TASKS}
+    rules = {task: rules_of(task_class("barista", task).options) for task in TASKS}
     effect_rows = [
         f"| `{task}` | {effect} | {'; '.join(r.rule for r in rules[task] if r.changes == effect)} | {said} |"
         for task in TASKS

@@ -11,17 +11,20 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer.testing
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
+from tests.hub_standin import HubStandIn
 from tests.releases import document, write_release
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+    from barista_bench.data.source import Source
 
 # A busy machine is no failure: nothing here is timed.
 settings.register_profile("any machine", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -150,6 +153,24 @@ def datasets_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache = tmp_path / "datasets_cache"
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
     return cache
+
+
+@pytest.fixture
+def hub() -> Iterator[HubStandIn]:
+    """A Hub of this machine."""
+    with HubStandIn() as server:
+        yield server
+
+
+@pytest.fixture
+def opened(hub: HubStandIn, tmp_path: Path) -> Callable[..., Source]:
+    """Opens org/name of that Hub, with a cache of this test."""
+    from barista_bench.data.origin import open_source
+
+    def open_it(source: str = "org/name", **options: Any) -> Source:
+        return open_source(source, cache_dir=tmp_path / "cache", endpoint=hub.endpoint, **options)
+
+    return open_it
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,8 @@ from barista_bench.benchmarks import Benchmark, RecordedAnswer, RecordedAnswers
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import SkippedExample, read_scores
-from barista_bench.core.options import Option
+from barista_bench.core.options import EvenSampling, Option, Sampling
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
-from barista_bench.core.sampling import EvenSampling, Sampling
 from barista_bench.core.statistics import SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
@@ -173,6 +172,8 @@ def open_release(root: Path, videos: Path | None) -> WordRelease:
     return WordRelease(root, videos or root)
 
 
+WORDS = ("cup", "tap", "lid")
+"""What questions of the tests' own choose from."""
 ABOUT = "---\n{}\n---\nWords.\n\n## Limits\n\nMade."
 """What its card says of it, as a file of dataset_cards/about does."""
 

@@ -1,7 +1,5 @@
 """Random JSON Schemas of the keywords that answers can be held to, by seed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

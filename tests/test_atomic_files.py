@@ -27,26 +27,20 @@ def test_a_durable_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, mon
     assert synced == [(partial.name, False), (tmp_path.name, True)]
 
 
-def test_an_error_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_an_error_leaves_the_file_as_it_was_and_no_empty_one(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     write_whole(path, b"old")
     with pytest.raises(ZeroDivisionError), atomic_write(path) as partial:
         1 / partial.write_text("")
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "missing" / "results.json", "text")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(path, "\ud800")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_cannot_be_written_is_an_error_and_no_empty_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "missing" / "results.json", "text")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(tmp_path / "results.json", "\ud800")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_placed_file_is_a_link_or_a_copy_and_never_takes_a_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_placed_file_is_a_link_or_copy_and_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     origin, linked, copied = (tmp_path / name for name in ("origin", "linked", "copied"))
     origin.write_bytes(b"frames")
     place_file(origin, linked)

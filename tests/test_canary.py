@@ -69,16 +69,7 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
             records.append(
                 command("judge", run, "--judge", "served:teacher", "--draws", 1, "--top-logprobs", 0, *served)
             )
-    target = (
-        "--model-repo",
-        "org/a",
-        "--dataset-repo",
-        "org/d",
-        "--judge",
-        "teacher",
-        "--out",
-        tmp_path / "submission",
-    )
+    target = ("--model-repo", "org/a", "--dataset-repo", "org/d", "--judge", "teacher")
     records += [
         command("score", *runs),
         command("report", *runs, "--out", tmp_path / "report"),
@@ -140,9 +131,12 @@ def test_a_key_among_the_flags_is_refused_before_anything_is_written(
 def test_a_key_among_the_variables_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     value = f'{{"api_key": "{KEY}"}}' if name == "EXTRA_BODY" else f"https://me:{KEY}@host/"
     monkeypatch.setenv(f"BARISTA_BENCH_{name}", value)
-    code, output = command("run", tmp_path, "--out", tmp_path / "out")
-    assert (code, "Remedy: " in output) == (1, True)
-    assert_secret(tmp_path, output)
+    refused = [command("run", tmp_path, "--out", tmp_path / "out")]
+    if name == "API_KEY_ENV":  # a token instead of the name of its variable
+        target = ("--model-repo", "a/b", "--dataset-repo", "a/d", "--push")
+        refused.append(command("submit", tmp_path, *target, "--token-env", KEY))
+    assert [(code, "Remedy: " in output) for code, output in refused] == [(1, True)] * len(refused)
+    assert_secret(tmp_path, *(output for _, output in refused))
 
 
 def test_a_key_in_a_settings_file_is_refused(tmp_path: Path) -> None:
@@ -152,11 +146,3 @@ def test_a_key_in_a_settings_file_is_refused(tmp_path: Path) -> None:
     code, output = command("run", tmp_path, "--out", tmp_path / "out", "--config", settings)
     assert (code, "Remedy: " in output) == (1, True)
     assert_secret(tmp_path / "out", output)
-
-
-def test_a_token_given_instead_of_its_variable_is_refused(tmp_path: Path) -> None:
-    code, output = command(
-        "submit", tmp_path, "--model-repo", "a/b", "--dataset-repo", "a/d", "--push", "--token-env", KEY
-    )
-    assert code == 1
-    assert_secret(tmp_path, output)

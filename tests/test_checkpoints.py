@@ -1,7 +1,5 @@
 """One way of loading: what the readers are told, and what is said when they fail. Real checkpoints: tests/models."""
 
-from pathlib import Path
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -65,8 +63,13 @@ def test_what_transformers_raises_is_said_in_one_line(error):
     assert "\n" not in said
 
 
-def test_what_is_no_device_is_refused_before_anything_is_read():
+@pytest.mark.parametrize("name", ["./gone", "~/gone", "/gone", "some/where/gone"])
+def test_a_device_or_folder_that_is_not_there_is_refused_before_anything_is_read(name, tmp_path):
     readers = Readers()
+    with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder\. Remedy: check the path"):
+        readers.load(name, role="encoder")
+    with pytest.raises(ModelError, match=r"a folder has no revisions\. Remedy: leave the revision out"):
+        readers.load(str(tmp_path), revision="main")
     with pytest.raises(ModelError, match=r"device 'toaster': .*\. Remedy: give auto, cpu"):
         readers.load(device="toaster")
     assert not readers.given
@@ -94,19 +97,6 @@ def test_another_kind_of_model_is_named_before_its_missing_weights():
 
     with pytest.raises(ModelError, match="Linear is another kind"):
         Readers("a").load(check=check)
-
-
-@pytest.mark.parametrize("name", ["./gone", "~/gone", "/gone", "some/where/gone"])
-def test_a_path_without_a_folder_is_no_hub_id(name):
-    readers = Readers()
-    with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder\. Remedy: check the path"):
-        readers.load(name, role="encoder")
-    assert not readers.given
-
-
-def test_a_folder_has_no_revisions(tmp_path: Path):
-    with pytest.raises(ModelError, match=r"a folder has no revisions\. Remedy: leave the revision out"):
-        Readers().load(str(tmp_path), revision="main")
 
 
 def test_a_checkpoint_of_the_hub_is_fetched_without_pickles_and_named_by_its_commit(tmp_path, monkeypatch):

@@ -149,13 +149,17 @@ def test_validate_fails_on_errors_and_names_them(tmp_path: Path, small_release: 
     assert "1 errors" in shown.output
 
 
-@pytest.mark.full
-def test_stats_writes_tables_and_plots(small_release: Path, tmp_path: Path) -> None:
-    shown = invoke(cli.app, ["stats", str(small_release), "--out", str(tmp_path / "s"), "--no-progress"])
+@pytest.mark.parametrize("plots", [pytest.param([], marks=pytest.mark.full), ["--no-plots"]])
+def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tmp_path: Path, plots: list[str]) -> None:
+    arguments = ["stats", str(small_release), "--out", str(tmp_path / "s"), *plots]
+    shown = invoke(cli.app, [*arguments, "--no-progress"])
     assert shown.exit_code == 0, shown.output
     assert "6 videos, 240 frames, 1020 instances" in shown.output
     assert {"statistics.json", "statistics.md"} <= {path.name for path in (tmp_path / "s").iterdir()}
-    assert list((tmp_path / "s").rglob("*.png"))
+    assert bool(list((tmp_path / "s").rglob("*.png"))) != bool(plots)
+    if plots:
+        again = invoke(cli.app, [*arguments, "--json"])
+        assert json.loads(again.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())
 
 
 def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path: Path, datasets_cache: Path) -> None:
@@ -213,6 +217,14 @@ def test_an_error_is_one_line_with_its_remedy(
     assert len(shown.output.strip().splitlines()) == 1
 
 
+def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    refused = invoke(cli.app, ["evaluate", str(tmp_path), "--out", str(tmp_path / "runs"), "--no-progress"])
+    assert refused.exit_code == 1
+    assert "have yet to ask. Remedy: start `run`" in refused.output
+
+
 @pytest.mark.full
 def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen: Path, tmp_path: Path) -> None:
     made, data, runs = tmp_path / "made", tmp_path / "data", tmp_path / "runs"
@@ -236,11 +248,6 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
     clip = json.loads((data / "hands" / "frozen" / "action.jsonl").read_text().splitlines()[0])["frames"][0]
     traced = invoke(cli.app, ["trace", clip["video_id"], str(clip["frame_index"]), "--data", str(data / "hands")])
     assert (traced.exit_code, "action: " in traced.output) == (0, True)
-
-
-def test_stats_are_the_same_as_json(small_release: Path, tmp_path: Path) -> None:
-    shown = invoke(cli.app, ["stats", str(small_release), "--out", str(tmp_path / "s"), "--no-plots", "--json"])
-    assert json.loads(shown.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())
 
 
 def test_every_task_is_listed_with_its_question_answer_and_figure() -> None:
@@ -327,11 +334,3 @@ def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> 
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
-
-
-def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    refused = invoke(cli.app, ["evaluate", str(tmp_path), "--out", str(tmp_path / "runs"), "--no-progress"])
-    assert refused.exit_code == 1
-    assert "have yet to ask. Remedy: start `run`" in refused.output

@@ -57,24 +57,20 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_that_pages_show_exist(page: Path) -> None:
-    commands = COMMANDS
-    for line in re.findall(r"^ {4}barista-bench (.*)$|`barista-bench ([^`]*)`", page.read_text(), re.MULTILINE):
+def test_commands_and_files_that_pages_name_exist(page: Path) -> None:
+    text = page.read_text()
+    for line in re.findall(r"^ {4}barista-bench (.*)$|`barista-bench ([^`]*)`", text, re.MULTILINE):
         words = shlex.split((line[0] or line[1]).partition("#")[0])
         if not words or words[0] == "COMMAND":
             continue
-        assert words[0] in commands, words
-        command = commands[words[0]]
+        assert words[0] in COMMANDS, words
+        command = COMMANDS[words[0]]
         if subcommands := getattr(command, "commands", None):
             command = subcommands[words[1]]
         options = {name for parameter in command.params for name in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= options | {"--help"}, words
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_files_that_pages_name_exist(page: Path) -> None:
     folders = "barista_bench|docs|metrics|scripts|tests|perf|dataset_cards"
-    for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text()):
+    for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", text):
         assert (ROOT / name).exists(), name
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from barista_bench import cli
 from barista_bench.cli.app import exit_on_error
 from barista_bench.data.folder import build
+from tests.folders import content
 
 invoke = CliRunner().invoke
 QUIET = ["--no-progress"]
@@ -27,10 +28,6 @@ def data(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert shown.exit_code == 0, shown.output
     return folder
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("inside", ["barista", "barista/runs", "barista/relations/deep", "runs/relations/below"])
@@ -52,7 +49,7 @@ def content(folder: Path) -> dict[str, bytes]:
     ],
     ids=lambda command: " ".join(command[:1] + command[2:4]),
 )
-def test_no_command_writes_in_a_folder_of_another(
+def test_no_command_writes_in_those_of_another(
     data: Path, small_release: Path, command: list[str], inside: str
 ) -> None:
     before = content(data)

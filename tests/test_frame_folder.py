@@ -47,43 +47,33 @@ def test_frames_come_in_the_natural_order_of_their_names(folder: Path) -> None:
     np.testing.assert_array_equal(frames[1], paint(0))
 
 
-@pytest.mark.parametrize("backend", [name for name in BACKENDS if name in ("auto", "pyav")])
-def test_a_folder_needs_no_backend(folder: Path, backend: str) -> None:
-    assert painted_index(read_frames(folder, [7], backend=backend)[0]) == 7
-
-
-def test_an_unknown_backend_is_refused_for_a_folder_too(folder: Path) -> None:
+def test_a_folder_needs_no_backend_and_refuses_unknown_ones_and_indices(folder: Path) -> None:
+    for backend in {"auto", "pyav"} & set(BACKENDS):
+        assert painted_index(read_frames(folder, [7], backend=backend)[0]) == 7
     with pytest.raises(ConfigError, match="backend"):
         open_reader(folder, "opencv")
-
-
-def test_an_index_past_the_last_image_is_named(folder: Path) -> None:
     with pytest.raises(FrameIndexError, match="no frame 12: the video has 12 frames"):
         read_frames(folder, [12])
+    (folder / "frame_12.png").symlink_to("frame_1.png")
+    assert painted_index(read_frames(folder, [12])[0]) == 1, "a link inside of the folder is a frame"
 
 
-def test_jpeg_webp_and_upper_case_suffixes_are_frames(tmp_path: Path) -> None:
-    for index, name in enumerate(["000000.jpg", "000001.JPEG", "000002.webp", "000003.PNG"]):
-        save(tmp_path / name, index)
-    assert [painted_index(frame) for frame in read_frames(tmp_path, range(4))] == [0, 1, 2, 3]
-
-
-def test_exif_rotation_is_applied(tmp_path: Path) -> None:
+def test_images_come_turned_by_their_exif_and_as_rgb_whatever_their_kind(tmp_path: Path) -> None:
+    kinds, turned = tmp_path / "kinds", tmp_path / "turned"
+    kinds.mkdir()
+    turned.mkdir()
     exif = Image.Exif()
     exif[0x0112] = 6  # shown turned by 90 degrees clockwise
-    for index in range(2):
-        save(tmp_path / f"{index}.jpg", index, exif=exif)
-    frames = read_frames(tmp_path, [0, 1])
+    for index, name in enumerate(["000000.jpg", "000001.JPEG", "000002.webp", "000003.PNG"]):
+        save(kinds / name, index)
+        save(turned / f"{index}.jpg", index, exif=exif)
+    assert [painted_index(frame) for frame in read_frames(kinds, range(4))] == [0, 1, 2, 3]
+    frames = read_frames(turned, [0, 1])
     assert frames.shape == (2, WIDTH, HEIGHT, 3)
     assert painted_index(np.rot90(frames[1], 1)) == 1
-
-
-def test_greyscale_and_transparent_images_come_as_rgb(tmp_path: Path) -> None:
     Image.new("L", (8, 4), 200).save(tmp_path / "0.png")
     Image.new("RGBA", (8, 4), (10, 20, 30, 255)).save(tmp_path / "1.png")
-    frames = read_frames(tmp_path, [0, 1])
-    assert frames[0, 0, 0].tolist() == [200, 200, 200]
-    assert frames[1, 0, 0].tolist() == [10, 20, 30]
+    assert [frame[0, 0].tolist() for frame in read_frames(tmp_path, [0, 1])] == [[200, 200, 200], [10, 20, 30]]
 
 
 REFUSED = {
@@ -103,7 +93,7 @@ def deep() -> Image.Image:
 
 
 @pytest.mark.parametrize(("spoil", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_frame_of_the_folder_is_named_before_it_is_decoded(
+def test_what_is_no_frame_is_named_before_it_is_decoded(
     folder: Path, spoil: Callable[[Path], object], said: str
 ) -> None:
     spoil(folder / "frame_4.png")
@@ -121,15 +111,13 @@ def test_a_truncated_image_is_named_when_it_is_read(folder: Path) -> None:
             reader.read([4])
 
 
-def test_a_folder_without_images_is_no_video(tmp_path: Path) -> None:
-    with pytest.raises(VideoError, match="holds no image"):
-        stamp_of(tmp_path)
-
-
-def test_too_many_images_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.media.video.frame_folder.MAX_FRAMES", 11)
-    with pytest.raises(VideoError, match="more than 11 images"):
-        stamp_of(folder)
+@pytest.mark.parametrize(("most", "said"), [(11, "more than 11 images"), (12, "holds no image")])
+def test_too_many_images_or_none_are_no_video(
+    folder: Path, most: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barista_bench.media.video.frame_folder.MAX_FRAMES", most)
+    with pytest.raises(VideoError, match=said):
+        stamp_of(folder if most == 11 else folder.parent)
 
 
 @pytest.mark.parametrize("name", ["frame_3.jpg", "frame_03.png"])
@@ -144,37 +132,27 @@ def test_a_link_out_of_the_folder_is_refused(folder: Path, tmp_path: Path) -> No
     (folder / "frame_12.png").symlink_to(tmp_path / "secret.png")
     with pytest.raises(VideoError, match="leads outside the folder"):
         read_frames(folder, [0])
-
-
-def test_a_broken_link_does_not_move_the_frames_after_it(folder: Path) -> None:
+    (folder / "frame_12.png").unlink()
     (folder / "frame_3.png").unlink()
-    (folder / "frame_3.png").symlink_to(folder / "gone.png")
+    (folder / "frame_3.png").symlink_to(folder / "gone.png")  # does not move the frames after it
     with pytest.raises(VideoError, match=r"frame_3\.png: not a file, or a link to none"):
         read_frames(folder, [5])
 
 
-def test_a_link_inside_the_folder_is_a_frame(folder: Path) -> None:
-    (folder / "frame_12.png").symlink_to("frame_1.png")
-    assert painted_index(read_frames(folder, [12])[0]) == 1
-
-
-def test_the_stamp_changes_with_a_file_inside(folder: Path) -> None:
+def test_the_stamp_changes_with_a_file_inside_so_that_a_replaced_frame_is_seen(folder: Path) -> None:
+    with pickle.loads(pickle.dumps(open_reader(folder))) as reader:
+        assert painted_index(reader.read([4])[0]) == painted_index(read_frames(folder, [4])[0]) == 4
     before = stamp_of(folder)
     assert stamp_of(folder) == before
-    os.utime(folder / "frame_7.png", ns=(0, 1))
+    save(folder / "frame_4.png", 99)
+    os.utime(folder / "frame_4.png", ns=(0, 1))
     touched = stamp_of(folder)
+    assert painted_index(read_frames(folder, [4])[0]) == 99
     (folder / "frame_7.png").rename(folder / "frame_20.png")
     renamed = stamp_of(folder)
     (folder / "notes.json").write_text("[]")
     assert len({before, touched, renamed}) == 3
     assert stamp_of(folder) == renamed
-
-
-def test_read_frames_sees_a_frame_that_was_replaced(folder: Path) -> None:
-    assert painted_index(read_frames(folder, [4])[0]) == 4
-    save(folder / "frame_4.png", 99)
-    os.utime(folder / "frame_4.png", ns=(0, 7))
-    assert painted_index(read_frames(folder, [4])[0]) == 99
 
 
 def test_the_digest_is_over_names_and_contents(folder: Path, tmp_path: Path) -> None:
@@ -200,17 +178,9 @@ def test_a_name_that_is_no_text_is_a_frame_all_the_same(folder: Path) -> None:
     assert len(file_sha256(folder)) == 64
 
 
-def test_a_reader_of_a_folder_can_be_pickled(folder: Path) -> None:
-    with pickle.loads(pickle.dumps(open_reader(folder))) as reader:
-        assert painted_index(reader.read([6])[0]) == 6
-
-
-def test_lazy_frames_point_into_a_folder(folder: Path) -> None:
+def test_lazy_frames_point_into_a_folder_and_not_out_of_the_root(folder: Path) -> None:
     lazy = LazyFrames(folder.name, [2, 9], root=str(folder.parent))
     assert [painted_index(image) for image in lazy.array()] == [2, 9]
-
-
-def test_a_lazy_folder_outside_the_root_is_refused(folder: Path) -> None:
     with pytest.raises(VideoError, match="refused"):
         LazyFrames("../" + folder.name, [0], root=str(folder)).array()
 
@@ -224,24 +194,17 @@ def test_the_frame_store_decodes_no_image_that_is_not_asked_for(folder: Path) ->
         assert store.cache.made == 2
 
 
-def test_facts_of_a_folder_have_no_times(folder: Path) -> None:
+def test_facts_of_a_folder_have_no_times_but_those_that_the_annotations_tell(folder: Path) -> None:
     facts = video_facts(folder)
     assert (facts.frame_count, facts.fps, facts.width, facts.height) == (12, 0.0, WIDTH, HEIGHT)
     assert not facts.timed
     assert np.isnan(facts.duration)
-
-
-def test_facts_of_a_folder_take_the_rate_that_the_annotations_tell(folder: Path) -> None:
-    facts = video_facts(folder, fps=4.0)
-    assert facts.fps == 4.0
-    assert facts.timed
-    assert facts.seconds.tolist() == [index / 4 for index in range(12)]
-
-
-@pytest.mark.parametrize("fps", [0.0, -1.0, float("nan")])
-def test_a_rate_that_is_none_is_refused(folder: Path, fps: float) -> None:
-    with pytest.raises(ConfigError, match="fps is"):
-        video_facts(folder, fps=fps)
+    told = video_facts(folder, fps=4.0)
+    assert (told.fps, told.timed) == (4.0, True)
+    assert told.seconds.tolist() == [index / 4 for index in range(12)]
+    for fps in (0.0, -1.0, float("nan")):
+        with pytest.raises(ConfigError, match="fps is"):
+            video_facts(folder, fps=fps)
 
 
 def test_facts_of_a_video_agree_with_its_reader(tmp_path: Path) -> None:
@@ -252,13 +215,7 @@ def test_facts_of_a_video_agree_with_its_reader(tmp_path: Path) -> None:
         np.testing.assert_array_equal(facts.seconds, reader.seconds)
     assert facts.duration == pytest.approx(29 / 30)
     assert not facts.seconds.flags.writeable
-
-
-def test_a_video_file_refuses_another_rate(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="times of its own"):
-        video_facts(render(tmp_path / "clip.mp4", count=3), fps=30.0)
-
-
-def test_facts_of_a_missing_video_name_it(tmp_path: Path) -> None:
+        video_facts(path, fps=30.0)
     with pytest.raises(VideoError, match=r"gone\.mp4.*no such file"):
         video_facts(tmp_path / "gone.mp4")

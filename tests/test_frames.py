@@ -26,8 +26,7 @@ def root(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+def _own_cache(datasets_cache):
     datasets.disable_progress_bars()
 
 
@@ -69,10 +68,12 @@ def test_pixels_are_those_of_the_frames_asked_for(linked):
     for row, indices in zip(linked, ROWS, strict=True):
         array = row["frames"].array()
         assert (array.dtype, array.shape) == (np.uint8, (len(indices), 96, 192, 3))
-        assert painted(array) == indices
-        assert painted(row["frames"]) == indices
-        assert painted(np.asarray(row["frames"])) == indices
+        assert painted(array) == painted(row["frames"]) == painted(np.asarray(row["frames"])) == indices
         assert [painted_index(np.asarray(image)) for image in row["frames"].to_pil()] == indices
+    with pytest.raises(ValueError, match="copy=False"):
+        np.array(linked[1]["frames"], copy=False)
+    assert np.asarray(linked[1]["frames"], dtype=np.float32).dtype == np.float32
+    assert (Path(linked[0]["frames"].path).is_absolute(), linked[0]["frames"].video) == (True, "cfr.mp4")
 
 
 def test_one_image_decodes_one_frame(linked):
@@ -86,18 +87,15 @@ def test_one_image_decodes_one_frame(linked):
 
 
 @pytest.mark.usefixtures("untouched")
-def test_map_that_returns_rows_writes_references_not_pixels(linked):
+def test_map_and_files_keep_references_not_pixels(linked, tmp_path):
     mapped = linked.map(lambda row: {**row, "more": len(row["frames"])}, load_from_cache_file=False)
     assert isinstance(mapped.features["frames"], VideoFrames)
     assert mapped[2]["more"] == 4
     assert mapped.data.column("frames").to_pylist() == [{"video": "cfr.mp4", "indices": row} for row in ROWS]
-
-
-@pytest.mark.usefixtures("untouched")
-def test_a_column_made_by_map_is_lazy_where_features_are_given(linked):
     features = Features({**linked.features, "first": linked.features["frames"]})
-    mapped = linked.map(lambda row: {"first": row["frames"][:1]}, features=features)
-    assert mapped[2]["first"].indices == (7,)
+    assert linked.map(lambda row: {"first": row["frames"][:1]}, features=features)[2]["first"].indices == (7,)
+    linked.save_to_disk(tmp_path / "saved")
+    assert datasets.load_from_disk(tmp_path / "saved")[2]["frames"] == linked[2]["frames"]
 
 
 @pytest.mark.usefixtures("untouched")
@@ -159,13 +157,6 @@ def _collate(rows):
 
 
 @pytest.mark.usefixtures("untouched")
-def test_save_and_load_keep_references_and_root(linked, tmp_path):
-    linked.save_to_disk(tmp_path / "saved")
-    again = datasets.load_from_disk(tmp_path / "saved")
-    assert again[2]["frames"] == linked[2]["frames"]
-
-
-@pytest.mark.usefixtures("untouched")
 def test_frames_survive_pickling_and_copying_and_compare_by_content(linked):
     frames = linked[2]["frames"]
     assert pickle.loads(pickle.dumps(frames)) == copy.deepcopy(frames) == frames
@@ -175,35 +166,18 @@ def test_frames_survive_pickling_and_copying_and_compare_by_content(linked):
 
 
 @pytest.mark.usefixtures("untouched")
-def test_lists_of_references_are_lazy(root):
+def test_references_are_linked_in_lists_as_wide_integers_in_any_order_and_missing_ones_stay_none(root):
     first, two = ({"video": "cfr.mp4", "indices": [k]} for k in (1, 2))
-    features = Features({"clips": List(plain_feature())})
-    rows = Dataset.from_dict({"clips": [[first, two], []]}, features=features)
-    linked = link_frames(rows, "clips", root=root)
-    assert [frames.indices for frames in linked[0]["clips"]] == [(1,), (2,)]
-    assert linked[1]["clips"] == []
-
-
-@pytest.mark.usefixtures("untouched")
-def test_a_missing_reference_stays_none(root):
-    features = Features({"frames": plain_feature()})
-    rows = Dataset.from_list([{"frames": None}, {"frames": {"video": "cfr.mp4", "indices": [1]}}], features=features)
-    linked = link_frames(rows, root=root)
+    features = Features({"clips": List(plain_feature()), "frames": plain_feature()})
+    rows = Dataset.from_list([{"clips": [first, two], "frames": None}, {"clips": [], "frames": first}], features)
+    linked = link_frames(link_frames(rows, "clips", root=root), root=root)
+    assert [[frames.indices for frames in row["clips"]] for row in linked] == [[(1,), (2,)], []]
     assert [row["frames"] and row["frames"].indices for row in linked] == [None, (1,)]
-
-
-@pytest.mark.usefixtures("untouched")
-def test_wide_integers_and_swapped_fields_are_linked(root):
     rows = Dataset.from_dict({"frames": [{"indices": [4, 5], "video": "cfr.mp4"}]})
     assert link_frames(rows, root=root)[0]["frames"].indices == (4, 5)
-
-
-@pytest.mark.usefixtures("untouched")
-def test_examples_are_encoded_from_frames_and_from_mappings(root):
     features = Features({"frames": VideoFrames(root=str(root))})
-    lazy = LazyFrames("cfr.mp4", [3])
-    rows = Dataset.from_list([{"frames": lazy}, {"frames": {"video": "cfr.mp4", "indices": [4]}}], features=features)
-    assert [row["frames"].indices for row in rows] == [(3,), (4,)]
+    rows = Dataset.from_list([{"frames": LazyFrames("cfr.mp4", [3])}, {"frames": first}], features=features)
+    assert [row["frames"].indices for row in rows] == [(3,), (1,)]
     with pytest.raises(DataError, match="frame numbers"):
         VideoFrames().encode_example({"path": "cfr.mp4"})
 
@@ -248,14 +222,3 @@ def test_bad_references_fail_when_pixels_are_asked_for_not_before(plain, tmp_pat
         nowhere.array()
     with pytest.raises(FrameIndexError, match=r"cfr\.mp4.*500"):
         LazyFrames("cfr.mp4", [500], root=str(root)).array()
-
-
-def test_arrays_cannot_be_had_without_copying(linked):
-    with pytest.raises(ValueError, match="copy=False"):
-        np.array(linked[1]["frames"], copy=False)
-    assert np.asarray(linked[1]["frames"], dtype=np.float32).dtype == np.float32
-
-
-def test_the_root_is_no_part_of_a_reference(linked):
-    assert Path(linked[0]["frames"].path).is_absolute()
-    assert linked[0]["frames"].video == "cfr.mp4"

@@ -30,6 +30,7 @@ from barista_bench.runs.log.sample_log import log_files
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce
+from tests.folders import content
 from tests.history_model import EXAMPLES, REPEATS, WORDS, Answering, Run, Sample
 from tests.made_benchmark import ABOUT, BENCHMARK
 from tests.one_run import run
@@ -69,10 +70,6 @@ def rebuild(root: Path, sampling: dict[str, int]) -> None:
     build(
         root / "release", root / "data/words", benchmark="words", frames="linked", cache=False, sampling=dict(sampling)
     )
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def evidence(folder: Path) -> dict[str, bytes]:

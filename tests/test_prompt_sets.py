@@ -19,15 +19,19 @@ def test_every_task_has_a_wording_of_its_own() -> None:
             assert prompts.system
 
 
-def test_a_set_is_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
+def test_a_set_is_read_from_a_file_or_a_folder_and_says_whose_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"relations\.yaml: no prompt file"):
+        load_prompts(tmp_path, "relations")
     (tmp_path / "relations.yaml").write_text(GOOD)
     loaded = load_prompts(tmp_path, "relations")
     assert loaded == load_prompts(tmp_path / "relations.yaml", "anything")
     assert (loaded.version, loaded.fill(what="{cups}")) == (3, ("Look.", "Find {cups}"))
-
-
-def test_values_are_never_filled_again() -> None:
-    assert fill("{a}{b}{a} {c}", {"a": "{b}", "b": "x"}) == "{b}x{b} {c}"
+    assert fill("{a}{b}{a} {c}", {"a": "{b}", "b": "x"}) == "{b}x{b} {c}", "values are never filled again"
+    assert loaded.wording == f"file:{loaded.sha256[:8]}"
+    ours = BENCHMARKS["barista"].tasks[0]().prompts
+    assert ours.wording == f"ours v{ours.version}"
+    assert released_clone("release:a/b") == Path("a/b")
+    assert released_clone(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -51,11 +55,6 @@ def test_a_bad_prompt_file_is_refused(tmp_path: Path, content: str, what: str) -
     (tmp_path / "p.yaml").write_text(content)
     with pytest.raises(ConfigError, match=what):
         load_prompts(tmp_path / "p.yaml", "relations")
-
-
-def test_a_missing_prompt_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"relations\.yaml: no prompt file"):
-        load_prompts(tmp_path, "relations")
 
 
 def parts(user: str, images: int, **extra: str) -> list[str | int]:
@@ -86,16 +85,6 @@ def test_images_stand_where_the_text_places_them(user: str, images: int, extra: 
 def test_a_text_that_places_other_images_is_refused(user: str, images: int) -> None:
     with pytest.raises(ConfigError, match=r"wording file:00000000 places \d images, but \d are shown. Remedy: write"):
         parts(user, images)
-
-
-def test_a_wording_says_whose_it_is(tmp_path: Path) -> None:
-    prompts = BENCHMARKS["barista"].tasks[0]().prompts
-    assert prompts.wording == f"ours v{prompts.version}"
-    (tmp_path / "p.yaml").write_text(GOOD)
-    loaded = load_prompts(tmp_path / "p.yaml", "relations")
-    assert loaded.wording == f"file:{loaded.sha256[:8]}"
-    assert released_clone("release:a/b") == Path("a/b")
-    assert released_clone(tmp_path) is None
 
 
 def test_the_first_part_of_every_barista_prompt_is_as_released() -> None:

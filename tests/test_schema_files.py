@@ -17,12 +17,6 @@ def read(path: Path) -> Cup:
     return read_model(path, Cup, what="no cup", remedy="pour again")
 
 
-def test_a_file_is_read_as_its_schema(tmp_path: Path) -> None:
-    path = tmp_path / "cup.json"
-    path.write_text('{"volume": 0.2, "beans": {"arabica": 30}}')
-    assert read(path) == Cup(volume=0.2, beans={"arabica": 30})
-
-
 @pytest.mark.parametrize(
     ("content", "named"),
     [
@@ -45,10 +39,14 @@ def test_the_first_thing_that_is_wrong_is_named_and_not_quoted(content: str, nam
     assert "SECRET" not in str(error.value)
 
 
-def test_a_file_that_is_missing_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_as_its_schema_or_refused_where_missing_or_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cup.json"
     with pytest.raises(DataError, match=r"cup\.json: no cup .*No such file.*Remedy: pour again"):
-        read(tmp_path / "cup.json")
+        read(path)
+    path.write_text('{"volume": 0.2, "beans": {"arabica": 30}}')
+    assert read(path) == Cup(volume=0.2, beans={"arabica": 30})
     monkeypatch.setattr(reading, "MAX_JSON", 10)
-    (tmp_path / "cup.json").write_text('{"volume": 0.2}')
     with pytest.raises(DataError, match=r"cup\.json: no cup .*10 bytes.*Remedy: pour again"):
-        read(tmp_path / "cup.json")
+        read(path)

@@ -10,27 +10,8 @@ import pytest
 
 from barista_bench.data.origin import open_source
 from barista_bench.errors import ConfigError, SourceError
-from tests.hub_standin import HubStandIn, release_files, video_bytes
-
-
-@pytest.fixture
-def hub():
-    with HubStandIn() as server:
-        yield server
-
-
-@pytest.fixture
-def opened(hub, tmp_path):
-    """Open org/name of the stand-in, with a cache of this test."""
-
-    def open_it(source="org/name", **options):
-        return open_source(source, cache_dir=tmp_path / "cache", endpoint=hub.endpoint, **options)
-
-    return open_it
-
-
-def content(root):
-    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+from tests.folders import content
+from tests.hub_standin import release_files, video_bytes
 
 
 def write(root, files):
@@ -52,10 +33,12 @@ def test_a_local_folder_is_opened_where_it_is(tmp_path, kind):
     assert content(root) == release_files()
 
 
-def test_a_folder_that_looks_like_a_hub_id_wins_over_the_hub(tmp_path, monkeypatch):
+def test_a_folder_that_looks_like_a_hub_id_wins_over_the_hub_and_has_no_revisions(tmp_path, monkeypatch):
     write(tmp_path / "org" / "name", release_files())
     monkeypatch.chdir(tmp_path)
     assert open_source("org/name").root == tmp_path.resolve() / "org" / "name"
+    with pytest.raises(ConfigError, match=r"leave the revision out"):
+        open_source(Path("org/name"), revision="main")
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -81,11 +64,6 @@ def test_a_folder_that_is_no_release_says_what_was_looked_for_and_what_to_do(tmp
         open_source(tmp_path)
 
 
-def test_a_revision_of_a_local_folder_is_a_contradiction(tmp_path):
-    with pytest.raises(ConfigError, match=r"leave the revision out"):
-        open_source(write(tmp_path, release_files()), revision="main")
-
-
 def test_only_annotations_come_at_first_and_only_needed_videos_later(hub, opened):
     sha = hub.commit("org/name", release_files())
     source = opened(revision=sha)
@@ -108,23 +86,19 @@ def test_nothing_is_asked_twice_of_a_pinned_commit(hub, opened):
     assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
 
 
-def test_a_file_is_stored_once_where_hard_links_exist(hub, opened, tmp_path):
-    opened(revision=hub.commit("org/name", release_files())).fetch_videos(["v1"])
-    stored = {}
-    for path in tmp_path.rglob("*"):
-        if path.is_file() and path.stat().st_size == len(video_bytes("v1")):
-            stored.setdefault(path.stat().st_ino, []).append(path)
-    assert len(stored) == 1
+def test_a_file_is_stored_once_where_hard_links_exist_and_else_copied(hub, opened, tmp_path, monkeypatch):
+    source = opened(revision=hub.commit("org/name", release_files()))
+    source.fetch_videos(["v1"])
+    size = len(video_bytes("v1"))
+    stored = [path.stat() for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size == size]
+    assert len({stat.st_ino for stat in stored}) == 1
 
-
-def test_without_hard_links_files_are_copied(hub, opened, monkeypatch):
     def refuse(*args, **kwargs):
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    source = opened(revision=hub.commit("org/name", release_files()))
-    source.fetch_videos(["v1"])
-    assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
+    source.fetch_videos(["v2"])
+    assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
 
 
 def test_a_revision_pins_what_is_read_after_the_branch_has_moved(hub, opened):
@@ -134,21 +108,14 @@ def test_a_revision_pins_what_is_read_after_the_branch_has_moved(hub, opened):
     assert [p.name for p in sorted(opened(revision=new).root.iterdir())] == ["v1", "v2"]
 
 
-def test_without_a_revision_the_newest_commit_is_used_named_and_recorded(hub, opened, caplog):
+@pytest.mark.parametrize(("revision", "said"), [(None, "--revision {sha}"), ("v1.0", "the revision v1.0 may move")])
+def test_the_newest_commit_of_a_branch_or_tag_is_used_named_and_recorded(hub, opened, caplog, revision, said):
     hub.commit("org/name", release_files(["v1"]))
-    sha = hub.commit("org/name", release_files(["v1", "v2"]))
-    source = opened()
-    assert source.identity["sha"] == sha
-    assert source.identity["requested_revision"] is None
-    assert f"--revision {sha}" in caplog.text
-
-
-def test_a_branch_or_tag_is_resolved_to_its_commit(hub, opened, caplog):
-    sha = hub.commit("org/name", release_files(), ref="v1.0")
-    assert opened(revision="v1.0").identity == {
-        "kind": "hub", "id": "org/name", "sha": sha, "requested_revision": "v1.0",
+    sha = hub.commit("org/name", release_files(["v1", "v2"]), ref=revision or "main")
+    assert opened(revision=revision).identity == {
+        "kind": "hub", "id": "org/name", "sha": sha, "requested_revision": revision,
     }  # fmt: skip
-    assert "the revision v1.0 may move" in caplog.text
+    assert said.format(sha=sha) in caplog.text
 
 
 @pytest.mark.parametrize("prefix", ["data/", "a/b/c/"])
@@ -159,17 +126,14 @@ def test_videos_below_a_sub_folder_are_found(hub, opened, prefix):
     assert (source.root / "v3" / "video.mp4").read_bytes() == video_bytes("v3")
 
 
-def test_splits_in_two_folders_become_one_release(hub, opened):
+def test_splits_in_two_folders_become_one_release_unless_both_hold_a_video(hub, opened):
     files = release_files(["v1"], "train/") | release_files(["v2"], "test/")
     source = opened(revision=hub.commit("org/name", files))
     source.fetch_videos(["v1", "v2"])
-    assert set(content(source.root)) == {
-        f"{v}/{f}" for v in ("v1", "v2") for f in ("coco_annotation.json", "video.mp4")
-    }
-
-
-def test_a_video_in_two_folders_is_ambiguous(hub, opened):
-    files = release_files(["v1"], "train/") | release_files(["v1"], "test/")
+    release = release_files(["v1", "v2"])
+    del release["README.md"]
+    assert content(source.root) == release
+    files |= release_files(["v1"], "test/")
     with pytest.raises(SourceError, match=r"'v1' is there twice, as test/v1.* and train/v1"):
         opened(revision=hub.commit("org/name", files))
 
@@ -182,18 +146,14 @@ def test_names_with_pattern_characters_fetch_only_themselves(hub, opened):
     assert (source.root / "v[12]" / "video.mp4").read_bytes() == video_bytes("v[12]")
 
 
-def test_a_cache_that_has_lost_a_file_is_named(hub, opened, tmp_path, monkeypatch):
-    source = opened(revision=hub.commit("org/name", release_files()))
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path))
-    with pytest.raises(SourceError, match=r"v1/video.mp4: .*is missing .* run it again"):
-        source.fetch_videos(["v1"])
-
-
-def test_an_unknown_video_is_named(hub, opened):
+def test_an_unknown_video_or_one_that_the_cache_has_lost_is_named(hub, opened, tmp_path, monkeypatch):
     source = opened(revision=hub.commit("org/name", release_files()))
     for name in ("v9", "../v1", ""):
         with pytest.raises(SourceError, match=r"has no video .*Remedy: choose among v1, v2, v3"):
             source.fetch_videos(["v1", name])
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path))
+    with pytest.raises(SourceError, match=r"v2/video.mp4: .*is missing .* run it again"):
+        source.fetch_videos(["v2"])
 
 
 def test_a_video_that_the_data_set_lacks_is_named_and_costs_no_other(hub, opened, caplog):
@@ -269,29 +229,18 @@ def test_after_the_process_is_killed_midway_the_next_one_finishes(hub, opened, t
     assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
 
 
-def test_an_unknown_data_set_is_explained(opened, hub):
+def test_what_the_hub_does_not_give_is_explained(hub, opened):
     with pytest.raises(SourceError, match=r"org/none: no such data set is on the Hub.*no folder .*check the name"):
         opened("org/none")
-
-
-def test_an_unknown_revision_is_explained(hub, opened):
-    hub.commit("org/name", release_files())
-    with pytest.raises(SourceError, match=r"no such revision\. Remedy: give a commit, branch or tag"):
-        opened(revision="v9")
-    with pytest.raises(SourceError, match=r"no such revision"):
-        opened(revision="0" * 40)
-
-
-def test_a_gated_data_set_says_how_to_get_access(hub, opened):
-    hub.commit("org/name", release_files())
+    hub.commit("org/name", {"README.md": b""})
+    for revision in ("v9", "0" * 40):
+        with pytest.raises(SourceError, match=r"no such revision\. Remedy: give a commit, branch or tag"):
+            opened(revision=revision)
+    with pytest.raises(SourceError, match=r"neither <video_id>/coco_annotation.json nor an archive .*README.md"):
+        opened()
     hub.gated.add("org/name")
     with pytest.raises(SourceError, match=r"accept its terms at https://huggingface.co/datasets/org/name"):
         opened()
-
-
-def test_a_data_set_without_a_release_says_what_was_looked_for(hub, opened):
-    with pytest.raises(SourceError, match=r"neither <video_id>/coco_annotation.json nor an archive .*README.md"):
-        opened(revision=hub.commit("org/name", {"README.md": b""}))
 
 
 def test_an_unreachable_hub_is_a_source_error(tmp_path, monkeypatch):

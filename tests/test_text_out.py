@@ -109,10 +109,6 @@ def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
         if call in FUNCTIONS or (call.endswith(METHODS) and call != "text_out.echo")
     }
     assert entrances == set(ROUND_THE_DOOR)
-
-
-@pytest.mark.full
-def test_no_stream_of_the_terminal_is_written_to_directly() -> None:
     names = ("stdout", "stderr", "__stdout__", "__stderr__")
     streams = {
         (name, ast.unparse(node))

@@ -38,10 +38,6 @@ def test_any_text_is_read_or_refused_by_name(data, text_only):
         assert re.fullmatch(r"x\.yaml: is no YAML that is read here \(.+\)\. Remedy: .*", str(error))  # noqa: PT017
 
 
-def test_an_empty_file_holds_nothing():
-    assert load_yaml(b"", "x.yaml") is None
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -98,12 +94,8 @@ def test_a_few_lines_of_aliases_are_refused_before_they_grow():
         load_yaml("\n".join(["a: &a x", *lines]), "x.yaml")
 
 
-def test_no_error_shows_the_text_around_a_mistake():
-    with pytest.raises(ConfigError) as caught:
-        load_yaml("api_key: sk-planted-0123456789\nb: [", "x.yaml")
+def test_no_error_shows_the_text_around_a_mistake_and_the_caller_says_what_is_raised():
+    assert load_yaml(b"", "x.yaml") is None
+    with pytest.raises(DataError, match="Remedy: ask for another") as caught:
+        load_yaml("api_key: sk-planted-0123456789\nb: [", "x.yaml", error=DataError, remedy="ask for another")
     assert "planted" not in str(caught.value)
-
-
-def test_the_caller_says_what_is_raised_and_what_to_do():
-    with pytest.raises(DataError, match="Remedy: ask for another"):
-        load_yaml("[", "x.yaml", error=DataError, remedy="ask for another")

@@ -7,17 +7,15 @@ import json
 from collections import UserDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module, resources
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.core.options import shown
+from barista_bench.core.options import Sampling, shown
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.reading import load_yaml
 from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
@@ -339,9 +337,3 @@ def task_names(benchmark: str) -> tuple[str, ...]:
         ConfigError: there is no such benchmark.
     """
     return get_benchmark(benchmark).task_names
-
-
-def packaged_data(package: str, name: str) -> object:
-    """The content of a YAML file of a package; every scalar is text."""
-    data = resources.files(package).joinpath(name).read_bytes()
-    return load_yaml(data, name, text_only=True)

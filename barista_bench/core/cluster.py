@@ -1,4 +1,7 @@
-"""Jobs on the nodes of a Ray cluster: each is a task, what it gives comes home as a stream, the driver alone writes.
+"""Work spread over processes of this machine, or over the nodes of a Ray cluster.
+
+On a cluster each job is a task: what it gives comes home as a stream, the driver alone writes. Processes of this
+machine leave none behind when it is interrupted.
 
 Nodes share no file system. A release, videos and checkpoints lie on each of them at the paths that they have on the
 driver's machine; jobs and results travel, decoded frames never do. Ray runs the tasks of a lost node elsewhere, from
@@ -10,14 +13,20 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import signal
 import socket
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from multiprocessing import active_children
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from barista_bench.errors import ClusterError, ConfigError, require_extra
 from barista_bench.version import __version__
@@ -208,3 +217,99 @@ def _items(work: Callable[[JobT], Iterable[T]], job: JobT, folder: str) -> Itera
 
 def _alone(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
     yield work(job)
+
+
+P = ParamSpec("P")
+
+
+class _Worker(SpawnProcess):
+    def start(self) -> None:
+        """A terminal's Ctrl-C reaches every process: workers, from their first moment, leave it to this one."""
+        with _interruption_deferred():
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the worker inherits
+            try:
+                super().start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _interruption_deferred() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: a start that is broken off would show its insides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if received:
+        signal.raise_signal(signal.SIGINT)
+
+
+class _Spawning(SpawnContext):
+    """Spawned, not forked: libraries that the caller has loaded hold threads and locks."""
+
+    Process = _Worker
+
+
+class _Executor(ProcessPoolExecutor):
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """The first job starts the executor's own thread: one that is half started could not be joined."""
+        with _interruption_deferred():
+            return super().submit(fn, *args, **kwargs)
+
+
+@contextmanager
+def worker_processes(
+    number: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
+) -> Iterator[ProcessPoolExecutor]:
+    """An executor of `number` processes, each of which begins with `initializer`. An error ends them at once."""
+    with _interruption_deferred():
+        pool = _Executor(number, _Spawning(), initializer, initargs)
+    try:
+        yield pool
+    except BaseException:
+        for child in active_children():
+            if isinstance(child, _Worker):
+                child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: int) -> Iterator[T]:
+    """The result of `work` for each job, in order; in this process where `number` is 1 or there is one job only."""
+    if number <= 1 or len(jobs) == 1:
+        yield from map(work, jobs)
+        return
+    with worker_processes(min(number, len(jobs))) as pool:
+        yield from pool.map(work, jobs)
+
+
+@contextmanager
+def forked_workers() -> Iterator[None]:
+    """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+    received: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        if os.getpid() == process:
+            received.append(number)
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception:  # of any class: a library may have turned the interruption into an error of its own; raised again
+        if received:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeAlias
 
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.sampling import SamplingT
+from barista_bench.core.options import SamplingT
 from barista_bench.core.task import Example, Task
 from barista_bench.scene_graph import Problem, VideoGraph
 

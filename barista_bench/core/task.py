@@ -18,6 +18,7 @@ from barista_bench.core.example import (
     Example,
     Fields,
     FrameRef,
+    FrameTimes,
     Inputs,
     Json,
     Metadata,
@@ -30,7 +31,6 @@ from barista_bench.core.example import (
     features_of,
 )
 from barista_bench.core.failures import AnswerFailure, FailureKind
-from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Option, OptionValue, shown
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
@@ -39,7 +39,7 @@ from barista_bench.errors import ConfigError
 if TYPE_CHECKING:
     from datasets import Features
 
-    from barista_bench.core.sampling import Sampling
+    from barista_bench.core.options import Sampling
     from barista_bench.scene_graph import Rle
 
 # What a task is written with, wherever it is defined.

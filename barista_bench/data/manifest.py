@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
-from barista_bench.benchmarks.protocol import rules_of
+from barista_bench.core.options import rules_of
 from barista_bench.core.prompt import fill
 from barista_bench.data.rows import FramesMode, row_features
 from barista_bench.data.tables import GRAPH_TABLES, table_features
@@ -206,7 +206,7 @@ def protocol_table(benchmark: Benchmark) -> str:
     rows = [
         f"| `{task.name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |"
         for task in benchmark.tasks
-        for rule in rules_of(task)
+        for rule in rules_of(task.options)
     ]
     if not rows:
         return "There is none here."

@@ -17,7 +17,7 @@ from barista_bench.benchmarks import Benchmark, get_benchmark
 from barista_bench.core.cluster import RayCluster
 from barista_bench.core.deriving import GraphTask, Release
 from barista_bench.core.example import content_seed
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.plan import Plans, plan_release, plan_tasks

@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 
 from barista_bench.benchmarks import task_class
-from barista_bench.core.cluster import RayCluster
+from barista_bench.core.cluster import RayCluster, worker_processes
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Vocabulary
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, Task
-from barista_bench.core.worker_processes import worker_processes
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted

@@ -14,6 +14,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -295,6 +296,12 @@ def load_yaml(
     # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
         raise error(f"{where}: is no YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
+
+
+def packaged_data(package: str, name: str) -> object:
+    """The content of a YAML file of a package; every scalar is text."""
+    data = resources.files(package).joinpath(name).read_bytes()
+    return load_yaml(data, name, text_only=True)
 
 
 class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):

@@ -240,8 +240,11 @@ def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
             fresh.mkdir()
             yield fresh
             _prune(fresh)
-            if kind is not None:
-                _write_list(fresh, kind)
+            if kind is not None:  # the files are added to what stands in the manifest, if anything does
+                path = fresh / kind.manifest
+                described = json.loads(path.read_bytes()) if path.exists() else {}
+                described["files"] = _files(fresh, besides=(kind.manifest,))
+                path.write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             check_target(out, kind, besides=work.name)
             if in_place or not _swapped(fresh, target, kind):
                 _exchange(fresh, target, kind, work)
@@ -281,14 +284,6 @@ def _read_list(folder: Path, kind: Kind) -> dict[str, str]:
     if not isinstance(listed, dict):
         raise ConfigError(f"{path}: lists no files that may be replaced: an older version made it. Remedy: {_REMEDY}")
     return {str(name): str(sha256) for name, sha256 in listed.items()}
-
-
-def _write_list(folder: Path, kind: Kind) -> None:
-    """Add the files to what stands in the manifest, if anything does."""
-    path = folder / kind.manifest
-    described = json.loads(path.read_bytes()) if path.exists() else {}
-    described["files"] = _files(folder, besides=(kind.manifest,))
-    path.write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:

@@ -41,7 +41,7 @@ from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping, thi
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph.reading import ProblemLog
 
 
 class StatedFact(NamedTuple):

@@ -81,7 +81,7 @@ def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
         card = existing.card.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{README}: is not UTF-8 ({error.reason}). Remedy: correct the card") from error
-    readme = merge_model_index(card, name, submission.index_results())
+    readme = merge_model_index(card, name, [submission.index_result(row) for row in submission.rows])
     return {path: text.encode(), README: readme.encode()}
 
 

@@ -77,11 +77,8 @@ class Submission:
                 ]
             )
 
-    def index_results(self) -> list[IndexResult]:
-        """The same as model-index metadata, for readers that know no `.eval_results`."""
-        return [self._indexed(row) for row in self.rows]
-
-    def _indexed(self, row: SubmissionRow) -> IndexResult:
+    def index_result(self, row: SubmissionRow) -> IndexResult:
+        """A row as model-index metadata, for readers that know no `.eval_results`."""
         target, dataset = self.target, row.results.dataset
         split = get_benchmark(dataset.benchmark).published_split(dataset.split)
         result: dict[str, Any] = {

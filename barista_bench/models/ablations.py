@@ -21,6 +21,7 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
@@ -35,7 +36,6 @@ from barista_bench.models.base import (
     ModelIdentity,
     Request,
     StreamingModel,
-    sends_files,
 )
 
 Change = Callable[[Request], Request]
@@ -126,9 +126,11 @@ class _Ablation:
         request.check_images()  # dropping images must not hide that a caller miscounted them
         return self._change(request)
 
-    @property
-    def sends_files(self) -> bool:
-        return sends_files(self.model)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
+        """Whatever else the wrapped model says of itself: that it sends files or reads text alone, `versions`, ..."""
+        if name == "model":  # of a copy that is not filled yet
+            raise AttributeError(name)
+        return getattr(self.model, name)
 
     @property
     def batch_size(self) -> int:

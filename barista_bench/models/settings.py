@@ -19,8 +19,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.text_out import check_address, check_variable_name, check_way, is_local, refuse_credentials
-from barista_bench.models.reasoning import THINK_TAGS, Reasoning, switch_value
-from barista_bench.models.videos import FramesAs, video_settings
+from barista_bench.models.answers import THINK_TAGS, Reasoning, switch_value
+from barista_bench.models.base import FramesAs, video_settings
 
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_SHOWN = 200

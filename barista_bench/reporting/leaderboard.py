@@ -13,7 +13,7 @@ from barista_bench.core.resampling import LEVEL
 from barista_bench.files.text_out import decimal
 from barista_bench.reporting.analyses import Analyses, tier
 from barista_bench.reporting.breakdowns import KeyGroups
-from barista_bench.reporting.tables import figure_cell, p_text, ties
+from barista_bench.reporting.tables import figure_cell, p_text, shortened, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BaselineGap, Comparison, FailureRow
@@ -177,4 +177,5 @@ def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
     low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
     means = [number(groups[value].figure.mean) for value in (low, high)]
     if means[0] != means[1]:
-        yield f"Weakest by {words(breakdown.key)}: {means[0]} for {low}, against {means[1]} for {high}."
+        worst, best = shortened(low), shortened(high)
+        yield f"Weakest by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}."

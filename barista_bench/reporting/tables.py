@@ -6,6 +6,7 @@ are printed as they come.
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -275,5 +276,7 @@ def _capital(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A name of at most `MAX_NAME` letters: models invent labels."""
+    """A name of at most `MAX_NAME` letters, since models invent labels; of a number three places, as of figures."""
+    if re.fullmatch(r"-?\d+\.\d{4,}", text):
+        return f"{float(text):.3f}"
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"

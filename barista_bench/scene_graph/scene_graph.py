@@ -17,8 +17,7 @@ from tqdm import tqdm
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, valid_video_id
-from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.scene_graph.reading import MAX_BYTES, ReadRelease, read_release
+from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReadRelease, read_release
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,

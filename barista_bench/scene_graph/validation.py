@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from barista_bench.core.worker_processes import map_in_processes
+from barista_bench.core.cluster import map_in_processes
 from barista_bench.errors import DataError
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
-from barista_bench.scene_graph.problems import Problem, ProblemLog
+from barista_bench.scene_graph.reading import Problem, ProblemLog
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph

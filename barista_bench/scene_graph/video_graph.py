@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
-from barista_bench.scene_graph.problems import Problem
-from barista_bench.scene_graph.reading import ReadRelease
+from barista_bench.scene_graph.reading import Problem, ReadRelease
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     ReleaseAnnotation,

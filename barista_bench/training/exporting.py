@@ -23,7 +23,6 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks import task_class, task_names
-from barista_bench.benchmarks.protocol import by_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import Prompt
@@ -267,7 +266,7 @@ def _refuse_partial(data: Path) -> None:
 def _task_of(data: Path, name: str) -> Task:
     manifest = read_manifest(data)
     kind = task_class(str(manifest.get("benchmark", DEFAULT)), name)
-    return kind(options=by_protocol(kind, manifest.get("protocol", "release")))
+    return kind(options={"protocol": manifest.get("protocol", "release")} if "protocol" in kind.options else {})
 
 
 def _chat_tasks(data: Path) -> tuple[str, ...]:

@@ -160,9 +160,9 @@ def temporal_relations(
     Each example is a list of relations, predicted ones the surest first: dicts with subject, relation, object, start
     and end, or 5-sequences in this order.
 
-    Returned: * `recall_at_10`, `recall_at_20`, `recall_at_50`: the fraction of all references that the first K
-    predictions of their
-      example hit, pooled over all examples.
+    Returned:
+    * `recall_at_10`, `recall_at_20`, `recall_at_50`: the fraction of all references that the first K predictions of
+      their example hit, pooled over all examples.
     * `segment_iou`: the time in which a triplet is both predicted and true over the time in which it is either, pooled
       over the triplets of all examples.
     * `n`, `n_failed`, `coverage`: examples, those without an answer, the fraction of the others. `n_predicted`,

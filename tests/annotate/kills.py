@@ -1,7 +1,5 @@
 """Work in a process of its own, which may be killed at any of its writes."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Projects of the small kitchen, whose whole reference is known, and what people would decide about it."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Trackers of SAM 2 and SAM 3, and a detector, with at most a million random weights, as folders."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -61,27 +59,37 @@ def sam2_config() -> Any:
     )
 
 
-def sam3_config() -> Any:
-    backbone = {
-        "model_type": "sam3_vit_model",
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "image_size": 112,
-        "pretrain_image_size": 112,
-        "patch_size": 14,
-        "window_size": 2,
-        "global_attn_indexes": [1],
-    }
-    vision = {
-        "model_type": "sam3_vision_model",
-        "backbone_config": backbone,
-        "fpn_hidden_size": 128,
-        "backbone_feature_sizes": [[32, 32], [16, 16], [8, 8]],
-    }
-    return transformers.Sam3TrackerVideoConfig(
+def sam3_vision(side: int, width: int, fpn_width: int) -> dict[str, Any]:
+    """Settings of an encoder of square pictures of `side` px."""
+    patches = side // 14
+    backbone = {"model_type": "sam3_vit_model", **_layers(width), "num_hidden_layers": 2, "window_size": 2}
+    backbone |= {"image_size": side, "pretrain_image_size": side, "patch_size": 14, "global_attn_indexes": [1]}
+    sizes = [[scale * patches] * 2 for scale in (4, 2, 1)]
+    return {"backbone_config": backbone, "fpn_hidden_size": fpn_width, "backbone_feature_sizes": sizes}
+
+
+def sam3_detector(vision: dict[str, Any], width: int, vocabulary: int) -> Any:
+    """The config of a SAM 3 that reads so many tokens."""
+    ends = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    text = {"model_type": "clip_text_model", "vocab_size": vocabulary, **_layers(width), "num_hidden_layers": 1, **ends}
+    part = {**_layers(width), "num_layers": 1}
+    return transformers.Sam3Config(
         vision_config=vision,
+        text_config={**text, "projection_dim": width, "max_position_embeddings": 32},
+        geometry_encoder_config=part,
+        detr_encoder_config=part,
+        detr_decoder_config={**part, "num_queries": 6},
+        mask_decoder_config={"hidden_size": width, "num_upsampling_stages": 3, "num_attention_heads": 2},
+    )
+
+
+def _layers(width: int) -> dict[str, Any]:
+    return {"hidden_size": width, "intermediate_size": 64, "num_attention_heads": 2}
+
+
+def sam3_config() -> Any:
+    return transformers.Sam3TrackerVideoConfig(
+        vision_config={"model_type": "sam3_vision_model", **sam3_vision(112, 32, 128)},
         image_size=112,
         memory_attention_rope_feat_sizes=[8, 8],
         prompt_encoder_config={"hidden_size": 128, "image_size": 112, "patch_size": 14, "mask_input_channels": 4},
@@ -92,28 +100,8 @@ def sam3_config() -> Any:
 
 def sam3_video_config() -> Any:
     """The same tracker beside a detector, as one checkpoint."""
-    part = {"hidden_size": 32, "num_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-    text = {
-        "model_type": "clip_text_model",
-        "vocab_size": 60,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "projection_dim": 32,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "max_position_embeddings": 32,
-        "bos_token_id": 0,
-        "eos_token_id": 1,
-    }
     tracker = sam3_config()
-    detector = transformers.Sam3Config(
-        vision_config=tracker.vision_config.to_dict(),
-        text_config=text,
-        geometry_encoder_config=part,
-        detr_encoder_config=part,
-        detr_decoder_config={**part, "num_queries": 6},
-        mask_decoder_config={"hidden_size": 32, "num_upsampling_stages": 3, "num_attention_heads": 2},
-    )
+    detector = sam3_detector(tracker.vision_config.to_dict(), 32, 60)
     return transformers.Sam3VideoConfig(detector_config=detector.to_dict(), tracker_config=tracker.to_dict())
 
 

@@ -1,7 +1,5 @@
 """A made scene whose masks are known: a textured box that drifts over a textured table, with a lid inside of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Detector and segmenter with tiny random checkpoints: shapes, bounds, provenance. What they find means nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What people hand in: taken whole or refused, with nothing written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

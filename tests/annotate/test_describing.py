@@ -1,7 +1,5 @@
 """What a vision-language model proposes: asked once, kept through kills, unverified until a person accepts it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What leaves a project: layers, statistics, agreement of annotators, videos; and the commands on the way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import av

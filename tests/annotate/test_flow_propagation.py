@@ -1,7 +1,5 @@
 """Masks carried by optical flow over a scene whose every mask is known."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

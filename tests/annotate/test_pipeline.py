@@ -1,7 +1,5 @@
 """From videos to a release: what a project does, whatever stops it on the way."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Frames that a person should look at, and what geometry proposes."""
 
-from __future__ import annotations
-
 from barista_bench.annotate.geometry import bootstrap_layers, carried_forward
 from barista_bench.annotate.records import AcceptedKeyframe, KeyframeAttribute, TrackedMask, TrackLine
 from barista_bench.annotate.review import doubtful_frames

@@ -1,7 +1,5 @@
 """Projects whose masks are carried by a tracker of SAM, and whose bootstraps are models: tiny, with random weights."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The trackers of SAM 2 and SAM 3 with random weights: what a mask shows means nothing, how they are run does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Segments of contact and the keyframes in them."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import pairwise

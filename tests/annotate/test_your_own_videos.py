@@ -1,7 +1,5 @@
 """The script of docs/your_own_videos.md."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

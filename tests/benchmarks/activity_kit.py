@@ -8,7 +8,7 @@ from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples

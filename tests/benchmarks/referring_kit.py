@@ -7,7 +7,7 @@ from typing import Any
 
 from barista_bench.benchmarks.barista.referring import Referring, ReferringSampling
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples

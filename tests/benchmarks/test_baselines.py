@@ -18,7 +18,7 @@ from barista_bench.benchmarks.barista import TASKS
 from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import SceneGraph

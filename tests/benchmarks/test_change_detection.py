@@ -12,7 +12,7 @@ import pytest
 from barista_bench.benchmarks.barista.change_detection import Change, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipView, clips
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.clip_kit import KEYFRAMES, SAMPLING, changes, detected, graph, quiet
 from tests.conftest import Compared

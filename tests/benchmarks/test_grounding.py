@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.options import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example
 from tests.benchmarks.grounding_kit import TASK, Content, color, derive, derived, on_frame, phrases
 from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, WIDTH, document, relation, span, write_release

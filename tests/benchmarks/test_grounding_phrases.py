@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from tests.benchmarks.grounding_kit import CUP2, CUP3, color, derive, derived, on_frame, phrases, scene
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, relation, write_release
 

@@ -11,8 +11,8 @@ import pytest
 
 from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject, HandObjectSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.options import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.answering import interaction_entry as item

@@ -17,8 +17,8 @@ from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import SkippedExample
+from barista_bench.core.options import Sampling
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph

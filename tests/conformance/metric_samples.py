@@ -43,7 +43,7 @@ def relation(source: Any, target: Any, kind: Any, value: Any) -> dict[str, Any]:
 ON, HOLDS = relation(1, 2, "position", "on"), relation(3, 1, "human_actions", "holds")
 CUP = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
 LID = {"hand_boxes": [[20, 0, 24, 4], [30, 0, 34, 4]], "object_box": [22, 3, 28, 9], "hand_type": "both"}
-FAR = {"hand_boxes": [[90, 90, 94, 94]], "object_box": [80, 80, 86, 86], "hand_type": "right"}
+FAR = {"hand_boxes": [[90, 90, 94, 94.5]], "object_box": [80, 80, 86, 86.5], "hand_type": "right"}
 OPTIONS = ["cup", "lid", "spoon", "milk"]
 CUPS = {"boxes": [[10, 10, 50, 50], [60, 10, 100, 50]], "labels": ["cup", "cup"]}
 A_LID = {"boxes": [[30, 30, 90, 90]], "labels": ["lid"]}

@@ -347,18 +347,34 @@ def with_arrays(value, convert, counter):
     return [with_arrays(item, convert, counter) for item in value]
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
+def half(value):
+    """Fractions alone: numbers and pixels are whole."""
+    torch = pytest.importorskip("torch")
+    return torch.tensor(value, dtype=torch.float16 if np.asarray(value).dtype.kind == "f" else None)
+
+
+def scalars(value):
+    """A list of tensors and numpy's numbers without a dimension."""
+    torch = pytest.importorskip("torch")
+    if isinstance(value, list):
+        return [scalars(item) for item in value]
+    return torch.tensor(value) if value % 2 else np.asarray(value)[()]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "half", "scalars"])
 @every_sample
-def test_arrays_and_tensors_are_as_good_as_lists(name, sample, loaded, library):
-    convert = np.asarray if library == "numpy" else pytest.importorskip("torch").tensor
+def test_arrays_and_tensors_are_as_good_as_lists(name, sample, loaded, kind):
+    convert = {"numpy": np.asarray, "half": half, "scalars": scalars}.get(kind) or pytest.importorskip("torch").tensor
     answered = [i for i, prediction in enumerate(sample.columns["predictions"]) if prediction != sample.failure]
     columns, counter = rows_of(sample.columns, answered), []
-    got = loaded.compute(name, sample, with_arrays(columns, convert, counter))
-    assert_same(got, loaded.compute(name, sample, columns))
+    given = with_arrays(columns, convert, counter)
+    lists = with_arrays(columns, (lambda value: half(value).tolist()) if kind == "half" else list, [])  # as rounded
+    got = loaded.compute(name, sample, given)
+    assert_same(got, loaded.compute(name, sample, lists))
     assert bool(counter) == sample.arrays
     if sample.function is not None:
         function = getattr(importlib.import_module(name), sample.function or name)
-        predictions, references, *extra = with_arrays(list(columns.values()), convert, [])
+        predictions, references, *extra = given.values()
         assert_same(function(predictions, references, **dict(zip([*columns][2:], extra, strict=True))), got)
 
 

@@ -1,12 +1,12 @@
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.data.folder import build
+from barista_bench.data.register import register, unregister
 from barista_bench.mini import write_kitchen
 from tests.conftest import MadeOnce
 
@@ -46,3 +46,19 @@ def six_linked(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -
             kitchen_release, out, configs=get_benchmark("barista").task_names, frames="linked", **settings
         ),
     )
+
+
+@pytest.fixture
+def offline(tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own to work in, and a `datasets` cache, which is returned."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    return datasets_cache
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    """`load_dataset` is ours meanwhile."""
+    register()
+    yield
+    unregister()

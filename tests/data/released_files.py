@@ -1,8 +1,6 @@
 """Our examples as the release freezes them (docs/upstream/barista.md): written from the rules, not from the writer or
 the reader that are tested with them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

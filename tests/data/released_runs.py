@@ -1,7 +1,5 @@
 """Run folders as the released harness leaves them, of examples and answers that tests make."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +16,7 @@ GEMINI, QWEN = BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1000)
 
 
 def ours(folder: Path, name: str) -> list[Example]:
+    """The examples of a built folder."""
     return list(read_frozen(folder / f"frozen/{name}.jsonl"))
 
 
@@ -59,3 +58,9 @@ def run_folder(path: Path, examples: list[Example], predictions: list[dict[str, 
     settings = {"model": {"temperature": 0.7, "max_output_tokens": 4096}, "api_key": "never kept"}
     (path / "run_config.json").write_text(json.dumps(settings))
     return path
+
+
+def answered(path: Path, folder: Path, name: str, *args: Any, **changes: Any) -> Path:
+    """A run folder of all examples of a built folder's task, each answered rightly; the rest is that of `right`."""
+    examples = ours(folder, name)
+    return run_folder(path, examples, [right(example, *args, **changes) for example in examples])

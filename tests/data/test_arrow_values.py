@@ -1,9 +1,5 @@
 """Columns of a set as JSON values: what Arrow gives row by row, at once."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
 from typing import Any
 
 import pyarrow as pa
@@ -58,9 +54,3 @@ def test_equal_texts_of_all_rows_are_one_object() -> None:
 def test_what_no_json_holds_is_refused(array: pa.Array) -> None:
     with pytest.raises((TypeError, ValueError)):
         json_values(array, {})
-
-
-def test_scoring_loads_neither_datasets_nor_pandas() -> None:
-    code = "import sys, barista_bench.runs.score.scoring; print({'datasets', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

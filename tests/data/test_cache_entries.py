@@ -1,8 +1,5 @@
 """Entries of the `datasets` cache are told apart by content; the plain name is the newest, and a line says so."""
 
-from __future__ import annotations
-
-import json
 import logging
 import os
 from pathlib import Path
@@ -13,16 +10,8 @@ from datasets import DatasetDict, load_dataset
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.dataset_cache import warn_of_others
 from barista_bench.data.folder import build
-from barista_bench.data.register import register, unregister
 from barista_bench.data.rows import FramesMode
 from tests.releases import document, write_release
-
-
-@pytest.fixture
-def offline(tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
-    return datasets_cache
 
 
 def make(source: Path, frames: FramesMode = "frozen", step: int = 10) -> None:
@@ -62,13 +51,13 @@ def test_the_same_examples_asked_by_another_protocol_are_another_entry(small_rel
 def test_building_and_reading_say_which_entry_it_is_since_when_and_which_others_there_are(
     small_release: Path, offline: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    def reads() -> None:
+        open_examples("barista", "barista", "relations", root=small_release)
+
     make(small_release, "frozen")
-    open_examples("barista", "barista", "relations", root=small_release)
+    reads()
     assert "Others" not in caplog.text
-    for once in (
-        lambda: make(small_release, "linked"),
-        lambda: open_examples("barista", "barista", "relations", root=small_release),
-    ):
+    for once in (lambda: make(small_release, "linked"), reads):
         caplog.clear()
         once()
         frozen, linked = entries(offline)
@@ -88,7 +77,7 @@ def test_results_kept_beside_older_rows_do_not_make_them_the_newest(small_releas
 
 
 @pytest.mark.full
-def test_what_was_built_before_is_newest_again_when_it_is_built_again(
+def test_what_is_built_again_is_newest_again(
     small_release: Path, offline: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for step in (10, 20, 10):
@@ -103,18 +92,16 @@ def test_what_was_built_before_is_newest_again_when_it_is_built_again(
     assert not caplog.records, "the plain name means nothing"
 
 
-def test_registered_a_release_that_was_changed_is_read_anew(tmp_path: Path, offline: Path) -> None:
+def test_registered_a_release_that_was_changed_is_read_anew(tmp_path: Path, offline: Path, registered: None) -> None:
     root = tmp_path / "release"
     for name in ("a", "b"):
         write_release(root, name, video=False)
-    register()
-    try:
-        load_dataset("barista", "graph_steps", source=str(root))
-        content = document()
-        content["process_steps"][0]["display_name"] = "Pour milk"
-        write_release(root, "a", content, video=False)
-        loaded = load_dataset("barista", "graph_steps", source=str(root))
-    finally:
-        unregister()
-    names = {row["video_id"]: row["name"] for split in loaded.values() for row in split}
-    assert names == {"a": "Pour milk", "b": "Extract coffee"}, json.dumps(names)
+    load_dataset("barista", "graph_steps", source=str(root))
+    content = document()
+    content["process_steps"][0]["display_name"] = "Pour milk"
+    write_release(root, "a", content, video=False)
+    loaded = load_dataset("barista", "graph_steps", source=str(root))
+    assert {row["video_id"]: row["name"] for split in loaded.values() for row in split} == {
+        "a": "Pour milk",
+        "b": "Extract coffee",
+    }

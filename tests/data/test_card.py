@@ -1,7 +1,5 @@
 """The dataset cards say what the tasks say: metadata that the Hub and `datasets` read, parameters, protocols."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path
@@ -12,7 +10,7 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, task_class, task_names
-from barista_bench.benchmarks.protocol import rules_of
+from barista_bench.core.options import rules_of
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import published_card, read_manifest, sampling_text
 from barista_bench.data.origin import config_names_of
@@ -29,23 +27,14 @@ def card() -> DatasetCard:
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_the_card_in_the_repository_is_the_one_that_the_tasks_give(name: str) -> None:
-    kept = DatasetCard.load(CARD.with_name(f"{name}.md"))
-    assert str(kept) == str(published_card(name)), "run scripts/dataset_card.py"
-
-
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_the_hub_client_reads_all_that_the_hub_filters_by(name: str) -> None:
-    data = DatasetCard.load(CARD.with_name(f"{name}.md"), ignore_metadata_errors=False).data.to_dict()
+def test_a_card_describes_every_task_and_holds_what_the_hub_filters_by(name: str) -> None:
+    assert str(DatasetCard.load(CARD.with_name(f"{name}.md"))) == str(published_card(name)), "run scripts/dataset_card"
+    card = DatasetCard.load(CARD.with_name(f"{name}.md"), ignore_metadata_errors=False)
+    data = card.data.to_dict()
     assert set(data["size_categories"]) <= {"n<1K", "1K<n<10K", "10K<n<100K"}
     assert set(data["annotations_creators"]) <= {"expert-generated", "machine-generated"}
     assert all(source == "original" or source.startswith("extended|") for source in data["source_datasets"])
     assert (data["license"] == "other") == ("license_name" in data) == ("license_link" in data)
-
-
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_card_describes_every_task_and_leaves_no_place_empty(name: str) -> None:
-    card = published_card(name)
     assert set(MetadataConfigs.from_dataset_card_data(card.data)) >= set(task_names(name))
     assert not re.findall(r"\{[a-z_]+\}", card.text)
     for section in ("Configs", "Splits", "How it was made", "Licence", "Limits", "Citation"):
@@ -71,7 +60,7 @@ def test_the_features_in_the_card_are_those_of_the_task_or_table(name: str, card
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_and_notes_come_from_the_task(name: str, card: DatasetCard) -> None:
+def test_parameters_notes_and_both_protocols_come_from_the_task(name: str, card: DatasetCard) -> None:
     task = get_task("barista", name)
     (row,) = [line for line in card.text.splitlines() if line.startswith(f"| `{name}` | {task.sampling.limit} |")]
     for key in ("limit", "seed", *task.sampling.names()):
@@ -80,11 +69,7 @@ def test_parameters_and_notes_come_from_the_task(name: str, card: DatasetCard) -
     assert f"| `{name}` | {task.row_note} |" in card.text
     shown = sampling_text(dataclasses.asdict(dataclasses.replace(task.sampling, videos=("v1",))))
     assert "videos=('v1',)" in shown
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_both_protocols_stand_in_the_card_rule_by_rule(name: str, card: DatasetCard) -> None:
-    rules = rules_of(task_class("barista", name))
+    rules = rules_of(task_class("barista", name).options)
     assert rules
     for rule in rules:
         assert f"| `{name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |" in card.text
@@ -94,18 +79,11 @@ def test_both_protocols_stand_in_the_card_rule_by_rule(name: str, card: DatasetC
 
 @pytest.mark.parametrize("protocol", ["release", "paper"])
 def test_a_built_folder_says_which_protocol_it_follows(protocol: str, small_release: Path, tmp_path: Path) -> None:
-    made = build(
-        small_release,
-        tmp_path / "out",
-        configs=["hand_object", "referring"],
-        sampling={"frame_step": 10},
-        options={"protocol": protocol},
-        cache=False,
-    )
+    chosen = {"configs": ["hand_object", "referring"], "options": {"protocol": protocol}}
+    made = build(small_release, tmp_path / "out", sampling={"frame_step": 10}, cache=False, **chosen)
     assert read_manifest(made.folder)["protocol"] == protocol
-    text = (made.folder / "README.md").read_text()
-    assert f"protocol `{protocol}`" in text
-    infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(made.folder / "README.md").data)
-    marked = "protocol" in infos["referring"].features["metadata"]
-    assert marked == (protocol == "paper")
+    card = DatasetCard.load(made.folder / "README.md")
+    assert f"protocol `{protocol}`" in card.text
+    infos = DatasetInfosDict.from_dataset_card_data(card.data)
+    assert ("protocol" in infos["referring"].features["metadata"]) == (protocol == "paper")
     assert "protocol" not in infos["hand_object"].features["metadata"], "the examples are the same"

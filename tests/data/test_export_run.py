@@ -1,7 +1,5 @@
 """Runs in the layout of the released harness: what was imported comes out as it was, and ours with its figures."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable
@@ -17,12 +15,12 @@ from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.interchange.exporting import export_run
-from barista_bench.interchange.importing import import_run
+from barista_bench.interchange.importing import ImportedRun, import_run
 from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.scoring import score
-from tests.data.released_runs import ours, prediction, right, run_folder, write_lines
+from tests.data.released_runs import answered, ours, prediction, right, run_folder, write_lines
 from tests.one_run import run
 
 Records = list[dict[str, Any]]
@@ -47,20 +45,18 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     write_lines(path, records)
 
 
-def assert_comes_back(theirs: Path, tmp_path: Path, root: Path) -> Path:
+def back_equals(theirs: Path, tmp_path: Path, root: Path | None = None) -> ImportedRun:
+    """The folder, imported and exported again, is what it was."""
     made = import_run(theirs, tmp_path / "imported", root=root)
     export_run(tmp_path / "imported", tmp_path / "back")
     for name in FILES:
         assert (tmp_path / "back" / name).read_text() == (theirs / name).read_text(), name
-    assert made.other_results == made.other_figures == ()
-    return tmp_path / "imported"
+    return made
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", task_names("barista"))
-def test_a_released_folder_comes_back_as_it_was(
-    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
-) -> None:
+def test_a_released_folder_comes_back(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, name)
     said = [right(example, latency_ms=1.1 * index) for index, example in enumerate(examples)]
     said[1] |= {"raw_text": "", "error": "provider_error: Timeout: slow\nvery", "latency_ms": None, "usage": None}
@@ -72,7 +68,8 @@ def test_a_released_folder_comes_back_as_it_was(
     assert [json.loads(line)["raw_text"] for line in (theirs / "predictions.jsonl").open()] == [
         record["raw_text"] for record in said
     ]
-    assert_comes_back(theirs, tmp_path, kitchen_release)
+    made = back_equals(theirs, tmp_path, kitchen_release)
+    assert made.other_results == made.other_figures == ()
 
 
 def test_what_our_records_have_no_field_for_comes_back(six_frozen: Path, tmp_path: Path) -> None:
@@ -88,10 +85,7 @@ def test_what_our_records_have_no_field_for_comes_back(six_frozen: Path, tmp_pat
         theirs / "benchmark_examples.jsonl",
         lambda record: [frame.update(mp4_path=f"/data/{frame['mp4_path']}") for frame in record["frames"]],
     )
-    import_run(theirs, tmp_path / "imported")
-    export_run(tmp_path / "imported", tmp_path / "back")
-    for name in FILES:
-        assert (tmp_path / "back" / name).read_text() == (theirs / name).read_text(), name
+    back_equals(theirs, tmp_path)
 
 
 def test_text_that_no_utf8_can_hold_comes_back(six_frozen: Path, tmp_path: Path) -> None:
@@ -136,8 +130,9 @@ def judged_records(examples: list[Example]) -> Records:
 def test_scores_of_a_judge_become_verdicts_and_come_back(six_frozen: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "temporal_vqa")
     theirs = released(six_frozen, tmp_path, examples, judged_records(examples))
-    imported = assert_comes_back(theirs, tmp_path, six_frozen)
-    (judged,) = all_judged(score(imported))
+    made = back_equals(theirs, tmp_path, six_frozen)
+    assert made.other_results == made.other_figures == ()
+    (judged,) = all_judged(score(tmp_path / "imported"))
     metrics = json.loads((theirs / "metrics.json").read_text())
     assert judged.results.judge.name == "gemini-3-flash"
     assert judged.results.coverage.answered == 3
@@ -148,20 +143,8 @@ def test_scores_of_a_judge_become_verdicts_and_come_back(six_frozen: Path, tmp_p
     assert reasons == {"geval_error: Timeout: slow", "unknown_criterion: accuracy"}
 
 
-def test_the_judge_is_the_one_of_the_settings(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "temporal_vqa")
-    folder = run_folder(tmp_path / "theirs", examples, judged_records(examples))
-    (folder / "run_config.json").write_text(json.dumps({"task_params": {"judge_model": "gpt-judge"}}))
-    import_run(folder, tmp_path / "run")
-    (judged,) = all_judged(score(tmp_path / "run"))
-    assert judged.results.judge.name == "gpt-judge"
-    assert export_run(tmp_path / "run", tmp_path / "back").judge == "gpt-judge"
-
-
 @pytest.mark.parametrize("name", task_names("barista"))
-def test_a_run_of_ours_has_the_same_figures_once_exported_and_imported(
-    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
-) -> None:
+def test_a_run_of_ours_keeps_its_figures(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "ours", task=name, model="chance", runs=1)
     done = export_run(tmp_path / "ours", tmp_path / "released")
     assert sorted(path.name for path in (tmp_path / "released").iterdir()) == sorted(FILES)
@@ -199,11 +182,10 @@ def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> N
 def test_a_judged_run_of_ours_keeps_its_scores(six_frozen: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", runs=1)
     judge(tmp_path / "ours", "lexical")
-    done = export_run(tmp_path / "ours", tmp_path / "released")
-    assert done.judge == "lexical"
+    assert export_run(tmp_path / "ours", tmp_path / "released").judge == "lexical"
     import_run(tmp_path / "released", tmp_path / "again")
     (before,), (after,) = (all_judged(score(tmp_path / folder)) for folder in ("ours", "again"))
-    assert after.results.judge.name == "lexical"
+    assert after.results.judge.name == "lexical", "the one of the settings"
     means = [{name: figure.mean for name, figure in run.results.figures.items()} for run in (before, after)]
     assert means[1] == pytest.approx(means[0])
 
@@ -221,8 +203,7 @@ def test_one_of_several_judges_has_to_be_named(six_frozen: Path, tmp_path: Path)
 
 
 def test_a_run_judged_anew_shows_the_new_scores(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "temporal_vqa")
-    bare = run_folder(tmp_path / "bare", examples, [right(example) for example in examples])
+    bare = answered(tmp_path / "bare", six_frozen, "temporal_vqa")
     (bare / "run_config.json").write_text(json.dumps({"task_params": {"geval_criteria": []}}))
     (bare / "summary.txt").write_text("Run directory: x\nG-Eval mean score (0-1): N/A (n=0)")
     import_run(bare, tmp_path / "run")
@@ -242,8 +223,7 @@ def test_what_has_no_released_layout_is_refused(six_frozen: Path, tmp_path: Path
 
 
 def test_a_damaged_sidecar_names_its_line(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "activity")
-    import_run(run_folder(tmp_path / "a", examples, [right(example) for example in examples]), tmp_path / "run")
+    import_run(answered(tmp_path / "a", six_frozen, "activity"), tmp_path / "run")
     (tmp_path / "run/released.jsonl").write_text('{"run": 0}\n')
     with pytest.raises(DataError, match=r"released.jsonl: line 1: .*import again"):
         export_run(tmp_path / "run", tmp_path / "released")

@@ -1,7 +1,5 @@
 """A run as a FiftyOne dataset: what the files hold. `tests/integrations/test_fiftyone.py` imports them for real."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -77,9 +75,7 @@ def test_texts_stand_on_the_first_image_and_examples_without_images_are_counted(
     assert first["question"].startswith("[system]\n")
 
 
-def test_a_mask_is_cut_to_its_box_in_its_own_pixels(
-    six_frozen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mask_is_cut_to_its_box_in_pixels(six_frozen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mask = np.zeros((9, 16), dtype=bool)
     mask[3:6, 4:8] = True
     mask[3, 4] = False

@@ -1,7 +1,5 @@
 """Frozen sets beside those of the released code: every line of the pack, built, written, and read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.benchmarks.barista.released_sets import released_parameters, released_sampling
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
 from barista_bench.data.frozen import content_hash, read_frozen, released_line
 from barista_bench.data.plan import NoExamples, plan_task
@@ -66,7 +64,7 @@ def test_built_lines_are_the_released_ones(golden: Path, config: str, name: str,
 
 @pytest.mark.parametrize("name", [*TASKS, "temporal_vqa"])
 @pytest.mark.parametrize("config", CONFIGS)
-def test_released_lines_are_read_and_written_back_to_the_letter(
+def test_released_lines_come_back_to_the_letter(
     golden: Path, config: str, name: str, tmp_path: Path, compared: Compared
 ) -> None:
     file = golden / "frozen" / config / f"{get_task('barista', name).upstream_name}.jsonl"

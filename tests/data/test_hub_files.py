@@ -1,7 +1,5 @@
 """What a built folder says to the Hub: its leaderboards, by hash, and a picture on its card."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jsonschema
@@ -13,24 +11,20 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from tests.releases import write_release
 
+TEXT = {"type": "string"}
+TASK_ENTRY = {
+    "type": "object",
+    "required": ["id"],
+    "additionalProperties": False,
+    "properties": {"id": TEXT, "config": TEXT, "split": TEXT},
+}
 EVAL_FILE_SCHEMA = {
     "type": "object",
     "required": ["name", "description", "evaluation_framework", "tasks"],
     "additionalProperties": False,
     "properties": {
-        "name": {"type": "string"},
-        "description": {"type": "string"},
-        "evaluation_framework": {"type": "string"},
-        "tasks": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["id"],
-                "additionalProperties": False,
-                "properties": {k: {"type": "string"} for k in ("id", "config", "split")},
-            },
-        },
+        **dict.fromkeys(("name", "description", "evaluation_framework"), TEXT),
+        "tasks": {"type": "array", "minItems": 1, "items": TASK_ENTRY},
     },
 }
 
@@ -70,20 +64,14 @@ def test_a_split_without_examples_has_no_leaderboard(tmp_path: Path) -> None:
     assert {board["split"] for board in boards} == {split}
 
 
-def test_the_card_shows_the_picture_that_lies_beside_it(built: Path) -> None:
+def test_the_card_shows_the_picture_that_lies_beside_it_and_linked_sets_and_tables_have_none_of_it(
+    built: Path, small_release: Path, tmp_path: Path
+) -> None:
     with Image.open(built / "example.jpg") as picture:
         assert max(picture.size) <= 640
     assert "](example.jpg)" in (built / "README.md").read_text()
-
-
-def test_a_linked_set_whose_videos_stay_here_has_none_of_it(small_release: Path, tmp_path: Path) -> None:
-    configs = {"configs": ["relations"], "sampling": {"frame_step": 20}}
-    folder = build(small_release, tmp_path / "out", frames="linked", cache=False, **configs).folder  # type: ignore[arg-type]
-    assert not {"eval.yaml", "leaderboard.yaml", "example.jpg"} & {path.name for path in folder.iterdir()}
-    assert "example.jpg" not in (folder / "README.md").read_text()
-
-
-def test_tables_alone_have_no_leaderboard_and_no_picture(small_release: Path, tmp_path: Path) -> None:
-    folder = build(small_release, tmp_path / "tables", configs=["graph_frames"], cache=False).folder
-    assert not {"eval.yaml", "leaderboard.yaml", "example.jpg"} & {path.name for path in folder.iterdir()}
-    assert "example.jpg" not in (folder / "README.md").read_text()
+    for config, frames in (("relations", "linked"), ("graph_frames", "frozen")):
+        settings = {"configs": [config], "sampling": {"frame_step": 20}, "frames": frames, "cache": False}
+        folder = build(small_release, tmp_path / config, **settings).folder  # type: ignore[arg-type]
+        assert not {"eval.yaml", "leaderboard.yaml", "example.jpg"} & {path.name for path in folder.iterdir()}
+        assert "example.jpg" not in (folder / "README.md").read_text()

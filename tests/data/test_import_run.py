@@ -1,8 +1,7 @@
 """Run folders of the released harness become runs of ours, with the release's verdicts and its scores."""
 
-from __future__ import annotations
-
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,33 +20,32 @@ from barista_bench.interchange.importing import import_run
 from barista_bench.reporting import write_report
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
-from tests.data.released_runs import GEMINI, QWEN, ours, prediction, right, run_folder
+from tests.data.released_runs import GEMINI, QWEN, answered, ours, prediction, right, run_folder
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
 
 
 @pytest.mark.parametrize("name", task_names("barista"))
-def test_right_answers_of_the_released_harness_score_one(
+def test_right_answers_of_the_harness_score_one(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
-    examples = ours(six_frozen, name)
-    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
-    made = import_run(folder, tmp_path / "run", root=kitchen_release)
-    assert (made.task, made.runs, made.unanswered, dict(made.statuses)) == (name, 1, 0, {Status.OK: len(examples)})
+    count = len(ours(six_frozen, name))
+    made = import_run(answered(tmp_path / "theirs", six_frozen, name), tmp_path / "run", root=kitchen_release)
+    assert (made.task, made.runs, made.unanswered, dict(made.statuses)) == (name, 1, 0, {Status.OK: count})
+    shutil.rmtree(tmp_path / "theirs")  # which is not needed any more
     results = score(tmp_path / "run").results
     # The sentence that referring is compared with is made anew from the released reference.
     least = 0.7 if name == "referring" else 1.0
     assert results.figures[results.primary].mean >= least - 1e-9
     assert results.coverage.complete
     assert (results.model.name, results.generation) == ("gemini-3-flash", {"temperature": 0.7, "max_new_tokens": 4096})
-    assert (results.timing.input_tokens, results.timing.output_tokens) == (1000 * len(examples), 20 * len(examples))
-    assert results.timing.seconds == {"latency": 1.5 * len(examples)}
+    assert (results.timing.input_tokens, results.timing.output_tokens) == (1000 * count, 20 * count)
+    assert results.timing.seconds == {"latency": 1.5 * count}
     assert "never kept" not in (tmp_path / "run/run.json").read_text()
 
 
 def test_a_key_among_the_settings_of_a_released_run_is_not_taken_over(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "activity")
-    source = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    source = answered(tmp_path / "a", six_frozen, "activity")
     key = "sk-planted-0123456789abcdef"
     model = {"temperature": 0.5, "api_key_env": key, "base_url": f"https://me:{key}@host/v1", "project": key}
     (source / "run_config.json").write_text(json.dumps({"model": model}))
@@ -57,19 +55,20 @@ def test_a_key_among_the_settings_of_a_released_run_is_not_taken_over(six_frozen
     assert not any(key.encode() in path.read_bytes() for path in files)
 
 
-def test_an_imported_run_is_described_as_a_run_of_ours(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "activity")
-    import_run(run_folder(tmp_path / "a", examples, [right(example) for example in examples]), tmp_path / "theirs")
-    run(six_frozen, tmp_path / "ours", task="activity", model="oracle")
+def test_an_imported_run_is_described_and_reported_as_ours(
+    six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    import_run(answered(tmp_path / "a", six_frozen, "hand_object"), tmp_path / "theirs", root=kitchen_release)
+    run(six_frozen, tmp_path / "ours", task="hand_object", model="oracle")
     imported, written = read_run(tmp_path / "theirs"), read_run(tmp_path / "ours")
     assert imported.identity.options == imported.options == {}
     assert [source.folder for source in imported.imported] == ["a"]
     assert written.imported == []
+    for page in write_report([score(tmp_path / "theirs")], tmp_path / "report", samples=2):
+        assert "gemini-3-flash" in page.read_text()
 
 
-def test_every_outcome_gets_its_status_and_scores_as_released(
-    six_frozen: Path, kitchen_release: Path, tmp_path: Path
-) -> None:
+def test_every_outcome_has_its_status_and_score(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "relations")
     assert len(examples) >= 5
     answers = [get_task("barista", "relations").reference_answer(e, GEMINI) for e in examples]
@@ -126,9 +125,9 @@ def test_an_answer_that_only_the_release_could_read_is_named(six_frozen: Path, t
 def test_boxes_are_read_in_the_order_of_the_family(
     model: str, provider: str, box_format: BoxFormat, six_frozen: Path, tmp_path: Path
 ) -> None:
-    examples = ours(six_frozen, "grounding")
-    said = [right(example, box_format, model=model, provider=provider) for example in examples]
-    import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    import_run(
+        answered(tmp_path / "a", six_frozen, "grounding", box_format, model=model, provider=provider), tmp_path / "run"
+    )
     assert score(tmp_path / "run").results.figures["map"].mean == pytest.approx(1.0)
 
 
@@ -143,19 +142,15 @@ def test_boxes_are_read_in_the_order_of_the_family(
 def test_boxes_are_read_as_the_settings_say_whatever_the_family(
     params: dict[str, Any], box_format: BoxFormat, six_frozen: Path, tmp_path: Path
 ) -> None:
-    examples = ours(six_frozen, "grounding")
-    folder = run_folder(
-        tmp_path / "a", examples, [right(e, box_format, model="llava", provider="vllm") for e in examples]
-    )
+    folder = answered(tmp_path / "a", six_frozen, "grounding", box_format, model="llava", provider="vllm")
     (folder / "run_config.json").write_text(json.dumps({"task_params": params}))
     import_run(folder, tmp_path / "run")
     assert score(tmp_path / "run").results.figures["map"].mean > 0.9
 
 
 def test_a_safety_block_that_was_read_all_the_same_counts(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "activity")
-    said = [right(example, finish_reason="FinishReason.SAFETY") for example in examples]
-    assert import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run").statuses == {Status.OK: 6}
+    blocked = answered(tmp_path / "a", six_frozen, "activity", finish_reason="FinishReason.SAFETY")
+    assert import_run(blocked, tmp_path / "run").statuses == {Status.OK: 6}
     assert score(tmp_path / "run").results.figures["accuracy"].mean == 1.0
 
 
@@ -168,9 +163,7 @@ def test_samples_keep_the_order_of_the_records(six_frozen: Path, tmp_path: Path)
 
 
 def test_an_unknown_family_needs_its_box_format_said(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "grounding")
-    said = [right(example, QWEN, model="llava", provider="vllm") for example in examples]
-    folder = run_folder(tmp_path / "a", examples, said)
+    folder = answered(tmp_path / "a", six_frozen, "grounding", QWEN, model="llava", provider="vllm")
     with pytest.raises(ConfigError, match=r"llava.*--box-format"):
         import_run(folder, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -181,7 +174,7 @@ def test_an_unknown_family_needs_its_box_format_said(six_frozen: Path, tmp_path:
 def test_several_folders_are_several_runs(six_frozen: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "activity")
     folders = [
-        run_folder(tmp_path / "seed1", examples, [right(example) for example in examples]),
+        answered(tmp_path / "seed1", six_frozen, "activity"),
         run_folder(tmp_path / "seed2", examples, [prediction(example, "none") for example in examples]),
     ]
     made = import_run(folders, tmp_path / "run")
@@ -190,24 +183,6 @@ def test_several_folders_are_several_runs(six_frozen: Path, tmp_path: Path) -> N
     other = run_folder(tmp_path / "other", examples[1:], [right(example) for example in examples[1:]])
     with pytest.raises(ConfigError, match=r"other: has examples .*seed1 has"):
         import_run([folders[0], other], tmp_path / "mixed")
-
-
-def test_an_imported_run_is_reported(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "hand_object")
-    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
-    import_run(folder, tmp_path / "run", root=kitchen_release)
-    html, markdown = write_report([score(tmp_path / "run")], tmp_path / "report", samples=2)
-    assert "gemini-3-flash" in markdown.read_text()
-    assert "gemini-3-flash" in html.read_text()
-
-
-def test_a_new_folder_needs_nothing_of_the_old_one(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "activity")
-    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
-    import_run(folder, tmp_path / "run")
-    for file in folder.iterdir():
-        file.unlink()
-    assert score(tmp_path / "run").results.figures["accuracy"].mean == 1.0
 
 
 BROKEN: list[tuple[Callable[[list[dict[str, Any]]], object], str]] = [
@@ -260,18 +235,13 @@ def test_a_refusal_names_every_line(six_frozen: Path, tmp_path: Path) -> None:
         ({"geval_accuracy_score": 0.7, "geval_accuracy_reason": None}, "geval_accuracy_reason is no text"),
     ],
 )
-def test_scores_that_no_judge_gives_are_refused(
-    result: dict[str, Any], what: str, six_frozen: Path, tmp_path: Path
-) -> None:
-    examples = ours(six_frozen, "temporal_vqa")
-    folder = run_folder(tmp_path / "a", examples, [right(example, task_result=result) for example in examples])
-    with pytest.raises(DataError, match=rf"line 1-{len(examples)}: task_result.{what}"):
-        import_run(folder, tmp_path / "run")
+def test_scores_of_no_judge_are_refused(result: dict[str, Any], what: str, six_frozen: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"line 1-6: task_result.{what}"):
+        import_run(answered(tmp_path / "a", six_frozen, "temporal_vqa", task_result=result), tmp_path / "run")
 
 
 def test_files_that_are_missing_are_named(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "activity")
-    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
+    folder = answered(tmp_path / "theirs", six_frozen, "activity")
     frozen = folder / "benchmark_examples.jsonl"
     frozen.rename(tmp_path / "elsewhere.jsonl")
     with pytest.raises(DataError, match=r"benchmark_examples.jsonl: missing"):
@@ -282,9 +252,8 @@ def test_files_that_are_missing_are_named(six_frozen: Path, tmp_path: Path) -> N
 
 
 def test_the_command_takes_several_folders_and_says_what_it_found(six_frozen: Path, tmp_path: Path) -> None:
-    examples = ours(six_frozen, "grounding")
-    said = [right(example, QWEN, model="llava", provider="vllm") for example in examples]
-    folders = [str(run_folder(tmp_path / name, examples, said)) for name in ("one", "two")]
+    family = {"model": "llava", "provider": "vllm"}
+    folders = [str(answered(tmp_path / name, six_frozen, "grounding", QWEN, **family)) for name in ("one", "two")]
     arguments = ["import-run", *folders, "--out", str(tmp_path / "run")]
     refused = CliRunner().invoke(cli.app, arguments)
     assert refused.exit_code == 1
@@ -292,7 +261,7 @@ def test_the_command_takes_several_folders_and_says_what_it_found(six_frozen: Pa
     assert CliRunner().invoke(cli.app, [*arguments, "--box-format", "xy"]).exit_code == 1
     done = CliRunner().invoke(cli.app, [*arguments, "--box-format", "xyxy/1000"])
     assert done.exit_code == 0, done.output
-    assert f"grounding: 2 run(s), ok {2 * len(examples)}, 0 without a record" in done.output
+    assert "grounding: 2 run(s), ok 12, 0 without a record" in done.output
     scored = CliRunner().invoke(cli.app, ["score", str(tmp_path / "run")])
     assert "map 1.000 ± 0.000 over 2 run(s)" in scored.output
 
@@ -326,11 +295,10 @@ def test_absurd_counts_of_tokens_are_left_out_of_the_sums(six_frozen: Path, tmp_
         ("run_config.json", {"task_params": {"judge_model": 7}}, r"run_config.json: .*judge_model"),
     ],
 )
-def test_files_beside_the_records_are_checked(
+def test_files_beside_records_are_checked(
     file: str, content: object, what: str, six_frozen: Path, tmp_path: Path
 ) -> None:
-    examples = ours(six_frozen, "grounding")
-    folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    folder = answered(tmp_path / "a", six_frozen, "grounding")
     (folder / file).write_text(content if isinstance(content, str) else json.dumps(content))
     with pytest.raises(DataError, match=f"{what}.*Remedy"):
         import_run(folder, tmp_path / "run")

@@ -1,7 +1,5 @@
 """`load_dataset("barista", NAME)` for all six tasks, offline, beside a built folder: frozen and linked."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

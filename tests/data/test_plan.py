@@ -1,7 +1,5 @@
 """Frozen sets are the same however they are made: on any number of processes, task by task or all at once."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from dataclasses import replace
@@ -12,7 +10,7 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.deriving import Candidate, GraphTask
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import Built

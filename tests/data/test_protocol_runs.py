@@ -1,7 +1,5 @@
 """The protocol through build, run and score: recorded everywhere, and never mixed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -29,7 +27,7 @@ def test_a_run_is_not_continued_under_other_rules(six_frozen: Path, tmp_path: Pa
         run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=1, protocol="paper")
 
 
-def test_sets_of_the_paper_are_built_and_run_by_the_paper_alone(
+def test_sets_of_the_paper_are_run_by_the_paper_alone(
     kitchen_release: Path, kitchen_split: str, tmp_path: Path
 ) -> None:
     made = build(

@@ -1,7 +1,5 @@
 """Rows of frozen sets hold what a run asks and what the oracle answers, as chat templates take it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +81,7 @@ def as_text(messages: list[dict[str, Any]]) -> str:
 
 @pytest.mark.full
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_rows_ask_what_a_run_asks_and_hold_what_the_oracle_answers(
+def test_rows_ask_as_a_run_does_and_answer_as_the_oracle(
     benchmark: str, frozen: Callable[[str], Path], tmp_path: Path
 ) -> None:
     folder = frozen(benchmark)
@@ -110,9 +108,7 @@ def first_rows(six_frozen: Path, tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
 @pytest.mark.parametrize("task", ["relations", "activity"])
-def test_the_null_text_of_an_image_changes_no_chat(
-    task: str, template: str, first_rows: dict[str, dict[str, Any]]
-) -> None:
+def test_the_null_text_of_images_is_not_read(task: str, template: str, first_rows: dict[str, dict[str, Any]]) -> None:
     row = first_rows[task]
     plain = [
         {**turn, "content": [{k: v for k, v in part.items() if v is not None} for part in turn["content"]]}

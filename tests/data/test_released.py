@@ -1,7 +1,5 @@
 """The release's own frozen files load, run and score as ours do, and what they lack is named, never guessed."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -24,14 +22,11 @@ from barista_bench.data.frozen import UNRELEASED_FIELDS, content_hash, read_froz
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.runs.score.scoring import score
 from tests.data.released_files import released_record, task_data, write_records
+from tests.data.released_runs import ours
 from tests.one_run import run
 from tests.released_clone import write_clone
 
 NAMES = task_names("barista")
-
-
-def ours(folder: Path, name: str) -> list[Example]:
-    return list(read_frozen(folder / f"frozen/{name}.jsonl"))
 
 
 def released(folder: Path, name: str, path: Path) -> Path:
@@ -42,6 +37,19 @@ def changed(example: Example, change: Callable[[dict[str, Any]], object]) -> dic
     data = json.loads(json.dumps(task_data(example)))
     change(data)
     return released_record(example, data)
+
+
+Read = Callable[..., list[Example]]
+
+
+@pytest.fixture
+def read(kitchen_release: Path, tmp_path: Path) -> Read:
+    """Reads released records, or our own lines, beside the release that they are of."""
+
+    def read(*records: dict[str, Any], root: Path | None = kitchen_release) -> list[Example]:
+        return list(read_frozen(write_records(tmp_path / "f.jsonl", records), root=root))
+
+    return read
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,14 +63,11 @@ def test_a_released_file_runs_as_it_is(name: str, six_frozen: Path, kitchen_rele
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "referring"])
-def test_answers_score_as_they_do_on_our_own_file(
-    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
-) -> None:
+def test_answers_score_as_they_do_on_our_own_file(name: str, six_frozen: Path, read: Read) -> None:
     task, box_format, rng = get_task("barista", name), BoxFormat("yxyx", 1000), random.Random(7)
     examples = ours(six_frozen, name)
-    read = list(read_frozen(released(six_frozen, name, tmp_path / "f.jsonl"), root=kitchen_release))
     samples: dict[str, list[Scored]] = {"own": [], "read": []}
-    for mine, other in zip(examples, read, strict=True):
+    for mine, other in zip(examples, read(*map(released_record, examples)), strict=True):
         right, wrong = task.reference_answer(mine, box_format), task.random_answer(mine, rng, box_format)
         text = rng.choice([right, wrong, "?", f"```json\n{right}\n```"])
         assert task.prompt(other, box_format) == task.prompt(mine, box_format)
@@ -75,75 +80,60 @@ def test_answers_score_as_they_do_on_our_own_file(
     assert figures["read"] == figures["own"]
 
 
-def test_a_referring_line_keeps_what_its_reference_says(
-    six_frozen: Path, kitchen_release: Path, tmp_path: Path
-) -> None:
-    file = released(six_frozen, "referring", tmp_path / "f.jsonl")
-    for example, other in zip(ours(six_frozen, "referring"), read_frozen(file, root=kitchen_release), strict=True):
+def test_a_referring_line_keeps_what_its_reference_says(six_frozen: Path, read: Read) -> None:
+    examples = ours(six_frozen, "referring")
+    for example, other in zip(examples, read(*map(released_record, examples)), strict=True):
         for field in ("category", "reference", "attributes", "relations"):
             assert other.target[field] == example.target[field]
         assert other.inputs == example.inputs
         assert str(other.target["sentence"]).endswith(".")
 
 
-def test_masks_are_those_of_the_annotations(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
-    file = released(six_frozen, "relations", tmp_path / "f.jsonl")
-    for example, other in zip(ours(six_frozen, "relations"), read_frozen(file, root=kitchen_release), strict=True):
-        assert other.inputs == example.inputs
+def test_masks_are_of_the_annotations_whose_objects_must_be_those_of_the_line(six_frozen: Path, read: Read) -> None:
+    examples = ours(six_frozen, "relations")
+    records = list(map(released_record, examples))
+    assert [other.inputs for other in read(*records)] == [example.inputs for example in examples]
     with pytest.raises(DataError, match=r"line 1-\d: .*no masks.*--root"):
-        list(read_frozen(file))
-
-
-def test_other_objects_in_the_annotations_are_an_error(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
-    def rename(data: dict[str, Any]) -> None:
-        data["object_id_category_lines"][0] = "  1: zebra"
-
-    file = write_records(tmp_path / "f.jsonl", [changed(ours(six_frozen, "relations")[0], rename)])
+        read(*records, root=None)
+    records[0]["task_data"]["object_id_category_lines"][0] = "  1: zebra"
     with pytest.raises(DataError, match=r"are not the objects that the annotations .*--root"):
-        list(read_frozen(file, root=kitchen_release))
+        read(records[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_missing_field_is_an_error_that_names_it(
-    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
-) -> None:
+def test_a_missing_field_is_an_error_that_names_it(name: str, six_frozen: Path, read: Read) -> None:
     example = ours(six_frozen, name)[0]
     for key in task_data(example):
-        file = write_records(tmp_path / "f.jsonl", [changed(example, lambda data, key=key: data.pop(key))])
+        record = changed(example, lambda data, key=key: data.pop(key))
         if (name, key) in (("referring", "question"), ("activity", "question"), ("temporal_vqa", "num_frames")):
-            assert list(read_frozen(file, root=kitchen_release))  # wording, and what the frames say themselves
-            continue
-        if (name, key) == ("temporal_vqa", "category"):
-            continue  # a pair may have none
-        with pytest.raises(DataError, match=rf"line 1: task_data: .*`{key}`.*Remedy"):
-            list(read_frozen(file, root=kitchen_release))
+            assert read(record)  # wording, and what the frames say themselves
+        elif (name, key) != ("temporal_vqa", "category"):  # a pair may have none
+            with pytest.raises(DataError, match=rf"line 1: task_data: .*`{key}`.*Remedy"):
+                read(record)
 
 
-def test_every_line_that_cannot_be_read_is_named(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+def test_every_line_that_cannot_be_read_is_named(six_frozen: Path, read: Read) -> None:
     records = [released_record(example) for example in ours(six_frozen, "grounding")]
     for number in (0, 1, 3):
         records[number]["task_data"]["phrase"] = ""
     records[4]["task_data"]["bbox_scale"] = "big"
     records.append(records[2])
-    with pytest.raises(DataError) as refused:
-        list(read_frozen(write_records(tmp_path / "f.jsonl", records), root=kitchen_release))
-    assert "line 1-2, 4: task_data.phrase" in str(refused.value)
-    assert "line 5: task_data.bbox_scale" in str(refused.value)
-    assert f"line {len(records)}: " in str(refused.value)
+    last = rf"line {len(records)}: "
+    with pytest.raises(DataError, match=rf"line 1-2, 4: task_data.phrase.*line 5: task_data.bbox_scale.*{last}"):
+        read(*records)
 
 
 def test_a_frame_size_that_the_line_leaves_out_is_read_from_the_video_alone(
-    six_frozen: Path, kitchen_release: Path, tmp_path: Path
+    six_frozen: Path, kitchen_release: Path, tmp_path: Path, read: Read
 ) -> None:
     example = ours(six_frozen, "referring")[0]
-    file = write_records(tmp_path / "f.jsonl", [released_record(example)])
-    (tmp_path / "videos" / example.video_id).mkdir(parents=True)
     video = tmp_path / "videos" / example.video_id / "video.mp4"
+    video.parent.mkdir(parents=True)
     video.write_bytes((kitchen_release / example.video_id / "video.mp4").read_bytes())
-    (read,) = read_frozen(file, root=tmp_path / "videos")
-    assert read.inputs == example.inputs
+    (other,) = read(released_record(example), root=tmp_path / "videos")
+    assert other.inputs == example.inputs
     with pytest.raises(DataError, match="holds no frame size"):
-        list(read_frozen(file))
+        read(released_record(example), root=None)
 
 
 BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
@@ -173,20 +163,14 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
 
 @pytest.mark.parametrize(("name", "change", "what"), BROKEN)
 def test_a_field_that_cannot_be_used_is_named(
-    name: str,
-    change: Callable[[dict[str, Any]], object],
-    what: str,
-    six_frozen: Path,
-    kitchen_release: Path,
-    tmp_path: Path,
+    name: str, change: Callable[[dict[str, Any]], object], what: str, six_frozen: Path, read: Read
 ) -> None:
-    file = write_records(tmp_path / "f.jsonl", [changed(ours(six_frozen, name)[0], change)])
     with pytest.raises(DataError, match=rf"line 1: .*{what}.*Remedy"):
-        list(read_frozen(file, root=kitchen_release))
+        read(changed(ours(six_frozen, name)[0], change))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_set_keeps_its_identity_in_the_released_layout(
+def test_a_set_keeps_its_identity_as_released(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     examples = ours(six_frozen, name)
@@ -245,31 +229,28 @@ def test_the_seed_of_the_preparation_is_that_of_the_questions_drawn() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, six_frozen: Path, tmp_path: Path) -> None:
+def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, six_frozen: Path, read: Read) -> None:
     records = [json.loads(line) for line in (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()]
     for record in records:
         del record["task_version"]  # as version 1 wrote them
     with pytest.raises(DataError, match=rf"line 1-\d: frozen by version 1 of barista/{name}, .*Remedy: build"):
-        list(read_frozen(write_records(tmp_path / "f.jsonl", records)))
+        read(*records)
 
 
 @pytest.mark.parametrize("video_id", ["../up", "", "a/b", "/etc", 7, None, "\ud800"])
-def test_a_video_id_that_is_no_folder_name_is_refused(video_id: object, six_frozen: Path, tmp_path: Path) -> None:
+def test_a_video_id_that_is_no_folder_name_is_refused(video_id: object, six_frozen: Path, read: Read) -> None:
     line = json.loads((six_frozen / "frozen/grounding.jsonl").read_text().splitlines()[0])
     for record in (released_record(ours(six_frozen, "grounding")[0]), line):
         record["frames"][0]["video_id"] = video_id
         with pytest.raises(DataError, match=r"line 1: .*video_id"):
-            list(read_frozen(write_records(tmp_path / "f.jsonl", [record])))
+            read(record)
 
 
-def test_the_path_of_the_video_in_the_file_is_never_followed(
-    six_frozen: Path, kitchen_release: Path, tmp_path: Path
-) -> None:
+def test_the_path_of_a_video_is_never_followed(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     file = released(six_frozen, "grounding", tmp_path / "f.jsonl")
     assert "etc/passwd" in file.read_text()
     opened = open_examples(file, "barista", "grounding", root=kitchen_release)
-    images = opened[0].images(get_task("barista", "grounding"))
-    assert images[0].size == (128, 64)
+    assert opened[0].images(get_task("barista", "grounding"))[0].size == (128, 64)
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"frames": 1e999}', "[" * 100_000, '"x"', "\ud800"])
@@ -288,21 +269,20 @@ def test_infinite_numbers_are_refused(six_frozen: Path, kitchen_release: Path, t
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_field_that_our_own_line_lacks_is_named_with_its_line(name: str, six_frozen: Path, tmp_path: Path) -> None:
-    good, other = (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()[:2]
+def test_a_field_that_our_own_line_lacks_is_named_with_its_line(name: str, six_frozen: Path, read: Read) -> None:
+    good, other = map(json.loads, (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()[:2])
     features = get_task("barista", name).features()
     for part in ("inputs", "target", "metadata"):
+        holder = other if part == "metadata" else other["task_data"]
+        whole = holder[part]
         for key in set(features[part]) - UNRELEASED_FIELDS.get(part, set()):
-            record = json.loads(other)
-            del (record if part == "metadata" else record["task_data"])[part][key]
-            (tmp_path / "f.jsonl").write_text(f"{good}\n{json.dumps(record)}\n")
+            holder[part] = {name: value for name, value in whole.items() if name != key}
             with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no '{key}'. Remedy"):
-                list(read_frozen(tmp_path / "f.jsonl"))
-        record = json.loads(other)
-        (record if part == "metadata" else record["task_data"])[part] = {}
-        (tmp_path / "f.jsonl").write_text(f"{good}\n{json.dumps(record)}\n")
+                read(good, other)
+        holder[part] = {}
         with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no "):
-            list(read_frozen(tmp_path / "f.jsonl"))
+            read(good, other)
+        holder[part] = whole
 
 
 def test_a_dataset_that_is_a_script_is_an_error_in_words(tmp_path: Path) -> None:
@@ -315,25 +295,21 @@ def test_a_dataset_that_is_a_script_is_an_error_in_words(tmp_path: Path) -> None
         config_names(folder)
 
 
-def test_a_released_file_has_one_identity_wherever_it_is_read(
+def test_a_released_file_has_one_identity_and_no_splits(
     six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     file = released(six_frozen, "temporal_vqa", tmp_path / "f.jsonl")
     assert content_hash(read_frozen(file)) == content_hash(read_frozen(file, root=kitchen_release))
-
-
-def test_the_release_says_no_split_so_asking_for_one_is_an_error(six_frozen: Path, tmp_path: Path) -> None:
-    file = released(six_frozen, "temporal_vqa", tmp_path / "f.jsonl")
     with pytest.raises(ConfigError, match="no example of split 'test'"):
         open_examples(file, "barista", "temporal_vqa", split="test")
 
 
-def test_the_papers_protocol_refuses_boxes_that_are_on_the_grid_alone(six_frozen: Path, tmp_path: Path) -> None:
+def test_the_papers_protocol_refuses_boxes_that_are_on_the_grid_alone(six_frozen: Path, read: Read) -> None:
     for name in ("grounding", "hand_object"):
-        (read, *_) = read_frozen(released(six_frozen, name, tmp_path / "f.jsonl"))
+        (other,) = read(released_record(ours(six_frozen, name)[0]), root=None)
         task = get_task("barista", name, options={"protocol": "paper"})
         with pytest.raises(DataError, match="protocol=release"):
-            task.aggregate([Scored(read, None)])
+            task.aggregate([Scored(other, None)])
 
 
 JSON = st.recursive(

@@ -1,7 +1,5 @@
 """Sets in several files: how many, how large, in which order, and who divides them."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path
@@ -33,23 +31,22 @@ def ids(files: list[Path]) -> list[str]:
     return [name for file in files for name in pq.read_table(file, partitioning=None)["example_id"].to_pylist()]
 
 
-def test_a_split_is_four_files_with_page_indices_and_no_row_is_in_two(built: Path) -> None:
+def test_a_split_is_four_files_with_page_indices_and_no_row_is_in_two(
+    built: Path, small_release: Path, tmp_path: Path
+) -> None:
     files = shards(built)
     assert [file.name for file in files] == [f"test-0000{index}-of-00004.parquet" for index in range(4)]
     assert len(set(ids(files))) == len(ids(files)) == 12
     for file in files:
         group = pq.ParquetFile(file).metadata.row_group(0)
         assert all(group.column(index).has_offset_index for index in range(group.num_columns))
+    few = build(small_release, tmp_path / "barista", **{**SETTINGS, "sampling": {"limit": 3}})
+    assert {split: len(shards(few.folder, split)) for split in few.configs[0].rows} == few.configs[0].rows, (
+        "a file a row"
+    )
 
 
-def test_a_split_of_fewer_rows_has_a_file_a_row(small_release: Path, tmp_path: Path) -> None:
-    made = build(small_release, tmp_path / "barista", **{**SETTINGS, "sampling": {"limit": 3}})
-    assert {split: len(shards(made.folder, split)) for split in made.configs[0].rows} == made.configs[0].rows
-
-
-def test_no_file_is_larger_than_the_limit_however_uneven_rows_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_file_is_larger_than_the_limit_of_uneven_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "MAX_SHARD_BYTES", 400_000)
     rng = random.Random(0)
     rows = Dataset.from_dict({"picture": [rng.randbytes(size) for size in [10_000] * 30 + [150_000] * 6]})

@@ -1,7 +1,5 @@
 """Examples of all tasks on one frame, joined by their objects."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,41 +48,32 @@ def names(traced: Trace) -> tuple[list[str], list[str]]:
     return [t.example.example_id for t in traced.here], [t.example.example_id for t in traced.near]
 
 
-def test_examples_that_show_the_frame_come_first_by_task() -> None:
-    here, near = names(trace(EXAMPLES, "v", 10, within=0))
-    assert here == ["g10", "a2"]
-    assert near == ["a1"], "it spans the frame and shares the hand"
+@pytest.mark.parametrize(
+    ("frame", "within", "here", "near"),
+    [
+        (10, 0, ["g10", "a2"], ["a1"]),  # a1 spans the frame and shares the hand
+        (10, 19, ["g10", "a2"], ["g14", "a1"]),  # g14 shares the cup, g15 nothing
+        (10, 20, ["g10", "a2"], ["g14", "a1", "a3"]),  # a3 shares the hand, and begins 20 frames on
+        (10, 50, ["g10", "a2"], ["g14", "g60", "a1", "a3"]),
+        (14, 0, ["g14"], ["a1"]),
+        (12, 3, [], ["g10", "g14", "g15", "a1", "a2"]),  # nobody shows it: all are near
+    ],
+)
+def test_examples_that_show_the_frame_come_first_and_near_ones_share_an_object_with_them(
+    frame: int, within: int, here: list[str], near: list[str]
+) -> None:
+    assert names(trace(EXAMPLES, "v", frame, within=within)) == (here, near)
 
 
-def test_related_examples_share_an_object_and_lie_within_the_range() -> None:
-    traced = trace(EXAMPLES, "v", 10, within=20)
-    # g14 shares the cup, g15 nothing; a1 and a3 share the hand, and a3 begins 20 frames on.
-    assert names(traced) == (["g10", "a2"], ["g14", "a1", "a3"])
-    assert [(t.distance, t.shared) for t in traced.near] == [(4, ("cup",)), (0, ("hand",)), (20, ("hand",))]
-    assert names(trace(EXAMPLES, "v", 10, within=19))[1] == ["g14", "a1"]
-    assert names(trace(EXAMPLES, "v", 10, within=50))[1] == ["g14", "g60", "a1", "a3"]
-
-
-def test_a_clip_that_spans_the_frame_without_showing_it_is_no_frames_away() -> None:
-    traced = trace(EXAMPLES, "v", 14, within=0)
-    assert names(traced) == (["g14"], ["a1"])
-    assert traced.near[0].distance == 0
-
-
-def test_around_a_frame_that_nobody_shows_everything_is_near() -> None:
-    assert names(trace(EXAMPLES, "v", 12, within=3)) == ([], ["g10", "g14", "g15", "a1", "a2"])
-
-
-def test_objects_are_joined_over_tasks() -> None:
+def test_a_trace_says_how_far_away_examples_are_and_joins_objects_over_tasks() -> None:
+    near = trace(EXAMPLES, "v", 10, within=20).near
+    assert [(t.distance, t.shared) for t in near] == [(4, ("cup",)), (0, ("hand",)), (20, ("hand",))]
     assert trace(EXAMPLES, "v", 14, within=20).objects() == {
         "lid": ("grounding", "activity"),
         "cup": ("grounding",),
         "hand": ("activity",),
     }
-
-
-def test_examples_of_others_have_no_objects() -> None:
-    bare = Example("x", "barista", "grounding", "", (FrameRef("v", 3),), {}, {})
+    bare = Example("x", "barista", "grounding", "", (FrameRef("v", 3),), {}, {})  # as those of others
     traced = trace({"grounding": [bare]}, "v", 3)
     assert (names(traced), traced.objects()) == ((["x"], []), {})
 

@@ -1,7 +1,5 @@
 """What goes to experiment trackers. `tests/integrations/test_trackers.py` reads it back from them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -47,24 +45,20 @@ def test_a_local_model_is_named_by_the_last_part_of_its_path(tmp_path: Path, mon
         assert shared_name(name) == name
 
 
-def test_what_a_served_model_is_asked_with_stays_here(scored: ScoredRun) -> None:
+def test_what_a_served_model_is_asked_with_stays_here_and_folders_are_named_by_their_last_part(
+    scored: ScoredRun,
+) -> None:
     """Neither the address of its server, nor what the user had sent to it."""
     private = {"base_url": "https://gpu7.inner.example/v1", "extra_body": '{"user": "ada"}', "max_image_side": 1024}
     scored.results.model.settings.update(private)
+    scored.results.changed_options["encoder"] = "/home/me/mpnet"
     logged = logged_settings(scored.results)
-    assert logged["max_image_side"] == 1024
+    assert (logged["max_image_side"], logged["options"]) == (1024, {"encoder": "mpnet"})
     assert not {"base_url", "extra_body"} & logged.keys()
     assert "inner.example" not in json.dumps(logged)
 
 
-def test_an_encoder_in_a_folder_is_logged_by_the_last_part_of_its_path(scored: ScoredRun) -> None:
-    scored.results.changed_options["encoder"] = "/home/me/mpnet"
-    assert logged_settings(scored.results)["options"] == {"encoder": "mpnet"}
-
-
-def test_wandb_gets_neither_command_line_nor_paths_nor_packages(
-    scored: ScoredRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wandb_gets_no_command_line_paths_or_packages(scored: ScoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
     wandb = MagicMock()
     monkeypatch.setitem(sys.modules, "wandb", wandb)
     log_results("wandb", scored.results, scored.folder)
@@ -73,9 +67,7 @@ def test_wandb_gets_neither_command_line_nor_paths_nor_packages(
     assert wandb.init.call_args.kwargs["settings"] is wandb.Settings.return_value
 
 
-def test_a_setting_that_looks_like_a_key_is_refused_and_not_repeated(
-    scored: ScoredRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_setting_like_a_key_is_refused_and_not_repeated(scored: ScoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trackers, "_log", lambda *_: pytest.fail("was logged"))
     secret = "hf_" + "a1b2" * 6
     scored.results.generation["stop"] = [secret]
@@ -84,9 +76,7 @@ def test_a_setting_that_looks_like_a_key_is_refused_and_not_repeated(
     assert secret not in str(refused.value)
 
 
-def test_a_tracker_that_is_not_installed_says_how_to_install_it(
-    scored: ScoredRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_tracker_says_how_to_install_it(scored: ScoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
     shown = CliRunner().invoke(cli.app, ["score", str(scored.folder), "--log-to", "wandb"])
     assert shown.exit_code == 1

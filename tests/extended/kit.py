@@ -7,7 +7,7 @@ from pathlib import Path
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, ParseError, Scored
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples

@@ -1,7 +1,5 @@
 """A hand-made video of twelve seconds: a hand presses a button while the other moves a cup, and a carton is opened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

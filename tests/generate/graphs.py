@@ -1,7 +1,5 @@
 """Small graphs of the generator's tests: whatever a test says of them, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -106,3 +104,41 @@ def scene_of(root: Path, content: dict[str, Any], domain: Domain | None = None) 
     """The scene of one annotation file, `v1`; no video is written."""
     write_release(root, "v1", content, video=False)
     return Scene(SceneGraph(root)["v1"], domain or load_domain())
+
+
+Said = Sequence[tuple[str, str, str, int, int]]
+
+
+def table(
+    root: Path,
+    things: Mapping[str, str],
+    *,
+    frames: int = 120,
+    seen: Mapping[str, Sequence[Range]] | None = None,
+    attributes: Said = (),
+    contacts: Said = (),
+    places: Said = (),
+    activities: Sequence[tuple[str, int, int]] = (),
+    steps: Sequence[tuple[str, int, int]] = (),
+) -> Scene:
+    """The scene of things on a table, each on all frames that `seen` does not say.
+
+    Args:
+        attributes: (object, type, value, start, end).
+        contacts: (hand, value, object, start, end).
+        places: (object, predicate, object, start, end).
+        activities: (name, start, end); `steps` likewise.
+    """
+    kinds = (("human_actions", contacts), ("position", places))
+    content = graph_document(
+        things,
+        frames=frames,
+        seen=seen,
+        attributes=[(name, kind, value, (start, end)) for name, kind, value, start, end in attributes],
+        relations=[
+            (name, kind, value, other, (start, end)) for kind, rows in kinds for name, value, other, start, end in rows
+        ],
+        activities=[(name, (start, end)) for name, start, end in activities],
+        steps=[(name, (start, end)) for name, start, end in steps],
+    )
+    return scene_of(root, content)

@@ -1,12 +1,11 @@
 """Proof of generated statements from a raw annotation file. Shares with the generator but the JSON that it writes.
 
-Each kind of statement has a function of its own here, after what its docstring means by it, not after its code:
+Each kind of statement has a function of its own here, of its name, after what its docstring means by it, not
+after its code:
 `proved(video, statement)` is True where the file proves it, False where the file proves the contrary, else None.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 
 from tests.generate import raw_proof_sequences as sequences
@@ -17,6 +16,7 @@ from tests.generate.raw_words import (
     both,
     exclusive_values,
     exclusive_words,
+    function_of,
     other_action,
     same_noun,
     same_value,
@@ -25,14 +25,17 @@ from tests.generate.raw_words import (
 
 
 def proved(video: RawVideo, said: Said) -> Truth:
-    return RULES[said["says"]](video, said)
+    name = function_of(said)
+    name = {"placed": "located", "unique": "named", "clearly_named": "named", "unmistakable": "named"}.get(name, name)
+    rule: Callable[[RawVideo, Said], Truth] = getattr(sequences, name, None) or globals()[name]
+    return rule(video, said)
 
 
-def _seen(video: RawVideo, said: Said) -> Truth:
+def seen(video: RawVideo, said: Said) -> Truth:
     return True if video.seen(said["object"], said["frame"]) else None
 
 
-def _touches(video: RawVideo, said: Said) -> Truth:
+def touches(video: RawVideo, said: Said) -> Truth:
     side, item, frame, contact = said["side"], said["object"], said["frame"], said.get("contact")
     rows, hand = video.touching(side, item), video.hands[side]
     now = {row.label for row in rows if row.start <= frame < row.end}
@@ -50,12 +53,12 @@ def _contact(now: set[str], contact: str | None) -> Truth:
     return False if any(exclusive_words("contacts", contact, label) for label in now) else None
 
 
-def _away(video: RawVideo, said: Said) -> Truth:
-    truth = _touches(video, said)
+def away_from(video: RawVideo, said: Said) -> Truth:
+    truth = touches(video, said)
     return None if truth is None else not truth
 
 
-def _hand_on(video: RawVideo, said: Said) -> Truth:
+def hand_is_on(video: RawVideo, said: Said) -> Truth:
     side, item, frame, hands = said["side"], said["object"], said["frame"], video.hands[said["side"]]
     rows = video.touching(side, item)
     now = {row.label for row in rows if row.start <= frame < row.end}
@@ -67,13 +70,13 @@ def _hand_on(video: RawVideo, said: Said) -> Truth:
     return None
 
 
-def _hands_do(video: RawVideo, said: Said) -> Truth:
+def hands_do(video: RawVideo, said: Said) -> Truth:
     truths = []
     for side in SIDES:
         action = said[side]
         if action is not None:
             rest = {"side": side, "contact": action[0], "object": action[1]}
-            truths.append(_hand_on(video, {**rest, "frame": said["frame"], "shown": said["shown"]}))
+            truths.append(hand_is_on(video, {**rest, "frame": said["frame"], "shown": said["shown"]}))
         else:
             truths.append(_idle(video, side, said["frame"]))
     return both(*truths)
@@ -91,7 +94,7 @@ def _idle(video: RawVideo, side: str, frame: int) -> Truth:
     return True if all(video.apart(hands[0], i, frame) for i in things if video.on(i, frame)) else None
 
 
-def _touched_in_clip(video: RawVideo, said: Said) -> Truth:
+def touched_in_clip(video: RawVideo, said: Said) -> Truth:
     item, start, end = said["object"], said["start"], said["end"]
     rows = {side: video.touching(side, item) for side in SIDES}
     if any(video.near(rows[side], start, end) for side in SIDES):
@@ -111,7 +114,7 @@ def _touched_in_clip(video: RawVideo, said: Said) -> Truth:
     return False if not meets and any(video.seen(item, at) for at in moments) else None
 
 
-def _nothing_else(video: RawVideo, said: Said) -> Truth:
+def nothing_else_touched(video: RawVideo, said: Said) -> Truth:
     named = said["objects"]
     things = set(video.category) - video.is_hand
     touched = {i for i in things for s in SIDES if video.near(video.touching(s, i), said["start"], said["end"])}
@@ -136,7 +139,7 @@ def _nothing_else(video: RawVideo, said: Said) -> Truth:
     )
 
 
-def _hand_at_work(video: RawVideo, said: Said) -> Truth:
+def hand_at_work(video: RawVideo, said: Said) -> Truth:
     noun = said["action"].lower().partition(" ")[2]
     named = [item for item in video.category if any(same_noun(noun, name) for name in video.labels(item))]
     seen = [
@@ -147,7 +150,7 @@ def _hand_at_work(video: RawVideo, said: Said) -> Truth:
     return len(seen) >= 2 or None
 
 
-def _masked(video: RawVideo, said: Said) -> Truth:
+def masked(video: RawVideo, said: Said) -> Truth:
     marks = [video.mask(item, at) for at in said["frames"] for item in said["objects"] if video.on(item, at)]
     return (len(said["frames"]) >= 2 and all(mask.any() for mask in marks)) or None
 
@@ -155,7 +158,7 @@ def _masked(video: RawVideo, said: Said) -> Truth:
 # States and places
 
 
-def _has_value(video: RawVideo, said: Said) -> Truth:
+def has_value(video: RawVideo, said: Said) -> Truth:
     item, kind, value, frame = said["object"], said["type"], said["value"], said["frame"]
     if _is_blurred(video, item, kind, frame):
         return None
@@ -192,11 +195,11 @@ def _goes_on(video: RawVideo, item: str, value: str, *frames: int) -> bool:
     return any(verb in verbs and any(same_noun(noun, n) for n in video.labels(item)) for verb, _, noun in named)
 
 
-def _changes(video: RawVideo, said: Said) -> Truth:
+def changes(video: RawVideo, said: Said) -> Truth:
     item, kind, start, last = said["object"], said["type"], said["start"], said["end"] - 1
     at = {"object": item, "type": kind}
-    first = _has_value(video, {**at, "value": said["before"], "frame": start})
-    end = _has_value(video, {**at, "value": said["after"], "frame": last})
+    first = has_value(video, {**at, "value": said["before"], "frame": start})
+    end = has_value(video, {**at, "value": said["after"], "frame": last})
     if first is not True or end is not True:
         return both(first, end)
     rows = sorted(video.values[item, kind], key=lambda row: row[1:])
@@ -206,7 +209,7 @@ def _changes(video: RawVideo, said: Said) -> Truth:
     return not turns
 
 
-def _course(video: RawVideo, said: Said) -> Truth:
+def state_sequence(video: RawVideo, said: Said) -> Truth:
     """The values on every frame of the clip, one after the other, must be those that are said."""
     item, kind, start, end = said["object"], said["type"], said["start"], said["end"]
     rows = sorted(
@@ -231,7 +234,7 @@ def _course(video: RawVideo, said: Said) -> Truth:
     return False if ends or never or stays else None
 
 
-def _located(video: RawVideo, said: Said) -> Truth:
+def located(video: RawVideo, said: Said) -> Truth:
     item, predicate, other, frame = said["object"], said["predicate"], said["other"], said["frame"]
     by_label: dict[str, list[Row]] = {}
     for row in video.places.get((item, other), ()):
@@ -249,7 +252,7 @@ def _located(video: RawVideo, said: Said) -> Truth:
     return False if video.apart(item, other, frame) else None
 
 
-def _in_quarter(video: RawVideo, said: Said) -> Truth:
+def in_quarter(video: RawVideo, said: Said) -> Truth:
     mark = video.marks[said["object"]].get(said["frame"])
     if mark is None:
         return None
@@ -261,10 +264,10 @@ def _in_quarter(video: RawVideo, said: Said) -> Truth:
     return is_there
 
 
-def _next_state(video: RawVideo, said: Said) -> Truth:
+def next_state(video: RawVideo, said: Said) -> Truth:
     at = {key: said[key] for key in ("object", "type", "value")}
-    before = _has_value(video, {**at, "frame": said["frame"]})
-    after = _has_value(video, {**at, "frame": said["until"]})
+    before = has_value(video, {**at, "frame": said["frame"]})
+    after = has_value(video, {**at, "frame": said["until"]})
     if before is not False or after is None:
         return None
     rows = video.values[said["object"], said["type"]]
@@ -277,7 +280,7 @@ def _next_state(video: RawVideo, said: Said) -> Truth:
 # Actions and steps
 
 
-def _does(video: RawVideo, said: Said) -> Truth:
+def does(video: RawVideo, said: Said) -> Truth:
     name, frame, margin = said["action"], said["frame"], video.margin
     now = [row for row in video.actions if row.start + margin <= frame < row.end - margin]
     if any(row.label == name for row in now):
@@ -286,20 +289,20 @@ def _does(video: RawVideo, said: Said) -> Truth:
     return False if now and all(other_action(video, name, row.label, frame) for row in near) else None
 
 
-def _next_action(video: RawVideo, said: Said) -> Truth:
+def next_action(video: RawVideo, said: Said) -> Truth:
     name, frame = said["action"], said["frame"]
     later = [row for row in video.actions if row.start > frame]
     if not later:
         return None
     first = [row for row in later if row.start - later[0].start <= video.margin]
-    goes_on = _does(video, {"action": name, "frame": said["until"]})
+    goes_on = does(video, {"action": name, "frame": said["until"]})
     if len(first) == 1 and first[0].label == name:
         return goes_on
     is_other = all(other_action(video, name, row.label, row.start + video.margin) for row in first)
     return False if is_other and goes_on is False else None
 
 
-def _in_step(video: RawVideo, said: Said) -> Truth:
+def in_step(video: RawVideo, said: Said) -> Truth:
     frame, margin = said["frame"], video.margin
     now = {row.label for row in video.steps if row.start + margin <= frame < row.end - margin}
     if len(now) != 1:
@@ -312,7 +315,7 @@ def _in_step(video: RawVideo, said: Said) -> Truth:
     return False if spans and not video.near(spans, frame, frame + 1) else None
 
 
-def _precedes(video: RawVideo, said: Said) -> Truth:
+def precedes(video: RawVideo, said: Said) -> Truth:
     starts = []
     for item in said["objects"]:
         rows = sorted(row.start for side in SIDES for row in video.touching(side, item))
@@ -325,10 +328,10 @@ def _precedes(video: RawVideo, said: Said) -> Truth:
     return False if any(gap < -video.margin for gap in gaps) else None
 
 
-def _brings_about(video: RawVideo, said: Said) -> Truth:
-    changes = _changes(video, said)
-    if changes is not True:
-        return changes
+def brings_about(video: RawVideo, said: Said) -> Truth:
+    truth = changes(video, said)
+    if truth is not True:
+        return truth
     rows = video.values[said["object"], said["type"]]
     turns = [row.start for row in rows if said["start"] < row.start < said["end"] and row.label == said["after"]]
     (turn,) = turns[:1] or [None]
@@ -341,48 +344,5 @@ def _brings_about(video: RawVideo, said: Said) -> Truth:
     return False if causes and all(other_action(video, said["action"], cause, turn) for cause in causes) else None
 
 
-def _all_of(video: RawVideo, said: Said) -> Truth:
+def all_of(video: RawVideo, said: Said) -> Truth:
     return both(*(proved(video, part) for part in said["parts"]))
-
-
-RULES: Mapping[str, Callable[[RawVideo, Said], Truth]] = {
-    "Seen": _seen,
-    "Unique": sequences.named,
-    "ClearlyNamed": sequences.named,
-    "Unmistakable": sequences.named,
-    "AllOf": _all_of,
-    "Touches": _touches,
-    "AwayFrom": _away,
-    "HandIsOn": _hand_on,
-    "HandsDo": _hands_do,
-    "HandAtWork": _hand_at_work,
-    "TouchedInClip": _touched_in_clip,
-    "TouchedDuring": sequences.touched_during,
-    "NothingElseTouched": _nothing_else,
-    "Masked": _masked,
-    "HasValue": _has_value,
-    "Changes": _changes,
-    "StateSequence": _course,
-    "Located": _located,
-    "Placed": _located,
-    "InQuarter": _in_quarter,
-    "NextState": _next_state,
-    "Does": _does,
-    "InWords": sequences.in_words,
-    "NextAction": _next_action,
-    "InStep": _in_step,
-    "Precedes": _precedes,
-    "BringsAbout": _brings_about,
-    "Depicts": sequences.depicts,
-    "Continues": sequences.continues,
-    "AsLeft": sequences.as_left,
-    "NothingInside": sequences.nothing_inside,
-    "AloneInView": sequences.alone,
-    "Fillable": sequences.fillable,
-    "NoneInView": sequences.none_in_view,
-    "Fills": sequences.fills,
-    "NotParts": sequences.not_parts,
-    "Handled": sequences.handled,
-    "Trackable": sequences.trackable,
-    "BroughtAbout": sequences.brought_about,
-}

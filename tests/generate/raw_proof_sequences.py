@@ -1,7 +1,5 @@
 """Proof of what ViSTa's and ToG-Bench's items say, as `raw_proof.py` has it."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from tests.generate.raw_video import DOMAIN, SIDES, RawVideo
@@ -86,7 +84,7 @@ def nothing_inside(video: RawVideo, said: Said) -> Truth:
     return True
 
 
-def alone(video: RawVideo, said: Said) -> Truth:
+def alone_in_view(video: RawVideo, said: Said) -> Truth:
     others = [i for i in video.category if i != said["object"] and could_mean(video, said["kind"], i)]
     step = max(1, round(video.fps / 4))
     moments = range(said["start"] // step * step + step, said["end"], step)

@@ -1,7 +1,5 @@
 """One annotation file as it lies on disk, without the package: presence frame by frame, and rows [start, end)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property

@@ -1,7 +1,6 @@
 """How words, names and truths relate, for proofs from a raw annotation file."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +8,11 @@ from tests.generate.raw_video import DOMAIN, SIDES, RawVideo
 
 Said = Mapping[str, Any]
 Truth = bool | None
+
+
+def function_of(said: Said) -> str:
+    """The name of the function for a kind of statement: that of `HandIsOn` is `hand_is_on`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", said["says"]).lower()
 
 
 def both(*truths: Truth) -> Truth:

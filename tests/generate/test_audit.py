@@ -1,7 +1,5 @@
 """The audit of a set: what it counts, what its page says, and that hostile texts stay texts."""
 
-from __future__ import annotations
-
 import html
 import json
 import random
@@ -23,23 +21,14 @@ def asked(video: int, right: int, choices: tuple[str, ...] = WORDS, question: st
     return AskedChoices(f"v{video}", question, choices, (right,))
 
 
-def test_balance_places_and_lengths_are_counted() -> None:
-    questions = [asked(0, 0), asked(0, 0), asked(1, 3), asked(1, 3)]
-    (audit,) = audit_sets({"state": questions})
+def test_balance_places_lengths_and_shared_words_are_counted_and_choices_alike_named() -> None:
+    (audit,) = audit_sets({"state": [asked(0, 0), asked(0, 0), asked(1, 3), asked(1, 3)]})
     assert (audit.items, audit.videos, audit.per_video) == (4, 2, (2, 2.0, 2))
     assert dict(audit.answers) == {"empty": 2, "closed": 2}
     assert audit.places == (2, 0, 0, 2)
-    assert audit.longest_right == 0.5
-    assert audit.longest_chance == 0.25
-
-
-def test_words_that_only_the_right_choice_shares_with_the_question_show() -> None:
-    questions = [asked(video, 1, question="Is it full?") for video in range(3)]
-    (audit,) = audit_sets({"state": questions})
+    assert (audit.longest_right, audit.longest_chance) == (0.5, 0.25)
+    (audit,) = audit_sets({"state": [asked(video, 1, question="Is it full?") for video in range(3)]})
     assert (audit.shared_right, audit.shared_distractors) == (1.0, 0.0)
-
-
-def test_choices_that_a_reader_cannot_tell_apart_are_named() -> None:
     (audit,) = audit_sets({"state": [asked(0, 0, ("a cup", "the cup", "a jar", "a pot"))]})
     assert audit.alike == ((0, "a cup", "the cup"),)
 

@@ -1,8 +1,8 @@
 """A set whose wording gives nothing away."""
 
-from __future__ import annotations
-
 from collections import Counter
+
+import msgspec
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate, sample_balanced
 from barista_bench.generate.statements import Seen
@@ -30,11 +30,11 @@ def sampled(candidates: list[QuestionCandidate], size: int = 100) -> list[Questi
 
 
 NAMES = ["cup", "jar", "pot", "lid"]
+OFFERED = [candidate(at, NAMES[at % 4], [name for name in NAMES if name != NAMES[at % 4]]) for at in range(60)]
 
 
 def test_each_word_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
-    offered = [candidate(at, NAMES[at % 4], [name for name in NAMES if name != NAMES[at % 4]]) for at in range(60)]
-    kept = sampled(offered)
+    kept = sampled(OFFERED)
     assert len(kept) == 60
     rights = Counter(c.right[0].text for c in kept)
     wrongs = Counter(choice.text for c in kept for choice in c.distractors)
@@ -43,26 +43,16 @@ def test_each_word_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
         assert abs(wrongs[name] - 2 * rights[name]) <= 3 + (2 * rights[name]) ** 0.5
 
 
-def test_an_answer_that_is_never_wrong_is_asked_for_a_few_times_only() -> None:
-    offered = [candidate(at, "tamper", ["cup", "jar", "pot"]) for at in range(40)]
-    kept = sampled(offered)
+def test_an_answer_that_is_never_wrong_is_asked_for_a_few_times_and_one_never_right_passed_over() -> None:
+    kept = sampled([candidate(at, "tamper", ["cup", "jar", "pot"]) for at in range(40)])
     assert 0 < len(kept) < 8
-
-
-def test_a_wrong_answer_that_is_never_right_is_passed_over_for_one_that_is() -> None:
-    offered = [
-        candidate(at, NAMES[at % 4], ["ghost", *(name for name in NAMES if name != NAMES[at % 4])]) for at in range(60)
-    ]
-    ghosts = sum(choice.text == "ghost" for c in sampled(offered) for choice in c.distractors)
-    assert ghosts <= 3
+    ghost = Choice("ghost", Seen("ghost", 0))
+    haunted = [msgspec.structs.replace(c, distractors=(ghost, *c.distractors)) for c in OFFERED]
+    assert sum(choice == ghost for c in sampled(haunted) for choice in c.distractors) <= 3
 
 
 def test_no_more_than_asked_for_in_whatever_order_they_are_offered() -> None:
-    offered = [candidate(at, NAMES[at % 4], [name for name in NAMES if name != NAMES[at % 4]]) for at in range(60)]
-    kept = sampled(offered, 10)
+    kept = sampled(OFFERED, 10)
     assert len(kept) == 10
-    assert kept == sampled(offered[::-1], 10)
-
-
-def test_nothing_of_nothing() -> None:
+    assert kept == sampled(OFFERED[::-1], 10)
     assert sampled([]) == []

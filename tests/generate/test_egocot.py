@@ -1,7 +1,5 @@
 """EgoCoT-Bench's questions out of a graph: what each subtask asks, what is refused, and that evidence decides."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -24,7 +22,7 @@ from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph.reading import ProblemLog
 from tests.generate.graphs import Box, annotation_file
 from tests.releases import relation, write_release
 
@@ -213,9 +211,7 @@ def test_each_subtask_asks_what_the_graph_decides(
         ("SR", {"hidden": {"drawer": (19, 22)}}, "what it is about is not well to be seen"),
     ],
 )
-def test_what_the_graph_does_not_decide_is_refused_with_its_reason(
-    tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str
-) -> None:
+def test_what_is_not_decided_is_refused(tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str) -> None:
     _, tally = decided(tmp_path, **changes)
     assert reason in reasons_of(subtask, tally)
 
@@ -230,23 +226,19 @@ def test_a_name_that_fits_two_things_in_the_picture_is_not_asked_about(tmp_path:
     assert "its name fits another thing in the picture too" in reasons_of("LVR", tally)
 
 
-def test_an_order_of_first_contacts_that_are_not_apart_is_no_question(tmp_path: Path) -> None:
+def test_contacts_that_are_not_apart_have_no_order_and_changes_no_cause_but_an_action_that_can_bring_them_about(
+    tmp_path: Path,
+) -> None:
     at_once = [(hand, thing, value, (5, 14)) for hand, thing, value, _ in CONTACTS]
-    rows, _ = decided(tmp_path, contacts=at_once)
-    assert "HOTR" not in rows
-
-
-def test_a_change_without_an_action_that_can_bring_it_about_has_no_cause(tmp_path: Path) -> None:
-    rows, _ = decided(tmp_path, activities=[*ACTIVITIES[:1], ("Wipe drawer", (17, 30)), *ACTIVITIES[2:]])
-    assert not any("drawer" in candidate.right[0].text for candidate in rows["LCOI"])
+    assert "HOTR" not in decided(tmp_path / "order", contacts=at_once)[0]
+    wiping = [*ACTIVITIES[:1], ("Wipe drawer", (17, 30)), *ACTIVITIES[2:]]
+    causes = decided(tmp_path / "cause", activities=wiping)[0]["LCOI"]
+    assert not any("drawer" in candidate.right[0].text for candidate in causes)
 
 
 def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[QuestionCandidate]]) -> None:
     assert set(asked) == set(FAMILY.subtasks)
     assert all(frame % 4 == 0 for rows in asked.values() for candidate in rows for frame in candidate.frames)
-
-
-def test_a_domain_file_with_an_unknown_key_is_refused() -> None:
     domain = msgspec.structs.replace(load_domain(), families={"egocot": {"colours": {}}})
     with pytest.raises(ConfigError, match=r"families\.egocot.*Remedy"):
         EgoCoTFamily(domain)
@@ -304,20 +296,10 @@ class Generated:
         return list(dict.fromkeys(said))
 
 
-@pytest.fixture(scope="module")
-def kitchen_items(small_kitchen: Path) -> Generated:
-    return Generated(small_kitchen, 5)
-
-
-@pytest.fixture(scope="module")
-def real_items(real_release: Path) -> Generated:
-    return Generated(real_release, 12)
-
-
-@pytest.fixture(params=["kitchen_items", "real_items"])
+@pytest.fixture(scope="module", params=[("small_kitchen", 5), ("real_release", 12)], ids=["kitchen", "real"])
 def generated(request: pytest.FixtureRequest) -> Generated:
-    made: Generated = request.getfixturevalue(request.param)
-    return made
+    release, per_subtask = request.param
+    return Generated(request.getfixturevalue(release), per_subtask)
 
 
 def test_every_rationale_states_what_decides_and_is_found_supported(generated: Generated) -> None:
@@ -344,7 +326,7 @@ def test_a_rationale_that_argues_for_a_wrong_choice_is_contradicted(generated: G
     assert set(counts) == {item.candidate.subtask for item in generated.items}
 
 
-def test_a_generated_release_has_all_subtasks_and_hides_the_answers_of_its_test_split(
+def test_a_release_has_all_subtasks_and_hides_the_answers_of_its_test_split(
     small_kitchen: Path, tmp_path: Path
 ) -> None:
     (report,) = generate(small_kitchen, tmp_path / "out", ["egocot"], per_subtask=2)

@@ -1,8 +1,6 @@
 """Every generated item proved from the raw annotation file, by an evaluator that the generator knows nothing of: what
 is stated holds or does not, texts say what is stated, and releases ask what is proved."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

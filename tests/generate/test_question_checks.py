@@ -1,7 +1,5 @@
 """What is read in the reply of a writer of questions, and which pairs are kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -119,8 +117,9 @@ def said(**other: Any) -> str:
         f"``` any words\n{said()}\n``` and more",
     ],
 )
-def test_pairs_are_read_as_released(reply: str) -> None:
+def test_pairs_are_read_as_released_which_drops_short_answers(reply: str) -> None:
     assert read_pair(reply) == SAID
+    assert [too_short({**SAID, "answer": " w" * words}) == "" for words in (15, 16)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +146,3 @@ def test_pairs_are_read_as_released(reply: str) -> None:
 )
 def test_replies_of_another_form_are_no_pairs(reply: str) -> None:
     assert isinstance(read_pair(reply), Unusable)
-
-
-@pytest.mark.parametrize(("words", "kept"), [(15, False), (16, True)])
-def test_short_answers_are_dropped_by_the_release(words: int, kept: bool) -> None:
-    assert (too_short({"question": "a?", "answer": " w" * words, "category": "state_change"}) == "") is kept

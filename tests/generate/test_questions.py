@@ -1,7 +1,5 @@
 """Questions written by a model: sampled, read and kept as released, resumed, and taken up with their provenance."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -79,9 +77,7 @@ def test_questions_are_written_in_the_releases_cache_format(root: Path, examples
     assert writer.configs[0].temperature == 0.7
 
 
-def test_the_writer_is_shown_the_released_text_and_nothing_beside_it(
-    root: Path, examples: dict, tmp_path: Path
-) -> None:
+def test_the_writer_is_shown_the_released_text_and_nothing_else(root: Path, examples: dict, tmp_path: Path) -> None:
     writer = ScriptedJudge(lambda request, _: template(examples, request))
     start(root, tmp_path / "q", writer)
     head = (
@@ -169,9 +165,7 @@ def test_a_question_is_drawn_over_all_videos(tmp_path: Path, root: Path, example
     assert taken_up == sampled
 
 
-def test_what_cannot_be_used_is_left_out_and_named_and_asked_for_once(
-    root: Path, examples: dict, tmp_path: Path
-) -> None:
+def test_what_cannot_be_used_is_left_out_named_and_asked_once(root: Path, examples: dict, tmp_path: Path) -> None:
     def answer(request: Request, _: int) -> Completion:
         if "relation_change" in request.request_id:
             return Completion("I would rather not")
@@ -203,13 +197,9 @@ def test_the_wording_of_a_clone_or_a_file_can_ask(root: Path, examples: dict, tm
         start(root, tmp_path / "file", ScriptedJudge(never))
 
 
-def test_videos_without_usable_questions_get_an_empty_file(root: Path, tmp_path: Path) -> None:
-    start(root, tmp_path / "q", ScriptedJudge(lambda *_: Completion("no")))
-    files = sorted((tmp_path / "q").glob("*_qa_pairs.jsonl"))
-    assert [(file.name, file.read_text()) for file in files] == [("v0_qa_pairs.jsonl", ""), ("v1_qa_pairs.jsonl", "")]
-
-
-def test_videos_that_have_a_file_are_left_out_entirely(root: Path, examples: dict, tmp_path: Path) -> None:
+def test_videos_that_have_a_file_are_left_out_entirely_and_those_without_questions_get_one(
+    root: Path, examples: dict, tmp_path: Path
+) -> None:
     out = tmp_path / "q"
     out.mkdir()
     (out / "v0_qa_pairs.jsonl").write_text("")
@@ -219,11 +209,14 @@ def test_videos_that_have_a_file_are_left_out_entirely(root: Path, examples: dic
     assert (out / "v0_qa_pairs.jsonl").read_text() == ""
     assert read_writer(out, "v0") == "cached", "somebody else's"
     assert read_writer(out, "v1").startswith("served:teacher")
+    refused = ScriptedJudge(lambda *_: Completion("I would rather not"))
+    session = start(root, tmp_path / "none", refused, protocol="paper", attempts=2)
+    assert (session.written, len(session.refused), len(refused.asked)) == (0, 8, 16), "it gives up after the attempts"
+    files = sorted((tmp_path / "none").glob("*_qa_pairs.jsonl"))
+    assert [(file.name, file.read_text()) for file in files] == [("v0_qa_pairs.jsonl", ""), ("v1_qa_pairs.jsonl", "")]
 
 
-def test_the_paper_asks_again_for_what_is_refused_with_the_reason_under_another_seed(
-    root: Path, examples: dict, tmp_path: Path
-) -> None:
+def test_the_paper_asks_again_with_the_reason_and_another_seed(root: Path, examples: dict, tmp_path: Path) -> None:
     def answer(request: Request, _: int) -> Completion:
         if "An earlier reply was refused" in user_text(request):
             return template(examples, request)
@@ -238,15 +231,7 @@ def test_the_paper_asks_again_for_what_is_refused_with_the_reason_under_another_
     assert len({seed for _, seed in writer.asked}) == len(writer.asked)
 
 
-def test_the_paper_gives_up_after_some_attempts(root: Path, tmp_path: Path) -> None:
-    writer = ScriptedJudge(lambda *_: Completion("I would rather not"))
-    session = start(root, tmp_path / "q", writer, protocol="paper", attempts=2)
-    assert (session.written, len(session.refused), len(writer.asked)) == (0, 8, 16)
-
-
-def test_a_second_start_asks_only_what_failed_and_gives_up_nothing_twice(
-    root: Path, examples: dict, tmp_path: Path
-) -> None:
+def test_a_second_start_asks_what_failed_and_gives_up_nothing(root: Path, examples: dict, tmp_path: Path) -> None:
     first = ScriptedJudge(
         lambda request, _: Failure("down") if "v1:clip_0:s" in request.request_id else template(examples, request)
     )
@@ -285,6 +270,9 @@ def test_the_date_and_the_writer_are_recorded_once(root: Path, examples: dict, t
         start(root, tmp_path / "q", writer, date="2026-01-03")
     with pytest.raises(ConfigError, match="another writer"):
         start(root, tmp_path / "q", ScriptedJudge(never, name="other"))
+    (tmp_path / "q" / "provenance.json").write_text('{"identity": 3}')
+    with pytest.raises(DataError, match="no provenance"):
+        read_writer(tmp_path / "q", "v0")
 
 
 def test_build_takes_the_questions_up_with_their_provenance(root: Path, examples: dict, tmp_path: Path) -> None:
@@ -301,12 +289,6 @@ def test_build_takes_the_questions_up_with_their_provenance(root: Path, examples
         assert example.inputs["question"] == f"What about {example.video_id}?"
         assert example.metadata["writer"] == read_writer(out, example.video_id)
         assert example.evidence == examples[f"{example.video_id}:clip_0:{example.label}"].evidence
-
-
-def test_broken_provenance_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "provenance.json").write_text('{"identity": 3}')
-    with pytest.raises(DataError, match="no provenance"):
-        read_writer(tmp_path, "v0")
 
 
 def released_stub(noisy: bool, calls: list[Request]) -> ScriptedJudge:

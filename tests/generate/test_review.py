@@ -1,7 +1,5 @@
 """People's word on items: what goes out, what comes back, and what it does to the set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +33,7 @@ def test_rejected_items_go_and_revised_texts_count() -> None:
     assert items[0].candidate.right[0].text == texts[ITEMS[1].correct[0]]
     assert [c.statement for c in items[0].choices] == [c.statement for c in ITEMS[1].choices]
     assert items[1:] == ITEMS[2:]
+    assert kept(judged(0, "reject", item="egocot/aog_00000")) == ITEMS, "verdicts on other families are left alone"
 
 
 @pytest.mark.parametrize(
@@ -51,16 +50,6 @@ def test_a_review_of_something_else_is_refused(row: ReviewedItem, complaint: str
         kept(row)
 
 
-def test_verdicts_on_other_families_are_left_alone() -> None:
-    assert kept(judged(0, "reject", item="egocot/aog_00000")) == ITEMS
-
-
-def test_a_review_file_reads_back_as_written(tmp_path: Path) -> None:
-    path = tmp_path / "review.jsonl"
-    path.write_bytes(review_bytes([judged(0, "reject"), ROWS[1]]))
-    assert list(read_review(path).values()) == [judged(0, "reject"), ROWS[1]]
-
-
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
@@ -70,19 +59,15 @@ def test_a_review_file_reads_back_as_written(tmp_path: Path) -> None:
         ({"verdict": "", "more": 1}, "no reviewed item"),
     ],
 )
-def test_a_verdict_that_says_too_little_is_refused_with_its_line(
-    tmp_path: Path, row: dict[str, object], complaint: str
-) -> None:
+def test_a_verdict_that_says_too_little_is_refused(tmp_path: Path, row: dict[str, object], complaint: str) -> None:
     path = tmp_path / "review.jsonl"
-    good = review_bytes([ROWS[1]])
-    path.write_bytes(good + msgspec.json.encode({**msgspec.to_builtins(ROWS[0]), **row}) + b"\n")
-    with pytest.raises(DataError, match=rf"line 2: .*{complaint}.*Remedy"):
+    good = review_bytes([judged(0, "reject"), ROWS[1]])
+    path.write_bytes(good)
+    assert list(read_review(path).values()) == [judged(0, "reject"), ROWS[1]]
+    path.write_bytes(good + msgspec.json.encode({**msgspec.to_builtins(ROWS[2]), **row}) + b"\n")
+    with pytest.raises(DataError, match=rf"line 3: .*{complaint}.*Remedy"):
         read_review(path)
-
-
-def test_an_item_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "review.jsonl"
-    path.write_bytes(review_bytes([ROWS[0], ROWS[0]]))
+    path.write_bytes(good * 2)
     with pytest.raises(DataError, match="stands twice"):
         read_review(path)
 

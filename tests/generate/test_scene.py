@@ -1,7 +1,5 @@
 """A graph in people's terms: names, what is to be seen, uses by hands over holes, what changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -18,38 +16,36 @@ def document(**content: Any) -> dict[str, Any]:
     return graph_document(OBJECTS, **content)
 
 
-def test_a_name_is_the_kind_where_that_says_more_than_the_category(tmp_path: Path) -> None:
-    objects = {"a": "container", "b": "unknown", "c": "button", "d": "coffee cup", "e": "unknown"}
-    attributes = [
-        ("a", "type", "tray", (0, 100)),
-        ("b", "type", "food", (0, 100)),
-        ("c", "type", "power button", (0, 100)),
-        ("d", "type", "mug", (0, 100)),
-    ]
-    scene = scene_of(tmp_path, graph_document(objects, attributes=attributes))
-    assert {key: thing.name for key, thing in scene.things.items()} == {
-        "a": "tray",
-        "b": "food",
-        "c": "power button",
-        "d": "mug",
+def test_a_name_is_the_kind_where_that_says_more_and_has_the_colour_where_it_is_shared(tmp_path: Path) -> None:
+    things = {
+        "a": ("container", "type", "tray", "tray"),
+        "b": ("unknown", "type", "food", "food"),
+        "c": ("button", "type", "power button", "power button"),
+        "d": ("coffee cup", "type", "mug", "mug"),
+        "e": ("unknown", "color", "red", None),
+        "f": ("coffee cup", "color", "red", "red coffee cup"),
+        "g": ("coffee cup", "color", "blue", "blue coffee cup"),
+        "h": ("pitcher", "color", "red", "pitcher"),
     }
-
-
-def test_things_that_share_a_name_get_their_colour(tmp_path: Path) -> None:
-    objects = {"a": "coffee cup", "b": "coffee cup", "c": "pitcher"}
-    attributes = [("a", "color", "red", (0, 100)), ("b", "color", "blue", (0, 100)), ("c", "color", "red", (0, 100))]
-    scene = scene_of(tmp_path, graph_document(objects, attributes=attributes))
-    assert [scene.things[key].name for key in objects] == ["red coffee cup", "blue coffee cup", "pitcher"]
+    attributes = [(name, kind, value, (0, 100)) for name, (_, kind, value, _) in things.items()]
+    document = graph_document({name: row[0] for name, row in things.items()}, attributes=attributes)
+    named = {key: thing.name for key, thing in scene_of(tmp_path, document).things.items()}
+    assert named == {name: called for name, (*_, called) in things.items() if called}
 
 
 def test_a_reference_is_unique_unless_something_else_in_view_could_be_meant(tmp_path: Path) -> None:
     objects = {"a": "button", "b": "button", "c": "pitcher"}
     attributes = [("b", "type", "power button", (0, 100))]
-    scene = scene_of(tmp_path, graph_document(objects, attributes=attributes, seen={"b": [(0, 50)]}))
-    assert not scene.unique(scene.things["a"], [10])
-    assert scene.unique(scene.things["a"], [60])
-    assert scene.unique(scene.things["b"], [10])
-    assert scene.unique(scene.things["c"], [10])
+    relations = [("c", "position", "part of", "b", (0, 10))]
+    content = graph_document(objects, attributes=attributes, relations=relations, seen={"b": [(0, 50)]})
+    scene = scene_of(tmp_path, content)
+    unique = [scene.unique(scene.things[name], [frame]) for name, frame in (("a", 10), ("a", 60), ("b", 10), ("c", 10))]
+    assert unique == [False, True, True, True]
+    parts = [scene.is_part_of_other(*pair) for pair in (("c", "b"), ("b", "c"), ("c", "a"))]
+    assert parts == [True, True, False]
+    del content["video_metadata"][0]["fps"]
+    with pytest.raises(DataError, match=r"has no fps\. Remedy"):
+        scene_of(tmp_path, content)
 
 
 @pytest.mark.parametrize(
@@ -121,17 +117,3 @@ def test_a_value_goes_on_over_a_hole_in_which_the_thing_is_hidden(tmp_path: Path
     attributes = [("cup", "state", "empty", (0, 30)), ("cup", "state", "empty", (60, 100))]
     scene = scene_of(tmp_path, document(attributes=attributes, seen={"cup": [(0, 30), (60, 100)]}))
     assert [(value.start, value.end) for value in scene.values] == [(0, 100)]
-
-
-def test_a_part_and_its_whole_are_known(tmp_path: Path) -> None:
-    scene = scene_of(tmp_path, document(relations=[("pot", "position", "part of", "cup", (0, 10))]))
-    assert scene.is_part_of_other("pot", "cup")
-    assert scene.is_part_of_other("cup", "pot")
-    assert not scene.is_part_of_other("pot", "left")
-
-
-def test_a_video_without_a_frame_rate_has_no_seconds(tmp_path: Path) -> None:
-    content = document()
-    del content["video_metadata"][0]["fps"]
-    with pytest.raises(DataError, match=r"has no fps\. Remedy"):
-        scene_of(tmp_path, content)

@@ -1,7 +1,5 @@
 """What can be said of a scene: true where it is recorded, false where what is recorded excludes it, else not known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -101,19 +99,15 @@ def test_a_hand_out_of_the_picture_is_not_known_to_touch_nothing(tmp_path: Path)
     assert Touches("right", "cup", 50).truth(scene) is None
 
 
-def test_near_a_change_by_degrees_a_value_is_neither_so_nor_excluded(tmp_path: Path) -> None:
-    """At 10 frames a second: a second before and after frame 40, on which the cup has become full."""
-    attributes = [("cup", "state", "being filled", (0, 40)), ("cup", "state", "full", (40, 100))]
+@pytest.mark.parametrize(
+    ("before", "after", "unknown"),
+    [("being filled", "full", range(30, 51)), ("empty", "being filled", range(39, 41))],
+    ids=["by degrees: a second before and after", "at once: the margin"],
+)
+def test_near_a_change_a_value_is_not_known(tmp_path: Path, before: str, after: str, unknown: range) -> None:
+    """At 10 frames a second, around frame 40, on which the cup's state becomes another."""
+    attributes = [("cup", "state", before, (0, 40)), ("cup", "state", after, (40, 100))]
     scene = scene_of(tmp_path, document(attributes=attributes))
-    for frame, value, truth in ((29, "full", False), (29, "being filled", True), (51, "full", True)):
-        assert HasValue("cup", "state", value, frame).truth(scene) is truth
-    for frame in (30, 39, 40, 50):
-        for value in ("full", "being filled"):
-            assert HasValue("cup", "state", value, frame).truth(scene) is None
-
-
-def test_a_change_that_happens_at_once_is_known_up_to_the_margin(tmp_path: Path) -> None:
-    attributes = [("cup", "state", "empty", (0, 40)), ("cup", "state", "being filled", (40, 100))]
-    scene = scene_of(tmp_path, document(attributes=attributes))
-    assert HasValue("cup", "state", "empty", 38).truth(scene) is True
-    assert HasValue("cup", "state", "being filled", 41).truth(scene) is True
+    for frame in range(28, 53):
+        truths = [HasValue("cup", "state", value, frame).truth(scene) for value in (before, after)]
+        assert truths == ([None, None] if frame in unknown else [frame < 40, frame >= 40]), frame

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +13,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench import ToGBenchFamily, stretches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from tests.generate.made_scene import table
+from tests.generate.graphs import table
 
 
 def asked(scene: Scene) -> tuple[dict[str, QuestionCandidate], Tally]:
@@ -54,20 +52,11 @@ def test_what_others_could_be_taken_for_must_be_touched_unless_there_is_one_of_a
     assert reasons_of("implicit_1", tally)[reason] == 1
 
 
-def test_a_touch_of_a_part_touches_the_whole(tmp_path: Path) -> None:
-    things = {"right": "right hand", "jug": "pitcher", "grip": "handle"}
-    parts = [("grip", "part of", "jug", 0, 120)]
-    assert f"Wash the pitcher.{HANDLED}" in asked(table(tmp_path, things, contacts=held("grip"), places=parts))[0]
-
-
-def test_a_wish_that_two_things_could_serve_is_refused(tmp_path: Path) -> None:
-    candidates, tally = asked(table(tmp_path, {"cup": "coffee cup", "glass": "glass"}))
+def test_a_wish_or_a_name_that_two_things_could_serve_is_refused(tmp_path: Path) -> None:
+    candidates, tally = asked(table(tmp_path / "wish", {"cup": "coffee cup", "glass": "glass"}))
     assert "I would like something to drink from." not in candidates
     assert reasons_of("implicit_1", tally)["several things in the video could serve"] == 2
-
-
-def test_a_name_that_two_things_have_is_refused(tmp_path: Path) -> None:
-    candidates, tally = asked(table(tmp_path, {"one": "spoon", "other": "spoon"}))
+    candidates, tally = asked(table(tmp_path / "name", {"one": "spoon", "other": "spoon"}))
     assert candidates == {}
     assert reasons_of("explicit_1", tally)["its name could mean another thing in the video"] > 0
 
@@ -116,11 +105,15 @@ def test_what_hands_bring_about_can_be_asked_for_and_what_happens_by_itself_cann
     assert reasons_of("explicit_1", tally)["the graph shows no hand that does it"] == 1
 
 
-def test_a_whole_and_its_part_are_not_two_objects(tmp_path: Path) -> None:
+def test_a_whole_and_its_part_are_not_two_objects_and_a_touch_of_a_part_touches_the_whole(tmp_path: Path) -> None:
     parts = [("jar", "part of", "machine", 0, 120)]
-    candidates, tally = asked(table(tmp_path, {"machine": "coffee machine", "jar": "jar"}, places=parts))
+    candidates, tally = asked(table(tmp_path / "two", {"machine": "coffee machine", "jar": "jar"}, places=parts))
     assert all(len(candidate.objects) == 1 for candidate in candidates.values())
     assert reasons_of("explicit_2", tally) == {} or "one is a part of the other" in reasons_of("explicit_2", tally)
+    things = {"right": "right hand", "jug": "pitcher", "grip": "handle"}
+    parts = [("grip", "part of", "jug", 0, 120)]
+    candidates, _ = asked(table(tmp_path / "touch", things, contacts=held("grip"), places=parts))
+    assert f"Wash the pitcher.{HANDLED}" in candidates
 
 
 def test_intervals_leave_out_what_is_shorter_than_a_second(tmp_path: Path) -> None:
@@ -128,12 +121,9 @@ def test_intervals_leave_out_what_is_shorter_than_a_second(tmp_path: Path) -> No
     assert stretches(table(tmp_path, {"towel": "towel"}, seen={"towel": spans}), "towel") == [(0, 60), (100, 115)]
 
 
-def test_no_family_is_an_error_that_says_so(small_kitchen: Path, tmp_path: Path) -> None:
+def test_no_family_and_a_domain_without_instructions_are_errors(small_kitchen: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"families: none is named.*Remedy"):
         generate(small_kitchen, tmp_path / "out", [])
-
-
-def test_a_domain_without_instructions_is_an_error_that_says_so() -> None:
     with pytest.raises(ConfigError, match=r"families\.tog_bench.*Remedy"):
         ToGBenchFamily(msgspec.structs.replace(load_domain(), families={}))
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 from importlib import resources
@@ -20,7 +18,7 @@ from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.conftest import MadeOnce
-from tests.generate.made_scene import table
+from tests.generate.graphs import table
 
 THINGS = {"right": "right hand", "cup": "coffee cup", "lid": "lid", "jar": "jar"}
 CONTACTS = [
@@ -37,19 +35,22 @@ def scene_of(root: Path, **said: object) -> Scene:
     return table(root, THINGS, **{"contacts": CONTACTS, "activities": ACTIVITIES, "attributes": LID} | said)
 
 
-def test_a_description_is_of_the_actions_in_their_order(tmp_path: Path) -> None:
-    scene = scene_of(tmp_path)
-    spans = ((0, 20), (20, 40))
-    assert Depicts(("Move cup", "Open lid"), spans).truth(scene) is True
-    assert Depicts(("Open lid", "Move cup"), spans).truth(scene) is False
-    assert Depicts(("Move cup", "Close lid"), spans).truth(scene) is False  # one undoes the other
-    assert Depicts(("Move cup", "Remove lid"), spans).truth(scene) is None  # `remove` and `open` can be one action
-    assert Depicts(("Move cup", "Open lid"), ((0, 20), (90, 110))).truth(scene) is None  # nothing is recorded there
-
-
-def test_what_a_value_says_to_go_on_is_not_excluded(tmp_path: Path) -> None:
-    pouring = [("jar", "state", "pouring", 0, 120)]
-    assert Depicts(("Pour milk",), ((0, 20),)).truth(scene_of(tmp_path / "idle")) is False
+@pytest.mark.parametrize(
+    ("actions", "spans", "truth"),
+    [
+        (("Move cup", "Open lid"), ((0, 20), (20, 40)), True),
+        (("Open lid", "Move cup"), ((0, 20), (20, 40)), False),
+        (("Move cup", "Close lid"), ((0, 20), (20, 40)), False),  # one undoes the other
+        (("Move cup", "Remove lid"), ((0, 20), (20, 40)), None),  # `remove` and `open` can be one action
+        (("Move cup", "Open lid"), ((0, 20), (90, 110)), None),  # nothing is recorded there
+        (("Pour milk",), ((0, 20),), False),
+    ],
+)
+def test_a_description_is_of_the_actions_in_their_order(
+    tmp_path: Path, actions: tuple[str, ...], spans: tuple[tuple[int, int], ...], truth: bool | None
+) -> None:
+    assert Depicts(actions, spans).truth(scene_of(tmp_path / "plain")) is truth
+    pouring = [("jar", "state", "pouring", 0, 120)]  # a value that says that pouring goes on
     assert Depicts(("Pour milk",), ((0, 20),)).truth(scene_of(tmp_path / "pouring", attributes=pouring)) is None
 
 
@@ -59,23 +60,23 @@ def test_a_clip_shows_a_hand_and_what_it_is_on(tmp_path: Path) -> None:
     assert HandsAtWork(0, 20).truth(scene_of(tmp_path / "hidden", seen={"right": [(30, 120)]})) is False
 
 
-def test_a_joint_is_possible_where_state_place_and_holder_are_the_same(tmp_path: Path) -> None:
-    scene = scene_of(tmp_path)
-    assert Continues(19, 20, 40).truth(scene) is True  # as in the video
-    assert Continues(59, 20, 40).truth(scene) is True  # the lid is closed at 59 as at 20
-    assert Continues(39, 20, 40).truth(scene) is False  # it is open at 39
-    assert Continues(70, 20, 40).truth(scene) is False  # the jar is in the hand at 70, and not at 20
-
-
-def test_what_nothing_is_recorded_of_must_not_have_been_touched(tmp_path: Path) -> None:
-    scene = scene_of(tmp_path)
-    assert Continues(79, 0, 20).truth(scene) is False  # the cup has been moved since
-    assert Continues(59, 60, 80).truth(scene) is True
-
-
-def test_a_place_that_has_changed_spoils_the_joint(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("last", "first", "end", "truth"),
+    [
+        (19, 20, 40, True),  # as in the video
+        (59, 20, 40, True),  # the lid is closed at 59 as at 20
+        (39, 20, 40, False),  # it is open at 39
+        (70, 20, 40, False),  # the jar is in the hand at 70, and not at 20
+        (79, 0, 20, False),  # the cup, of which nothing is recorded, has been moved since
+        (59, 60, 80, True),
+        (19, 60, 80, True),
+    ],
+)
+def test_a_joint_is_possible_where_state_place_and_holder_are_the_same(
+    tmp_path: Path, last: int, first: int, end: int, truth: bool
+) -> None:
+    assert Continues(last, first, end).truth(scene_of(tmp_path)) is truth
     places = [("jar", "on", "cup", 45, 120)]
-    assert Continues(19, 60, 80).truth(scene_of(tmp_path / "still")) is True
     assert Continues(19, 60, 80).truth(scene_of(tmp_path / "moved", places=places)) is False
 
 
@@ -126,6 +127,8 @@ def test_actions_that_no_clip_can_show_are_counted_with_the_reason(
 
 
 def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"families\.vista.*Remedy"):  # a domain without its words
+        ViSTaFamily(msgspec.structs.replace(load_domain(), families={}))
     things = {"cup": "coffee cup", "coffee": "coffee"}
     said = {"attributes": [("cup", "state", "empty", 0, 120)], "places": [("coffee", "inside", "cup", 0, 120)]}
     tally = Tally()
@@ -154,11 +157,6 @@ def test_labels_of_a_single_action_have_equally_many_videos(tmp_path: Path) -> N
     items = items_of(scene_of(tmp_path, activities=activities, contacts=contacts))
     doors = [item.correct for item in items if item.candidate.subtask == "opening_v_closing"]
     assert sorted(doors) == [(0,), (1,)]
-
-
-def test_a_domain_without_words_is_an_error_that_says_so() -> None:
-    with pytest.raises(ConfigError, match=r"families\.vista.*Remedy"):
-        ViSTaFamily(msgspec.structs.replace(load_domain(), families={}))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, RvosParts, open_release
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.sampling import EvenSampling
+from barista_bench.core.options import EvenSampling
 from barista_bench.core.task import Example
 from barista_bench.errors import ConfigError
 from tests.handyvqa.made import HEIGHT, WIDTH, examples_of, record, rectangle, target, write_folder, write_lines

@@ -9,8 +9,6 @@ pull requests, of models, data sets and Spaces. huggingface_hub really talks to 
 `rights` says what a token may do; without one that may write, commits are refused as the Hub refuses them.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -50,7 +48,7 @@ class Repo:
 
 
 class _Handler(Handler):
-    hub: UploadStandIn
+    hub: "UploadStandIn"
 
     def serve(self) -> None:
         parts = urlsplit(self.path)

@@ -1,6 +1,5 @@
 """The leaderboard: what is shown, how it is ranked, and what is listed as refused."""
 
-import json
 import os
 import re
 import subprocess
@@ -25,6 +24,7 @@ from barista_bench.hub.board import (
 )
 from barista_bench.hub.files import results_files
 from barista_bench.runs.score.results import Results
+from tests.hub.forging import Forgery, edit
 from tests.hub.made_results import HASH, judged, results, row, submission
 from tests.hub.standin import UploadStandIn
 
@@ -217,38 +217,12 @@ def test_a_value_without_an_interval_counts_as_a_point() -> None:
     assert ranks(entries) == [1, 1, 3]
 
 
-def change(folder: Path, **changes: Any) -> None:
-    path = folder / "results.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+def written(content: bytes) -> Forgery:
+    return lambda folder: (folder / "results.json").write_bytes(content)
 
 
-def _not_json(folder: Path) -> None:
-    (folder / "results.json").write_text("<script>alert(1)</script>")
-
-
-def _unknown_field(folder: Path) -> None:
-    change(folder, score=1)
-
-
-def _deep(folder: Path) -> None:
-    (folder / "results.json").write_text("[" * 100_000)
-
-
-def _huge(folder: Path) -> None:
-    (folder / "results.json").write_bytes(b" " * (MAX_FILE + 1))
-
-
-def _boast(folder: Path) -> None:
-    change(folder, figures={"micro_f1": {"mean": 1.5, "std": None, "runs": [1.5], "low": None, "high": None}})
-
-
-def _another_model(folder: Path) -> None:
-    model = json.loads((folder / "results.json").read_text())["model"]
-    change(folder, model={**model, "name": "b/better"})
-
-
-def _another_board(folder: Path) -> None:
-    folder.rename(folder.parent / "grounding")
+def changed(field: str, value: object) -> Forgery:
+    return lambda folder: edit(folder / "results.json", field, value)
 
 
 def _too_deep(folder: Path) -> None:
@@ -261,32 +235,27 @@ def _link(folder: Path) -> None:
     (folder / "results.json").symlink_to("/etc/passwd")
 
 
-def _chance(folder: Path) -> None:
-    model = json.loads((folder / "results.json").read_text())["model"]
-    change(folder, model={**model, "settings": {"ablation": "text_only"}})
+BOAST = {"micro_f1": {"mean": 1.5, "std": None, "runs": [1.5], "low": None, "high": None}}
+SPOILT: dict[str, Forgery] = {
+    "Invalid JSON": written(b"<script>alert(1)</script>"),
+    "score: Extra inputs": changed("score", 1),
+    "Invalid JSON: recursion limit": written(b"[" * 100_000),
+    "is larger than": written(b" " * (MAX_FILE + 1)),
+    "outside 0 to 1": changed("figures", BOAST),
+    "model.name: is 'b/better', not 'a/one'": changed("model.name", "b/better"),
+    "is of the leaderboard 'relations'": lambda folder: folder.rename(folder.parent / "grounding"),
+    "is not results/<org>/<model>/<leaderboard>/results.json": _too_deep,
+    "is no plain file": _link,
+    "sees less than the task shows": changed("model.settings", {"ablation": "text_only"}),
+}
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (_not_json, "Invalid JSON"),
-        (_unknown_field, "score: Extra inputs"),
-        (_deep, "Invalid JSON: recursion limit"),
-        (_huge, "is larger than"),
-        (_boast, "outside 0 to 1"),
-        (_another_model, "model.name: is 'b/better', not 'a/one'"),
-        (_another_board, "is of the leaderboard 'relations'"),
-        (_too_deep, "is not results/<org>/<model>/<leaderboard>/results.json"),
-        (_link, "is no plain file"),
-        (_chance, "sees less than the task shows"),
-    ],
-)
+@pytest.mark.parametrize(("said", "spoil"), SPOILT.items(), ids=SPOILT)
 def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(
     tmp_path: Path, spoil: object, said: str
 ) -> None:
     publish(tmp_path, results(model="c/good"))
     bad = publish(tmp_path, results(model="a/one"))
-    assert callable(spoil)
     spoil(bad)
     board = read_board(tmp_path / "board")
     assert [entry.model for entry in board.entries] == ["c/good"]

@@ -30,6 +30,7 @@ from tests.hub.forging import (
     write_log,
 )
 from tests.hub.made_results import judged, results
+from tests.judging.judges import VQA
 
 
 @pytest.fixture
@@ -65,14 +66,6 @@ def best(record: SampleRecord) -> SampleRecord:
     return other(record, text=json.dumps({"score": 10, "reason": "fine"}), logprobs=None)
 
 
-def _copied_judge(run: Path) -> None:
-    write_results(judged(results("temporal_vqa"), value=0.9), judge_of(run) / "results.json")
-
-
-def _answers_changed_later(run: Path) -> None:
-    forge_log(lambda records: [other(r, text="Answer: something else") for r in records])(run)
-
-
 JUDGE_FIGURES: dict[str, Forgery] = {
     "mean": in_judge("results.json", "figures.mean.mean", more),
     "a criterion": in_judge("results.json", "figures.accuracy.mean", more),
@@ -81,7 +74,7 @@ JUDGE_FIGURES: dict[str, Forgery] = {
     "name of the judge": in_judge("results.json", "judge.name", "maker/better"),
     "categories": in_judge("results.json", "per_category", {}),
     "draws": in_judge("results.json", "draws", 9),
-    "copied": _copied_judge,
+    "copied": lambda run: write_results(judged(results(VQA), value=0.9), judge_of(run) / "results.json"),
     "verdicts": forge_verdicts(lambda records: [best(r) for r in records]),
 }
 JUDGE_LOGS: dict[str, Forgery] = {
@@ -90,7 +83,7 @@ JUDGE_LOGS: dict[str, Forgery] = {
     "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
     "a draw more": forge_verdicts(lambda records: [*records, other(records[0], run=2, key=digest("more"))]),
     "a second verdict": forge_verdicts(lambda records: [best(records[0]), *records]),
-    "answers changed later": _answers_changed_later,
+    "answers changed later": forge_log(lambda records: [other(r, text="Answer: something else") for r in records]),
     "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
     "fewer draws": in_judge(JUDGE_FILE, "draws", 1),
     "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),

@@ -34,6 +34,8 @@ from tests.hub.forging import (
     write_log,
 )
 
+RELATIONS = "barista", "relations"
+
 
 @pytest.fixture
 def run(honest_run: Path, tmp_path: Path) -> Path:
@@ -131,7 +133,7 @@ def test_results_copied_from_a_better_run_are_refused(run: Path, honest_data: Pa
 
 
 def right_answers(data: Path) -> Callable[[str, int], str]:
-    task, examples = get_task("barista", "relations"), open_examples(data, "barista", "relations").examples
+    task, examples = get_task(*RELATIONS), open_examples(data, *RELATIONS).examples
     right = {example.example_id: task.reference_answer(example, BoxFormat()) for example in examples}
     return lambda example_id, seed: right[example_id]
 
@@ -209,28 +211,24 @@ def settings(field: str, value: object) -> Forgery:
     return lambda folder: edit(folder / CONFIG_FILE, field, value)
 
 
-def _fitting_limit(folder: Path) -> None:
-    """A limit that leaves the wrong answers out, with the hash of the examples below it."""
-    described = json.loads((folder / CONFIG_FILE).read_text())
-    examples = open_examples(described["data"]["absolute_path"], "barista", "relations", limit=3)
-    edit(folder / CONFIG_FILE, "data.limit", 3)
-    edit(folder / CONFIG_FILE, "identity.content_hash", examples.content_hash)
+def fitting(field: str, value: object, **cut: Any) -> Forgery:
+    """A limit or split that leaves wrong answers out, with the hash of the examples that are left."""
 
+    def forge(folder: Path) -> None:
+        data = json.loads((folder / CONFIG_FILE).read_text())["data"]["absolute_path"]
+        edit(folder / CONFIG_FILE, field, value)
+        edit(folder / CONFIG_FILE, "identity.content_hash", open_examples(data, *RELATIONS, **cut).content_hash)
 
-def _fitting_split(folder: Path) -> None:
-    described = json.loads((folder / CONFIG_FILE).read_text())
-    examples = open_examples(described["data"]["absolute_path"], "barista", "relations", split="test")
-    edit(folder / CONFIG_FILE, "identity.split", "test")
-    edit(folder / CONFIG_FILE, "identity.content_hash", examples.content_hash)
+    return forge
 
 
 SETTINGS: dict[str, Forgery] = {
     "fewer runs": settings("runs", 1),
     "more runs": settings("runs", 3),
     "limit": settings("data.limit", 3),
-    "limit and hash": _fitting_limit,
+    "limit and hash": fitting("data.limit", 3, limit=3),
     "split": settings("identity.split", "test"),
-    "split and hash": _fitting_split,
+    "split and hash": fitting("identity.split", "test", split="test"),
     "examples": settings("identity.content_hash", "ab" * 32),
     "revision": settings("identity.model.revision", "c" * 40),
     "settings of the model": settings("identity.model.settings", {"dtype": "float32"}),
@@ -294,7 +292,7 @@ def test_a_dataset_with_other_answers_is_refused_by_the_published_one(
             line["target"] = {name: [] for name in line["target"]}
         pq.write_table(type(table).from_pylist(rows, schema=table.schema), path)
     edit(run / CONFIG_FILE, "data.path", str(forged))
-    edit(run / CONFIG_FILE, "identity.content_hash", open_examples(forged, "barista", "relations").content_hash)
+    edit(run / CONFIG_FILE, "identity.content_hash", open_examples(forged, *RELATIONS).content_hash)
     score(run)
     with pytest.raises(BaristaError, match=r"was run on examples \w+, and .*barista holds"):
         submit(run, dataset=honest_data)

@@ -1,6 +1,5 @@
 """`barista-bench publish`: what leaves the machine, checked and listed before; an upload that was cut off goes on."""
 
-import json
 import os
 import shutil
 import signal
@@ -14,9 +13,11 @@ from typer.testing import CliRunner
 
 from barista_bench.cli import app
 from barista_bench.data.folder import build
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.publishing import publication
 from barista_bench.hub.pushing import Destination, Pusher, PushError
+from tests.hub.forging import Forgery, edit
 from tests.hub.standin import TOKEN, UploadStandIn
 
 REPO = "garden/BARISTA"
@@ -35,12 +36,6 @@ def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     out = tmp_path_factory.mktemp("built") / "barista"
     configs = ["relations", "graph_frames"]
     return build(small_release, out, configs=configs, sampling={"frame_step": 20}, cache=False).folder
-
-
-@pytest.fixture
-def dataset(built: Path, tmp_path: Path) -> Path:
-    """A copy that a test may break."""
-    return Path(shutil.copytree(built, tmp_path / "dataset"))
 
 
 @pytest.fixture
@@ -134,8 +129,17 @@ def test_a_token_that_may_not_write_is_refused_in_words(hub: UploadStandIn, buil
     assert TOKEN not in str(caught.value)
 
 
-def _no_card(folder: Path) -> None:
-    (folder / "README.md").unlink()
+def without(pattern: str) -> Forgery:
+    def spoil(folder: Path) -> None:
+        for path in folder.glob(pattern):
+            path.unlink()
+
+    return spoil
+
+
+def saying(name: str, text: str) -> Forgery:
+    """A file with a line more, or one of this line alone where there is none."""
+    return lambda folder: (folder / name).open("a").write(text)
 
 
 def _no_licence(folder: Path) -> None:
@@ -143,72 +147,31 @@ def _no_licence(folder: Path) -> None:
     path.write_text(path.read_text().replace("\nlicense: ", "\nlicence: "))
 
 
-def _secret(folder: Path) -> None:
-    path = folder / "README.md"
-    path.write_text(f"{path.read_text()}\n{TOKEN}\n")
+SPOILT: dict[str, tuple[Forgery, str]] = {
+    "no card": (without("README.md"), "there is no card"),
+    "no licence": (_no_licence, "license: Field required"),
+    "no metadata": (lambda folder: (folder / "README.md").write_text("# BARISTA\n"), "license: Field required"),
+    "no files": (without("relations/test-*"), "configs.relations: no file relations/test-"),
+    "another config": (
+        lambda folder: edit(folder / MANIFEST, "configs", lambda configs: [*configs, {**configs[0], "name": "more"}]),
+        "'more' is in the card or in the folder only",
+    ),
+    "linked": (lambda folder: edit(folder / MANIFEST, "frames", "linked"), "links to videos of this machine"),
+    "a link": (
+        lambda folder: (folder / "frozen" / "more.jsonl").symlink_to("/etc/hostname"),
+        "frozen/more.jsonl is a link",
+    ),
+    "a stranger": (saying("notes.txt", "private"), "notes.txt is not of a built dataset"),
+    "unfinished": (without(MANIFEST), "no built dataset"),
+    "a secret in the card": (saying("README.md", f"\n{TOKEN}\n"), "looks like an access token"),
+    "a secret in a line": (saying("frozen/relations.jsonl", TOKEN), "looks like an access token"),
+    "hidden": (saying("frozen/.env", "KEY=1"), r"frozen/\.env is hidden"),
+}
 
 
-def _secret_line(folder: Path) -> None:
-    path = folder / "frozen" / "relations.jsonl"
-    path.write_text(f"{path.read_text()}{TOKEN}\n")
-
-
-def _hidden(folder: Path) -> None:
-    (folder / "frozen" / ".env").write_text("KEY=1")
-
-
-def _no_metadata(folder: Path) -> None:
-    (folder / "README.md").write_text("# BARISTA\n")
-
-
-def _no_files(folder: Path) -> None:
-    for path in (folder / "relations").glob("test-*"):
-        path.unlink()
-
-
-def _another_config(folder: Path) -> None:
-    path = folder / "barista_bench.json"
-    manifest = json.loads(path.read_text())
-    manifest["configs"].append({**manifest["configs"][0], "name": "grounding"})
-    path.write_text(json.dumps(manifest))
-
-
-def _linked(folder: Path) -> None:
-    path = folder / "barista_bench.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "frames": "linked"}))
-
-
-def _link(folder: Path) -> None:
-    (folder / "frozen" / "more.jsonl").symlink_to("/etc/hostname")
-
-
-def _stranger(folder: Path) -> None:
-    (folder / "notes.txt").write_text("private")
-
-
-def _unfinished(folder: Path) -> None:
-    (folder / "barista_bench.json").unlink()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (_no_card, "there is no card"),
-        (_no_licence, "license: Field required"),
-        (_no_metadata, "license: Field required"),
-        (_no_files, "configs.relations: no file relations/test-"),
-        (_another_config, "'grounding' is in the card or in the folder only"),
-        (_linked, "links to videos of this machine"),
-        (_link, "frozen/more.jsonl is a link"),
-        (_stranger, "notes.txt is not of a built dataset"),
-        (_unfinished, "no built dataset"),
-        (_secret, "looks like an access token"),
-        (_secret_line, "looks like an access token"),
-        (_hidden, r"frozen/\.env is hidden"),
-    ],
-)
-def test_a_folder_that_is_not_fit_is_refused(dataset: Path, spoil: object, said: str) -> None:
-    assert callable(spoil)
+@pytest.mark.parametrize(("spoil", "said"), SPOILT.values(), ids=SPOILT)
+def test_a_folder_that_is_not_fit_is_refused(built: Path, tmp_path: Path, spoil: Forgery, said: str) -> None:
+    dataset = Path(shutil.copytree(built, tmp_path / "dataset"))
     spoil(dataset)
     with pytest.raises(DataError, match=rf"{said}.*Remedy"):
         publication(dataset, REPO)

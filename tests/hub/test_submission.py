@@ -131,23 +131,22 @@ def test_text_that_is_too_long_for_the_hub_is_refused() -> None:
         made(broken(results(), barista_bench="9" * 2000)).eval_results()
 
 
-def test_an_incomplete_run_is_taken_when_told_and_says_so() -> None:
-    (entry,) = made(results(missing=7), allow_incomplete=True).eval_results().root
-    assert str(entry.notes).startswith("INCOMPLETE: 7 of 300 samples missing")
+FLOOR = results("referring")
+INCOMPLETE = {
+    "7 of 300 samples missing": (row(results(missing=7)), "Remedy.*--allow-incomplete"),
+    "cut to 10 examples": (row(results(limit=10)), "Remedy: run without --limit"),
+    "30 of 300 answers not judged": (row(FLOOR, judged(FLOOR, unjudged=30)), "Remedy: finish `barista-bench judge`"),
+}
 
 
-def test_incomplete_runs_are_refused() -> None:
-    with pytest.raises(DataError, match=r"results.json: 7 of 300 samples missing.*Remedy.*--allow-incomplete"):
-        made(results(missing=7))
-
-
-def test_a_run_cut_by_limit_is_refused_and_marked_when_allowed() -> None:
-    cut = row(results(limit=10))
-    with pytest.raises(DataError, match=r"relations/results.json: cut to 10 examples.*Remedy: run without --limit"):
-        submission(cut)
-    (entry,) = submission(cut, allow_incomplete=True).eval_results().root
-    assert str(entry.notes).startswith("INCOMPLETE: cut to 10 examples")
-    assert cut.missing
+@pytest.mark.parametrize("said", INCOMPLETE)
+def test_what_is_incomplete_is_refused_and_marked_when_allowed(said: str) -> None:
+    part, remedy = INCOMPLETE[said]
+    assert part.missing
+    with pytest.raises(DataError, match=f"{said}.*{remedy}"):
+        submission(part)
+    (entry,) = submission(part, allow_incomplete=True).eval_results().root
+    assert str(entry.notes).startswith(f"INCOMPLETE: {said}")
 
 
 NO_MODELS = dict.fromkeys(sorted(BASELINES), "model.name: .* is a baseline")
@@ -189,15 +188,6 @@ def test_verdicts_on_other_answers_are_refused(changes: dict[str, Any], said: st
     floor = results("referring")
     with pytest.raises(DataError, match=rf"judges: .*{said}.*Remedy.*judge"):
         submission(row(floor, judged(floor, **changes)))
-
-
-def test_missing_verdicts_are_refused_and_marked_when_allowed() -> None:
-    floor = results("referring")
-    part = row(floor, judged(floor, unjudged=30))
-    with pytest.raises(DataError, match=r"30 of 300 answers not judged.*Remedy: finish `barista-bench judge`"):
-        submission(part)
-    (entry,) = submission(part, allow_incomplete=True).eval_results().root
-    assert str(entry.notes).startswith("INCOMPLETE: 30 of 300 answers not judged")
 
 
 def test_results_of_another_model_are_refused() -> None:

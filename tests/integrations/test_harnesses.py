@@ -18,7 +18,7 @@ from tests import checkpoint_zoo
 from tests.integrations.test_fresh_environments import ROOT, run
 from tests.integrations.test_torchvision import DECLARED
 from tests.tiny_families import make_tiny_model
-from tests.training.test_trained_on import adapter_of
+from tests.training.test_leaks import adapter_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
 JUDGING = Path(__file__).with_name("inspect_judging.py")

@@ -1,7 +1,5 @@
 """Changes of clips, for the tests of written questions."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change

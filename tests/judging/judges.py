@@ -1,7 +1,5 @@
 """Judges of the tests' own: they read the form that they are given, and remember what they were asked."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Judging in a process of its own that can be killed; it writes down what its judge is asked."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from pathlib import Path

@@ -1,12 +1,11 @@
 """Several judges on several runs, people's ratings, and the commands that show them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -22,9 +21,8 @@ from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Failure
 from barista_bench.runs.score.scoring import score
-from tests.judging.judges import ScriptedJudge, criterion, material, verdict
+from tests.judging.judges import ONE_CRITERION, VQA, ScriptedJudge, criterion, material, verdict
 
-VQA = "temporal_vqa"
 STRICT = {"accuracy": -3, "completeness": -1}
 
 
@@ -110,10 +108,7 @@ def test_families_can_be_told(two_judges: list[JudgedRun]) -> None:
 def test_judges_of_other_rubrics_are_not_compared(make_run: Callable, use: Callable, tmp_path: Path) -> None:
     run = make_run(VQA, runs=1)
     mine = tmp_path / "mine.yaml"
-    mine.write_text(
-        "version: 2\nintroduction: G.\ncriteria: "
-        '[{name: fit, text: "F", steps: [L.], bands: [{low: 0, high: 10, text: a}]}]\n'
-    )
+    mine.write_text(ONE_CRITERION)
     use(ScriptedJudge(lambda *_: verdict(5)))
     judge(run, "any", draws=1)
     with pytest.raises(ConfigError, match="only 1 judge"):
@@ -143,14 +138,8 @@ def two_namesakes(make_run: Callable, use: Callable, tmp_path: Path) -> list[Jud
         folders[-1].parent.mkdir()
         shutil.move(made, folders[-1])
     for name, off in (("gemini-judge", 0), ("gpt-judge", -1)):
-        use(
-            ScriptedJudge(
-                lambda request, draw, off=off: verdict(
-                    (8 if material(request)["answer"].startswith("long") else 4) + off
-                ),
-                name=name,
-            )
-        )
+        scores = {"long": 8 + off, "shor": 4 + off}
+        use(ScriptedJudge(lambda r, _, scores=scores: verdict(scores[material(r)["answer"][:4]]), name=name))
         for folder in folders:
             judge(folder, name, draws=1)
     return [judged for folder in folders for judged in all_judged(score(folder))]
@@ -167,8 +156,6 @@ def test_runs_of_one_model_in_folders_of_one_name_do_not_overwrite_each_other(tw
 
 
 def test_the_order_of_the_runs_changes_nothing(two_namesakes: list[JudgedRun], two_judges: list[JudgedRun]) -> None:
-    import msgspec
-
     runs = [*two_namesakes, *two_judges]
     # As JSON, since equal dictionaries may still differ in their order.
     expected = msgspec.json.encode(cross_judge(runs))
@@ -247,8 +234,6 @@ def test_runs_that_nobody_judged_are_refused() -> None:
 def test_names_from_files_command_no_terminal(
     two_judges: list[JudgedRun], comparison: CrossJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import msgspec
-
     hostile = "m\x1b]0;x\x07\x9b2J\u202e\nerror: none"
     named = two_judges[0].results.model_copy(update={"model": hostile})
     evil = msgspec.structs.replace(
@@ -354,8 +339,6 @@ def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedR
 
 
 def test_names_from_outside_cannot_break_the_tables(comparison: CrossJudge) -> None:
-    import msgspec
-
     hostile = "a|b <img> [x](y)"
     evil = msgspec.structs.replace(comparison, scores={hostile: {hostile: {hostile: 0.5}}})
     text = as_markdown(evil)
@@ -393,20 +376,7 @@ def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
         (["judge", str(tmp_path)], "judge is missing"),
         (["judges", str(tmp_path)], "no run here"),
         (["judges", str(tmp_path), "--family", "x"], "no run here"),
-        (
-            [
-                "questions",
-                "--source",
-                str(tmp_path),
-                "--model",
-                "tiny",
-                "--sampling",
-                "nothing",
-                "--out",
-                str(tmp_path),
-            ],
-            "no setting",
-        ),
+        (f"questions --source {tmp_path} --model tiny --sampling nothing --out {tmp_path}".split(), "no setting"),
     ):
         done = runner.invoke(app, arguments)
         assert done.exit_code == 1, arguments

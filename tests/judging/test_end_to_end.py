@@ -1,7 +1,5 @@
 """The mini kitchen judged end to end: by `lexical` with numbers, and by a tiny transformers model for the path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What judges say in a report: a table a task, and the verdicts beside each answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +18,9 @@ from barista_bench.reporting.judges import labelled, tables, verdicts, warnings
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.samples import figure
 from barista_bench.runs.score.scoring import ScoredRun, score
-from tests.judging.judges import ScriptedJudge, by_hash, criterion, verdict
+from tests.judging.judges import VQA, ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE
 from tests.reporting.test_report import Page
-
-VQA = "temporal_vqa"
 
 
 @pytest.fixture

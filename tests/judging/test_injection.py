@@ -1,7 +1,5 @@
 """Answers that talk to the judge gain nothing: they cannot leave their place, and a forged verdict is none."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata
@@ -24,9 +22,8 @@ from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.judging.verdicts import JudgeVerdict, read_verdict
 from barista_bench.models import Completion, Request
-from tests.judging.judges import ScriptedJudge, material
+from tests.judging.judges import VQA, ScriptedJudge, material
 
-VQA = "temporal_vqa"
 RUBRIC = load_rubric(get_task("barista", VQA))
 QUESTION, REFERENCE = "What changes?", "The lid was opened and the cup is now under the machine."
 ANSWER = "The lid was opened."

@@ -1,7 +1,5 @@
 """Judging that is killed goes on: nothing is asked twice that was answered, and the figures are the same."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Judging a run: each distinct answer once, every reply with its status, figures as done by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics
@@ -77,6 +75,7 @@ def test_referring_is_judged_by_its_structured_reference(make_run: Callable, use
     assert results.figures["mean"].mean == results.figures["correctness"].mean == pytest.approx(0.4)
     shown = [material(request) for request in asked.requests]
     assert all(fields["reference"].startswith("Object: ") for fields in shown)
+    assert all("{box}" in fields["question"] for fields in shown), "a place that nobody fills"
     assert {fields["answer"] for fields in shown} == {f"thing {example}" for example in example_ids(run)}
 
 
@@ -178,7 +177,7 @@ def test_scores_are_weighted_where_the_judge_gives_log_probabilities(make_run: C
     assert judged.results.figures["accuracy"].mean == pytest.approx(0.55 / 0.75)
     assert judged.results.scoring == {"weighted": len(asked.asked), "inferred": 0, "plain": 0}
     assert {verdict.scoring for verdicts in judged.verdicts.values() for verdict in verdicts} == {"weighted"}
-    assert asked.configs[0].top_logprobs == 20
+    assert (asked.configs[0].top_logprobs, asked.configs[0].temperature) == (20, 0.7)
 
 
 def spelt_reply(score: str, *tokens: dict[str, float]) -> Completion:

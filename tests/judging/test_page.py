@@ -1,7 +1,5 @@
 """docs/judging.md: its Python examples run, and its rubric is one."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

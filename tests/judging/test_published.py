@@ -3,8 +3,6 @@
 What does not follow from the printed scores is named: it is the paper that deviates from itself there.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from barista_bench.judging.cross import compare, compare_all, family_of, own_family

@@ -1,7 +1,5 @@
 """Rubric files: ours cover their scale, and a user's broken one is refused by name."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

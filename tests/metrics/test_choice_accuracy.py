@@ -102,17 +102,6 @@ def test_equals_a_slow_reference_on_random_cases(n_cases):
     assert n_with_wrong > n_cases / 2
 
 
-def test_the_accuracy_and_the_class_mean_equal_those_of_scikit_learn():
-    sklearn_metrics = pytest.importorskip("sklearn.metrics")
-    rng = np.random.default_rng(0)
-    for _ in range(10):
-        reference, answer = rng.integers(0, 5, (2, 40))
-        result = choice_accuracy(answer, reference, classes=reference)
-        assert result["accuracy"] == pytest.approx(sklearn_metrics.accuracy_score(reference, answer))
-        balanced = sklearn_metrics.balanced_accuracy_score(reference, answer)
-        assert result["class_mean_accuracy"] == pytest.approx(balanced)
-
-
 def test_figures_are_as_computed_by_hand():
     result = choice_accuracy(
         ["A", "B", None, "B", "C"],
@@ -130,21 +119,14 @@ def test_figures_are_as_computed_by_hand():
     assert result["distractors"] == {"n_wrong": 3, "same_verb_share": pytest.approx(1 / 3), "random_share": 0.25}
 
 
-def test_what_was_not_given_is_none():
-    result = choice_accuracy(["A"], ["A"])
-    names = ("chance_level", "per_class", "class_mean_accuracy", "per_verb", "distractors")
-    assert [result[name] for name in names] == [None] * 5
-
-
 @pytest.mark.filterwarnings("error")
-def test_without_a_usable_answer_the_accuracy_on_parsed_is_none_without_a_warning():
+def test_what_was_not_given_or_has_no_answers_is_none_without_a_warning():
     result = choice_accuracy([None, None], ["A", "B"])
-    assert (result["accuracy"], result["accuracy_on_parsed"], result["coverage"]) == (0, None, 0)
-
-
-def test_without_wrong_answers_the_shares_of_distractors_are_none():
-    result = choice_accuracy(["A", None], ["A", "B"], choices=[VERBS, VERBS])
-    assert result["distractors"] == {"n_wrong": 0, "same_verb_share": None, "random_share": None}
+    names = ("accuracy_on_parsed", "chance_level", "per_class", "class_mean_accuracy", "per_verb", "distractors")
+    assert [result[name] for name in names] == [None] * 6
+    assert (result["accuracy"], result["coverage"]) == (0, 0)
+    nothing_wrong = choice_accuracy(["A", None], ["A", "B"], choices=[VERBS, VERBS])
+    assert nothing_wrong["distractors"] == {"n_wrong": 0, "same_verb_share": None, "random_share": None}
 
 
 def test_the_chance_level_needs_the_choices_of_all_questions():
@@ -165,9 +147,7 @@ def test_case_of_verbs_and_white_space_do_not_matter_but_case_of_ids_does():
         (({"A"}, ["A"]), TypeError, "predictions: is of type set; give a list"),
         ((np.int64(3), ["A"]), TypeError, "predictions: is of type int64; give a list"),
         ((["A"], [None]), TypeError, r"references\[0\]: is None .*give the id of the right choice"),
-        ((["A", 0.5], ["A", "B"]), TypeError, r"predictions\[1\]: is 0.5 .float.; give the id .* None for no usable"),
-        (([True], ["A"]), TypeError, r"predictions\[0\]: is True"),
-        (([[1]], ["A"]), TypeError, r"predictions\[0\]: is \[1\] .list."),
+        (([True], ["A"]), TypeError, r"predictions\[0\]: is True .bool.; give the id .* None for no usable"),
         (([" "], ["A"]), ValueError, r"predictions\[0\]: is ' ', which is empty; .* None for no usable answer"),
         ((["A"], ["A"], ["x", "y"]), ValueError, "classes: has 2 entries for 1 references"),
         ((["A"], ["A"], [1.5]), TypeError, r"classes\[0\]: is 1.5 .float.; give the name"),

@@ -115,11 +115,13 @@ def test_figures_are_those_computed_by_hand():
     assert result["run_means"] == pytest.approx([(7 + 4.5) / 20, 0.8])
 
 
-def test_a_missing_verdict_lowers_the_coverage_and_is_no_zero():
+def test_a_missing_verdict_or_criterion_lowers_the_coverage_and_is_no_zero():
     full, missing, zero = ([{"correctness": 8}, {"correctness": x}] for x in (8, None, 0))
     assert judge_score(full)["mean"] == judge_score(missing)["mean"] == 0.8
     assert (judge_score(missing)["coverage"], judge_score(missing)["n_failed"]) == (0.5, 1)
     assert (judge_score(zero)["mean"], judge_score(zero)["coverage"]) == (0.4, 1)
+    assert judge_score([{"accuracy": 5}], criteria=["accuracy", "completeness"])["coverage"] == 0
+    assert judge_score([{"a": [10, 10, 10]}, {"a": [0, None, None]}])["mean"] == 0.5, "examples weigh the same"
 
 
 @pytest.mark.parametrize("nothing", [None, {}, {"accuracy": None}, {"accuracy": []}, {"accuracy": [None, NAN]}])
@@ -128,16 +130,6 @@ def test_only_missing_verdicts_give_no_mean(nothing):
     assert (result["mean"], result["mean_of_criteria"], result["sd_draws"], result["sd_runs"]) == (None,) * 4
     assert (result["coverage"], result["per_category"]["a"]["coverage"]) == (0, 0)
     assert judge_score([None])["mean"] is None
-
-
-def test_an_example_weighs_the_same_however_many_draws_it_has():
-    assert judge_score([{"a": [10, 10, 10]}, {"a": [0, None, None]}])["mean"] == 0.5
-
-
-def test_an_example_that_lacks_an_expected_criterion_is_incomplete():
-    only = [{"accuracy": 5}]
-    assert judge_score(only)["coverage"] == 1
-    assert judge_score(only, criteria=["accuracy", "completeness"])["coverage"] == 0
 
 
 def test_categories_are_scored_apart_and_none_belongs_to_none():

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from judge_score import calibration_shift, judge_agreement, judge_score, quadratic_weighted_kappa
+from judge_score import calibration_shift, judge_agreement, quadratic_weighted_kappa
 
 
 def slow_tau_b(first, second):
@@ -119,38 +119,7 @@ def test_what_is_undefined_is_none(a, b):
 
 
 # Table 7, Gemini judge: accuracy, completeness, mean.
-TABLE_7 = {
-    "Gemini 3 Flash": (0.696, 0.640, 0.665),
-    "GPT-5.4 mini": (0.701, 0.675, 0.686),
-    "Gemma 4-31B": (0.672, 0.629, 0.649),
-    "Qwen3.5-27B": (0.726, 0.680, 0.701),
-    "Qwen3.5-9B": (0.674, 0.641, 0.655),
-}
 # Table 14: mean, accuracy and completeness, each under the Gemini judge, under the GPT judge, and printed delta.
-TABLE_14 = {
-    "Qwen3.5-27B": (0.702, 0.622, -0.080, 0.727, 0.596, -0.131, 0.683, 0.648, -0.035),
-    "GPT-5.4 mini": (0.683, 0.607, -0.076, 0.701, 0.586, -0.114, 0.671, 0.627, -0.044),
-    "Gemini 3 Flash": (0.674, 0.599, -0.075, 0.705, 0.577, -0.129, 0.650, 0.620, -0.030),
-    "Qwen3.5-9B": (0.666, 0.587, -0.079, 0.691, 0.569, -0.121, 0.645, 0.604, -0.041),
-    "Gemma 4-31B": (0.647, 0.570, -0.076, 0.665, 0.552, -0.113, 0.630, 0.588, -0.041),
-}
-
-
-def mean_of_criteria(accuracy, completeness):
-    return judge_score([{"accuracy": accuracy, "completeness": completeness}], scale=1)["mean"]
-
-
-def test_the_mean_of_two_criteria_gives_the_published_vqa_mean_under_the_gpt_judge():
-    for row in TABLE_14.values():
-        assert mean_of_criteria(row[4], row[7]) == pytest.approx(row[1], abs=0.001)
-
-
-def test_under_the_gemini_judge_the_published_vqa_means_lie_below_that_of_the_criteria():
-    # A deviation, in tables 7 and 14 and always the same way, as missing verdicts of one criterion would make it.
-    excess = [mean_of_criteria(a, c) - mean for a, c, mean in TABLE_7.values()]
-    excess += [mean_of_criteria(row[3], row[6]) - row[0] for row in TABLE_14.values()]
-    assert min(excess) == pytest.approx(0.0005)
-    assert max(excess) == pytest.approx(0.0035)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +140,5 @@ def test_under_the_gemini_judge_the_published_vqa_means_lie_below_that_of_the_cr
 def test_wrong_input_is_named_with_its_place_and_remedy(scores, options, error, message):
     with pytest.raises(error, match=message):
         judge_agreement(scores, **options)
-
-
-def test_lists_that_are_no_pairs_are_refused():
     with pytest.raises(ValueError, match="the lists have 1 and 2 scores; give pairs"):
         quadratic_weighted_kappa([1], [1, 2])

@@ -59,12 +59,6 @@ def test_equals_the_formulas_on_arrays_in_random_cases(record_property):
     assert worst <= 1e-12
 
 
-def test_r_counts_right_and_wrong_answers_and_scr_the_right_ones_only():
-    result = egocot_reasoning([5, 2, 3, 0, 4], [True, True, True, False, False])
-    assert (result["r"], result["accuracy"]) == (pytest.approx(14 / 5), 60)
-    assert (result["scr"], result["n_correct"], result["n_spurious"]) == (pytest.approx(100 / 3), 3, 1)
-
-
 def test_the_threshold_is_inclusive():
     assert [spurious_correct_rate([score], [True]) for score in range(6)] == [100, 100, 100, 0, 0, 0]
     assert egocot_reasoning([3], [True], threshold=3)["scr"] == 100
@@ -80,14 +74,11 @@ def test_an_empty_rationale_scores_zero_and_a_missing_verdict_does_not():
     assert egocot_reasoning([5], [True], empty_reasoning=[True])["r"] == 0
 
 
-def test_groups_pool_their_samples_and_not_their_subtasks():
+def test_groups_pool_their_samples_and_not_their_subtasks_and_may_be_those_of_others():
     result = egocot_reasoning([5, 5, 5, 1], [True, True, True, True], ["AOG", "AOG", "AOG", "HOA"])
     assert (result["per_group"]["EGP"]["r"], result["per_group"]["EGP"]["scr"]) == (4, 25)
     assert result["per_subtask"]["HOA"]["scr"] == 100
     assert list(result["per_group"]) == ["EGP"]
-
-
-def test_other_benchmarks_bring_their_own_groups():
     result = egocot_reasoning([5, 1], [True, True], ["a", "b"], groups={"one": ["a"], "both": ["a", "b"]})
     assert {name: group["n"] for name, group in result["per_group"].items()} == {"one": 1, "both": 2}
 

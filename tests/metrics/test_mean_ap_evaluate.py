@@ -1,11 +1,10 @@
 """The mean_ap metric inside `evaluate`: labels of several kinds, masks and options."""
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from mean_ap import evaluate_images, mean_ap, spread_of
+
+from tests.metrics.conftest import least_cpu
 
 METRIC = "mean_ap"
 
@@ -71,12 +70,3 @@ def test_the_module_adds_little_to_the_function(metric_class):
     metric = metric_class()
     module = least_cpu(lambda: metric.compute(predictions=predictions, references=references))
     assert module < 1.8 * least_cpu(lambda: mean_ap(predictions, references))
-
-
-def least_cpu(call: Callable[[], object]) -> float:
-    spent = []
-    for _ in range(4):
-        begin = time.process_time()
-        call()
-        spent.append(time.process_time() - begin)
-    return min(spent)

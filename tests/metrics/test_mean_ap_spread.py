@@ -82,18 +82,14 @@ def test_the_spread_reaches_its_bounds_where_good_images_come_first_or_last():
 
 
 def test_the_spread_over_100_orders_or_as_many_as_asked_depends_on_the_seed_alone():
+    scored = [image | {"scores": [0.1 * number]} for number, image in enumerate([GOOD, BAD, GOOD, BAD])]
+    assert len(set(tie_spread(scored, [GOOD] * 4)["map"].values())) == 1, "distinct scores leave no spread"
     cases = [GOOD, BAD] * 6, [GOOD] * 12
     assert tie_spread(*cases, orders=9, seed=3) == tie_spread(*cases, orders=9, seed=3)
     assert tie_spread(*cases, orders=9, seed=3) != tie_spread(*cases, orders=9, seed=4)
     assert tie_spread(*cases)["orders"] == 100
     with pytest.raises(ValueError, match="orders is 0; give the number of orders"):
         tie_spread(*cases, orders=0)
-
-
-def test_distinct_scores_leave_no_spread():
-    cases = [image | {"scores": [0.1 * number]} for number, image in enumerate([GOOD, BAD, GOOD, BAD])]
-    spread = tie_spread(cases, [GOOD] * 4)["map"]
-    assert len(set(spread.values())) == 1
 
 
 @pytest.mark.parametrize("scored", [False, True])
@@ -135,21 +131,15 @@ def test_draws_taken_together_are_those_of_each_draw_alone(seed, n_images, score
     assert (computed[1] == -1).all()
 
 
-def test_several_boxes_of_one_image_come_again_together_with_each_copy_of_it():
-    """Right and wrong boxes of one score alternate when their image is taken twice: R W R W, and not R R W W."""
-    both = {"boxes": GOOD["boxes"] + BAD["boxes"]}
-    matches = evaluate_images([both], [GOOD]).matches
-    (statistics,) = weighted_statistics(matches, np.array([[2]]))
-    assert statistics[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
-    assert statistics == pytest.approx(one_by_one(matches, [[2]])[0])
-
-
-def test_more_draws_than_are_summed_at_once_are_all_there():
+def test_more_draws_than_are_summed_at_once_are_all_there_and_copies_of_an_image_keep_its_boxes_together():
     cases = unscored(np.random.default_rng(6), 5)
     matches = evaluate_images(*cases).matches
     weights = np.random.default_rng(7).integers(0, 3, (TOGETHER + 3, len(cases[1])))
-    statistics = weighted_statistics(matches, weights)
-    assert statistics[-5:] == pytest.approx(one_by_one(matches, weights[-5:]))
+    assert weighted_statistics(matches, weights)[-5:] == pytest.approx(one_by_one(matches, weights[-5:]))
+    # Right and wrong boxes of one score alternate when their image is taken twice: R W R W, and not R R W W.
+    matches = evaluate_images([{"boxes": GOOD["boxes"] + BAD["boxes"]}], [GOOD]).matches
+    ((average, *_),) = weighted_statistics(matches, np.array([[2]]))
+    assert average == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="torch's last bit depends on the processor")
@@ -176,14 +166,9 @@ def test_float32_equals_pycocotools_with_rounded_inputs_and_thresholds():
         predictions, references = random_images(rng, n_images=4)
         sides = [[rounded(image) for image in side] for side in (predictions, references)]
         want, _, _ = run_pycocotools(*sides, thresholds=single_precision_thresholds())
-        got = twelve(mean_ap(predictions, references, rounding="float32"))
+        single, plain = mean_ap(predictions, references, rounding="float32"), mean_ap(predictions, references)
+        got = twelve(single)
         assert got.tolist() == want.astype(np.float32).astype(float).tolist()
-        moved += np.abs(got - twelve(mean_ap(predictions, references))).max() > 1e-4
+        moved += np.abs(got - twelve(plain)).max() > 1e-4
+        assert all(single[name] == plain[name] for name in ("f1@50", "f1@[.5:.95]", "mean_best_iou"))
     assert moved  # the option is not idle
-
-
-def test_float32_leaves_f1_and_best_iou_alone():
-    predictions, references = random_images(np.random.default_rng(4), n_images=4)
-    plain, single = mean_ap(predictions, references), mean_ap(predictions, references, rounding="float32")
-    for name in ("f1@50", "f1@[.5:.95]", "mean_best_iou"):
-        assert plain[name] == single[name]

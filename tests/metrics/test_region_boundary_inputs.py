@@ -4,22 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from pycocotools import mask as coco_mask
 from region_boundary import boundary_f, parse_counts, region_boundary, region_j, sequence_statistics
 from region_boundary.masks import as_masks
 
+from tests.metrics.test_region_boundary import DOT, EMPTY, rle, square
 
-def rle(mask):
-    return coco_mask.encode(np.asfortranarray(mask, np.uint8))
-
-
-def square(y, x, side=4, size=(20, 30)):
-    mask = np.zeros(size, bool)
-    mask[y : y + side, x : x + side] = True
-    return mask
-
-
-DOT = square(5, 5, 1)
+METRIC = "region_boundary"
+A, B = square(4, 4), square(5, 6)
 
 
 def some_mask(rng):
@@ -48,12 +39,15 @@ def test_empty_runs_in_the_middle_change_nothing():
         assert region_j(other, plain) == boundary_f(other, plain) == 1
 
 
-def test_torch_tensors_are_accepted():
+def test_the_module_takes_masks_in_every_form_as_the_function_does(metric_class):
     torch = pytest.importorskip("torch")
-    a, b = torch.from_numpy(square(4, 4)), torch.from_numpy(square(4, 6))
-    assert region_j(a, b) == 8 / 24
-    stacked = torch.stack([a, b])
-    assert region_boundary([stacked], [stacked])["J&F_mean"] == 1
+    code = rle(B)
+    text = code | {"counts": code["counts"].decode()}
+    predictions = [None, [A, None], [EMPTY, B.astype(int).tolist(), code], torch.stack(2 * [torch.from_numpy(A)])]
+    references = [[A], [A, B], [EMPTY, A, B], [text, B]]
+    result = metric_class(keep_in_memory=True).compute(predictions=predictions, references=references)
+    assert result == region_boundary(predictions, references)
+    assert region_j(torch.from_numpy(A), square(4, 6)) == 8 / 24
 
 
 GOOD = rle(DOT)

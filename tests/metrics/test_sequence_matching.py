@@ -15,6 +15,7 @@ from sequence_matching import (
     sequence_matching as score,
 )
 
+METRIC = "sequence_matching"
 NAN = float("nan")
 
 
@@ -164,13 +165,6 @@ def test_standardisation_undoes_a_label_that_all_videos_like():
     assert score_set(LabelledScores.build(scores, [1, 0]), standardise="raw").predictions == [0, 0]
 
 
-def test_scores_go_through_a_softmax_unless_told_otherwise():
-    scores, labels = [[6, 6], [0, 4], [8, 7]], [0, 1, 0]
-    for options, predictions in (({}, [0, 1, 0]), ({"softmax": False}, [0, 1, 1])):
-        assert score_set(LabelledScores.build(scores, labels), **options).predictions == predictions
-        assert score([scores], [labels], **options)["per_set"][0]["predictions"] == predictions
-
-
 def test_macro_f1_counts_the_labels_of_the_truth_and_of_the_predictions_only():
     # Label 0: 2 tp, 1 fn -> 4/5. Label 1: 0. Label 3: predicted only, 0. Label 2 does not occur.
     assert macro_f1([0, 0, 0, 1], [0, 0, 3, 0]) == pytest.approx((4 / 6 + 0 + 0) / 3)
@@ -186,16 +180,6 @@ def test_a_single_video_has_no_z_score_and_leaves_its_set_unscored():
     assert result["coverage"] == 1
     assert score([[[1.0, 0.0]]], [[0]], standardise="raw")["macro_f1"] == 1
     assert score([[[1.0, 0.0], [0.0, 1.0]]], [[0, 1]], standardise="leave_one_out")["macro_f1"] is None
-
-
-def test_ties_follow_the_declared_rule_and_are_counted():
-    scores, labels = [[[-0.1, -0.1, -0.1]] * 3], [[0, 1, 2]]
-    predicted = {ties: score(scores, labels, ties=ties) for ties in ("lowest", "highest", "wrong")}
-    assert predicted["lowest"]["per_set"][0]["predictions"] == [0, 0, 0]
-    assert predicted["highest"]["per_set"][0]["predictions"] == [2, 2, 2]
-    assert predicted["wrong"]["per_set"][0]["predictions"] == [None, None, None]
-    assert [result["n_ties"] for result in predicted.values()] == [3, 3, 3]
-    assert [result["macro_f1"] for result in predicted.values()] == pytest.approx([1 / 6, 1 / 6, 0])
 
 
 def test_a_video_without_scores_is_wrong_or_dropped_or_filled_as_asked():
@@ -217,28 +201,6 @@ def test_a_set_without_scores_is_wrong_or_unscored():
     assert score([[None, None]], [[0, 1]], missing=-0.1)["macro_f1"] == 0
 
 
-def test_a_missing_score_is_left_out_of_the_softmax_and_of_the_statistics():
-    scores = [[1.0, 0.0, None], [0.0, 1.0, None]]
-    assert score([scores], [[0, 1]])["macro_f1"] == 1
-    assert rescale(np.array(scores, dtype=float))[:, :2] == pytest.approx(rescale(np.array([[1.0, 0.0], [0.0, 1.0]])))
-
-
-def test_an_unlabelled_video_takes_part_in_the_statistics_but_is_not_scored():
-    scores = [[0.9, 0.8], [0.7, 0.2], [0.0, 0.5]]
-    result = score([scores], [[1, 0, None]])["per_set"][0]
-    assert (result["n_scored"], result["n_videos"]) == (2, 3)
-    assert result["predictions"] == score([scores], [[1, 0, 1]])["per_set"][0]["predictions"]
-    assert score([scores], [[None, None, None]])["n_unscored"] == 1
-
-
-@pytest.mark.parametrize("values", [[0.2, 0.9], [0.2, 0.4, 0.9]])
-def test_means_over_sets_carry_the_interval_of_the_reference_code(values):
-    interval = mean_with_interval(values)
-    error = statistics.stdev(values) / (math.sqrt(len(values)) + 1e-6)
-    assert interval["error"] == pytest.approx(error, abs=1e-15)
-    assert (interval["ci_high"] - interval["ci_low"]) == pytest.approx(2 * 1.96 * error, abs=1e-12)
-
-
 def test_the_mean_over_one_set_has_no_interval_and_that_over_none_is_none():
     assert mean_with_interval([0.5]) == {"mean": 0.5, "error": None, "ci_low": None, "ci_high": None}
     assert mean_with_interval([])["mean"] is None
@@ -254,6 +216,15 @@ def test_a_set_counts_in_each_of_its_groups_once():
         "remix": (1, 1.0),
     }
     assert result["n"] == 3
+
+
+@pytest.mark.parametrize("options", [{}, {"standardise": "raw", "ties": "wrong", "missing": -0.1, "softmax": False}])
+def test_the_module_computes_what_the_function_does(metric_class, options):
+    scores = [None, [[0.9, 0.8], [0.7, 0.2]], [None, [0.5, None, 0.1], [0.1, 0.2, 0.3]], np.array([[1.0, NAN]])]
+    labels, groups = [[0, 1], [1, 0], [2, 0, None], np.array([0])], ["a", None, ["a", "b"], "b"]
+    references = [{"labels": row, "groups": names} for row, names in zip(labels, groups, strict=True)]
+    result = metric_class(keep_in_memory=True).compute(predictions=scores, references=references, **options)
+    assert result == score(scores, labels, groups, **options)
 
 
 GOOD = [[1.0, 0.0], [0.0, 1.0]]

@@ -5,6 +5,7 @@ import math
 import pytest
 from spatio_temporal_grounding import spatio_temporal_grounding
 
+METRIC = "spatio_temporal_grounding"
 BOX = [0, 0, 10, 10]
 THING = {"category": "cup", "intervals": [[0, 4]], "boxes": {0: BOX, 4: BOX}}
 TASK = {"kind": "explicit", "objects": [THING]}
@@ -36,6 +37,16 @@ def test_a_broken_box_counts_as_missing_and_spoils_no_other(frame):
 def test_boxes_without_time_stamps_count_as_none(boxes):
     result = spatio_temporal_grounding([[RIGHT | {"boxes": boxes}]], [TASK])
     assert (result["O-m_tIoU"], result["O-m_vIoU"], result["n_malformed"]) == (1, 0, 1)
+
+
+def test_columns_of_a_dataset_are_accepted(metric_class):
+    datasets = pytest.importorskip("datasets")
+    boxes = [{"timestamp": 0, "box": BOX}]
+    answers = [[{"match": 0, "intervals": [[0, 2]], "boxes": boxes}], None]
+    references = [{"kind": "explicit", "objects": [THING | {"boxes": boxes}]}] * 2
+    table = datasets.Dataset.from_dict({"p": answers, "r": references})
+    result = metric_class(keep_in_memory=True).compute(predictions=table["p"], references=table["r"])
+    assert result == spatio_temporal_grounding(answers, references)
 
 
 @pytest.mark.parametrize(

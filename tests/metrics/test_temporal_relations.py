@@ -1,13 +1,9 @@
 """Recall@K and segment IoU of relations over time: by hand, and against frame sets on random cases."""
 
 import random
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
 from temporal_relations import temporal_relations
 from temporal_relations.scoring import RANKS
 
@@ -22,21 +18,9 @@ def recall(prediction: list[Any], reference: list[Any]) -> float:
     return float(temporal_relations([prediction], [reference])["recall_at_10"])
 
 
-def test_half_of_the_time_in_common_is_a_hit_and_less_is_none() -> None:
-    assert recall([held(0, 2)], [held(0, 4)]) == 1
-    assert recall([held(0, 1.9)], [held(0, 4)]) == 0
-    assert recall([held(4, 8)], [held(0, 4)]) == 0
-
-
-def test_an_earlier_prediction_chooses_first_and_takes_the_best_overlap_even_if_that_costs_a_hit() -> None:
-    references = [held(0, 6), held(2, 8)]
-    assert recall([held(2, 7), held(0, 5)], references) == 1
-    assert recall([held(1, 6), held(0, 4)], references) == 0.5
-
-
-def test_a_relation_said_twice_hits_once() -> None:
-    assert recall([held(0, 4), held(0, 4)], [held(0, 4), (*held(0, 4)[:4], 3)]) == 1
-    assert recall([held(0, 4), held(0, 4)], [held(0, 4), held(8, 9)]) == 0.5
+def test_half_of_the_time_in_common_is_a_hit_and_case_and_outer_white_space_do_not_matter() -> None:
+    assert [recall([held(0, end)], [held(0, 4)]) for end in (2, 1.9)] == [1, 0]
+    assert recall([(" Hand", "HOLDS", "cup ", 0, 4)], [held(0, 4)]) == 1
 
 
 def test_only_the_first_predictions_count_and_all_references() -> None:
@@ -45,15 +29,6 @@ def test_only_the_first_predictions_count_and_all_references() -> None:
     result = temporal_relations([wrong + true], [true])
     assert [result[f"recall_at_{rank}"] for rank in RANKS] == [0, 5 / 25, 25 / 25]
     assert temporal_relations([true], [true])["recall_at_10"] == 10 / 25
-
-
-def test_case_and_outer_white_space_do_not_matter() -> None:
-    assert recall([(" Hand", "HOLDS", "cup ", 0, 4)], [held(0, 4)]) == 1
-
-
-def test_segment_iou_counts_overlapping_predictions_once_and_false_triplets_in_full() -> None:
-    prediction = [held(0, 3), held(2, 4), ("cup", "on", "table", 0, 4)]
-    assert temporal_relations([prediction], [[held(2, 8)]])["segment_iou"] == 2 / (8 + 4)
 
 
 def test_a_failed_example_misses_its_references_and_nothing_to_find_is_perfect_only_if_somebody_looked() -> None:

@@ -1,15 +1,11 @@
 """Frame accuracy, edit score and F1 of segments: by hand, and as arrays of frames count them."""
 
 import random
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
 from temporal_segmentation import temporal_segmentation
 from temporal_segmentation.scoring import matched_segments, segments_of
 
@@ -81,11 +77,6 @@ def test_all_figures_equal_those_counted_frame_by_frame_on_random_cases() -> Non
         )
 
 
-def test_a_true_segment_is_matched_once_and_later_ones_are_wrong() -> None:
-    result = temporal_segmentation([["pour", "pour", None, "pour"]], [["pour"] * 4])
-    assert (result["f1_10"], result["f1_50"], result["edit"]) == (2 / 3, 2 / 3, 0.5)
-
-
 def test_a_long_clip_of_short_segments_is_matched_in_linear_time() -> None:
     """Held against each other one by one, these segments would take a quarter of an hour."""
     segments = segments_of(["a", "b"] * 15_000)
@@ -98,8 +89,3 @@ def test_background_counts_in_the_accuracy_and_is_no_segment() -> None:
     unanswered = temporal_segmentation([None], [[None, "pour"]])
     assert [unanswered[name] for name in ("frame_accuracy", "edit", "f1_50", "coverage")] == [0, 0, 0, 0]
     assert temporal_segmentation([None], [[None, None]])["f1_50"] == 0
-
-
-def test_the_order_is_what_the_edit_score_knows() -> None:
-    assert temporal_segmentation([["a", "b", "b", "b"]], [["a", "a", "a", "b"]])["edit"] == 1
-    assert temporal_segmentation([["b", "b", "a", "a"]], [["a", "a", "b", "b"]])["edit"] == 0

@@ -1,16 +1,12 @@
 """HOTA and identity switches of the tracking metric: by hand, and what must hold of any masks."""
 
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "metrics"))
 from tracking import ALPHAS, tracking
 
 SIZE = (6, 20)

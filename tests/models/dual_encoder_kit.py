@@ -1,7 +1,5 @@
 """Requests for dual encoders, and the scores in their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

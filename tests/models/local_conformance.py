@@ -5,8 +5,6 @@
 writes it anew.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,7 @@
 """A served model before a server that stands in for a real one, and what its tests ask."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 
 from PIL import Image
 
@@ -10,7 +9,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.served.model import ServedModel
-from tests.served_standin import Fault, ServedStandIn
+from tests.served_standin import Call, Fault, ServedStandIn
 
 SAMPLED, GREEDY = GenerationConfig(temperature=0.7, max_new_tokens=64), GenerationConfig(temperature=0.0)
 
@@ -29,6 +28,11 @@ def answer(fault: Fault | None, config: GenerationConfig = GREEDY, **settings: o
     with ServedStandIn(lambda call: fault) as server:
         [[entry]] = load(server, **{"max_attempts": 2, **settings}).generate([request(seeds=(1,))], config)
     return entry
+
+
+def only(number: int, fault: Fault) -> Callable[[Call], Fault | None]:
+    """The fault meets the request of this number alone."""
+    return lambda call: fault if f"{number}?" in json.dumps(call.body) else None
 
 
 def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:

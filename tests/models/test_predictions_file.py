@@ -1,7 +1,5 @@
 """Answers out of a file: its format is checked to the line, and what it lacks shows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

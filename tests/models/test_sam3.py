@@ -5,8 +5,6 @@ torchvision. The tests at the end need it: they build a small SAM 3 of random we
 processor.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence
@@ -83,10 +81,7 @@ class StandIn:
 
 class Processor:
     def __init__(self, model: StandIn, parts: SimpleNamespace) -> None:
-        self.tokenizer, self.post_process_instance_segmentation = (
-            parts.tokenizer,
-            parts.post_process_instance_segmentation,
-        )
+        vars(self).update(vars(parts))
 
     def __call__(self, *, images: list[Image.Image], text: list[str], return_tensors: str) -> dict[str, Any]:
         assert all(image.mode == "RGB" for image in images)
@@ -100,25 +95,30 @@ def only(answers: list[list[Completion | Failure]]) -> Completion | Failure:
     return answer
 
 
-def test_masks_become_tight_boxes_the_most_confident_first() -> None:
-    model = StandIn({"cup": [(0.75, (1, 2, 4, 5)), (1.0, (0, 0, 8, 3)), (0.25, (5, 5, 6, 6))]})
-    answer = only(model.grounder().generate([request("a")], CONFIG))
+def only_error(grounder: Sam3Grounder, asked: Request) -> str:
+    answer = only(grounder.generate([asked], CONFIG))
+    assert isinstance(answer, Failure)
+    return answer.error
+
+
+BOXES: dict[str, tuple[list[Instance], dict[str, list[object]]]] = {
+    "tight, the most confident first": (
+        [(0.75, (1, 2, 4, 5)), (1.0, (0, 0, 8, 3)), (0.25, (5, 5, 6, 6))],
+        {"bboxes": [[0, 0, 8, 3], [1, 2, 4, 5]], "scores": [1.0, 0.75]},
+    ),
+    "an empty mask is dropped": (
+        [(0.75, (3, 3, 3, 3)), (0.625, (1, 1, 2, 2))],
+        {"bboxes": [[1, 1, 2, 2]], "scores": [0.625]},
+    ),
+    "nothing found is an answer": ([(0.25, (1, 1, 2, 2))], {"bboxes": [], "scores": []}),
+}
+
+
+@pytest.mark.parametrize(("instances", "boxes"), BOXES.values(), ids=BOXES)
+def test_masks_become_boxes(instances: list[Instance], boxes: dict[str, list[object]]) -> None:
+    answer = only(StandIn({"cup": instances}).grounder().generate([request("a")], CONFIG))
     assert isinstance(answer, Completion)
-    assert json.loads(answer.text) == {"bboxes": [[0, 0, 8, 3], [1, 2, 4, 5]], "scores": [1.0, 0.75]}
-
-
-def test_an_instance_with_an_empty_mask_is_dropped() -> None:
-    model = StandIn({"cup": [(0.75, (3, 3, 3, 3)), (0.625, (1, 1, 2, 2))]})
-    answer = only(model.grounder().generate([request("a")], CONFIG))
-    assert isinstance(answer, Completion)
-    assert json.loads(answer.text) == {"bboxes": [[1, 1, 2, 2]], "scores": [0.625]}
-
-
-def test_nothing_found_is_an_answer() -> None:
-    model = StandIn({"cup": [(0.25, (1, 1, 2, 2))]})
-    answer = only(model.grounder().generate([request("a")], CONFIG))
-    assert isinstance(answer, Completion)
-    assert json.loads(answer.text) == {"bboxes": [], "scores": []}
+    assert json.loads(answer.text) == boxes
 
 
 def test_the_grounding_task_reads_boxes_and_confidences() -> None:
@@ -155,16 +155,16 @@ def test_a_request_without_a_phrase_fails_alone_and_says_what_to_ask_instead(phr
     assert model.batches == [["cup"]]
 
 
-@pytest.mark.parametrize("images", [0, 2])
-def test_it_looks_at_one_image(images: int) -> None:
-    answer = only(StandIn({"cup": []}).grounder().generate([request("a", images=images)], CONFIG))
-    assert answer == Failure(f"a: SAM 3 looks at one image, not {images}")
-
-
-def test_a_phrase_that_would_be_cut_off_is_a_failure() -> None:
-    answer = only(StandIn({"cup": []}).grounder().generate([request("a", "cup " * 40)], CONFIG))
-    assert isinstance(answer, Failure)
-    assert "SAM 3 reads 32" in answer.error
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (request("a", images=0), "a: SAM 3 looks at one image, not 0"),
+        (request("a", images=2), "a: SAM 3 looks at one image, not 2"),
+        (request("a", "cup " * 40), "SAM 3 reads 32"),
+    ],
+)
+def test_what_it_cannot_look_at_is_a_failure(asked: Request, said: str) -> None:
+    assert said in only_error(StandIn({"cup": []}).grounder(), asked)
 
 
 def test_images_that_do_not_fit_the_prompt_are_the_callers_error() -> None:
@@ -183,9 +183,8 @@ def test_out_of_memory_halves_the_batch_and_loses_nothing() -> None:
 
 
 def test_one_image_that_does_not_fit_is_a_failure() -> None:
-    answer = only(StandIn({"cup": [(0.75, (1, 1, 3, 3))]}, fits=0).grounder().generate([request("a")], CONFIG))
-    assert isinstance(answer, Failure)
-    assert "a: does not fit into memory" in answer.error
+    model = StandIn({"cup": [(0.75, (1, 1, 3, 3))]}, fits=0)
+    assert "a: does not fit into memory" in only_error(model.grounder(), request("a"))
 
 
 def test_thresholds_are_part_of_the_identity() -> None:
@@ -210,47 +209,14 @@ def test_boxes_are_those_of_pycocotools(height: int, width: int, data: st.DataOb
 
 def small_checkpoint(folder: Path, side: int = 56, width: int = 32) -> Path:
     """A SAM 3 of 0.25 million random weights with a tokenizer of single letters."""
-    from transformers import CLIPTokenizer, Sam3Config, Sam3Model, Sam3Processor
+    from transformers import CLIPTokenizer, Sam3Model, Sam3Processor
     from transformers.models.sam3.image_processing_sam3 import Sam3ImageProcessor
 
-    part = {"hidden_size": width, "num_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    from tests.annotate.sam_checkpoints import sam3_detector, sam3_vision
+
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     words = ["<|startoftext|>", "<|endoftext|>", *letters, *(f"{letter}</w>" for letter in letters)]
-    config = Sam3Config(
-        vision_config={
-            "backbone_config": {
-                "model_type": "sam3_vit_model",
-                "hidden_size": width,
-                "intermediate_size": 64,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 2,
-                "image_size": side,
-                "pretrain_image_size": side,
-                "patch_size": 14,
-                "window_size": 2,
-                "global_attn_indexes": [1],
-            },
-            "fpn_hidden_size": width,
-            "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]],
-        },
-        text_config={
-            "model_type": "clip_text_model",
-            "vocab_size": len(words),
-            "hidden_size": width,
-            "intermediate_size": 64,
-            "projection_dim": width,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "max_position_embeddings": 32,
-            "bos_token_id": 0,
-            "eos_token_id": 1,
-            "pad_token_id": 1,
-        },
-        geometry_encoder_config=part,
-        detr_encoder_config=part,
-        detr_decoder_config={**part, "num_queries": 6},
-        mask_decoder_config={"hidden_size": width, "num_upsampling_stages": 3, "num_attention_heads": 2},
-    )
+    config = sam3_detector(sam3_vision(side, width, width), width, len(words))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         Sam3Model(config).save_pretrained(folder)

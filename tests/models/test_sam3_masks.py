@@ -4,8 +4,6 @@ With stand-ins for model and processor, so that nothing here needs torchvision b
 small SAM 3 video model of random weights and go through transformers' own detection, tracking and post-processing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +24,7 @@ from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
 from barista_bench.models.specialists.sam3 import Sam3Grounder, Sam3Video  # noqa: E402
 from barista_bench.models.specialists.sam3_masks import write_masks  # noqa: E402
-from tests.models.test_sam3 import SIZE, StandIn, small_checkpoint  # noqa: E402
+from tests.models.test_sam3 import SIZE, StandIn, checkpoint, small_checkpoint  # noqa: E402, F401  (a fixture)
 
 CONFIG = GenerationConfig()
 FOUND = {"cup": [(0.75, (1, 2, 4, 5)), (0.875, (3, 4, 6, 6))], "lid": [(0.75, (0, 0, 2, 2))], "none": []}
@@ -50,6 +48,12 @@ def masks_in(answer: Completion | Failure) -> dict[int, np.ndarray]:
     return {entry["frame"]: coco_mask.decode(entry["rle"]).astype(bool) for entry in json.loads(answer.text)["masks"]}
 
 
+def error_in(grounder: Sam3Grounder, asked: Request) -> str:
+    ((failed, _),) = grounder.generate([asked], CONFIG)
+    assert isinstance(failed, Failure)
+    return failed.error
+
+
 def test_all_instances_of_all_phrases_are_one_region() -> None:
     ((answer, again),) = StandIn(FOUND).grounder().generate([request("a", ["cup", "lid", "cup"])], CONFIG)
     assert answer == again
@@ -58,16 +62,12 @@ def test_all_instances_of_all_phrases_are_one_region() -> None:
     np.testing.assert_array_equal(masks[0], rectangles((1, 2, 4, 5), (3, 4, 6, 6), (0, 0, 2, 2)))
 
 
-def test_only_the_wanted_images_are_looked_at() -> None:
+def test_only_the_wanted_images_are_looked_at_and_all_where_none_is_named() -> None:
     model = StandIn(FOUND)
-    ((answer, _),) = model.grounder().generate([request("a", images=5, frames=[3, 1, 3])], CONFIG)
-    assert list(masks_in(answer)) == [1, 3]
-    assert model.batches == [["cup", "cup"]]
-
-
-def test_without_frames_every_image_is_looked_at() -> None:
-    ((answer, _),) = StandIn(FOUND).grounder().generate([request("a", images=3)], CONFIG)
-    assert list(masks_in(answer)) == [0, 1, 2]
+    asked = [request("a", images=5, frames=[3, 1, 3]), request("b", images=3)]
+    answers = model.grounder(batch_size=2).generate(asked, CONFIG)
+    assert [list(masks_in(answer)) for answer, _ in answers] == [[1, 3], [0, 1, 2]]
+    assert model.batches[0] == ["cup", "cup"]
 
 
 def test_nothing_found_is_an_answer_without_masks() -> None:
@@ -111,9 +111,7 @@ def test_requests_that_cannot_be_taken_fail_alone(inputs: dict[str, object], pro
 
 
 def test_no_images_is_a_failure() -> None:
-    ((failed, _),) = StandIn(FOUND).grounder().generate([request("a", images=0)], CONFIG)
-    assert isinstance(failed, Failure)
-    assert "no images to segment" in failed.error
+    assert "no images to segment" in error_in(StandIn(FOUND).grounder(), request("a", images=0))
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.data())
@@ -197,8 +195,8 @@ def test_a_checkpoint_without_a_tracker_fails_the_request() -> None:
     def load() -> Sam3Video:
         raise ModelError("model x: weights are missing (tracker, ...). Remedy: download it again")
 
-    ((failed, _),) = StandIn(FOUND).grounder(open_video=load).generate([request("a", mode="sequential")], CONFIG)
-    assert failed == Failure("a: model x: weights are missing (tracker, ...). Remedy: download it again")
+    error = error_in(StandIn(FOUND).grounder(open_video=load), request("a", mode="sequential"))
+    assert error == "a: model x: weights are missing (tracker, ...). Remedy: download it again"
 
 
 def test_a_clip_that_does_not_fit_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,17 +206,13 @@ def test_a_clip_that_does_not_fit_is_a_failure(monkeypatch: pytest.MonkeyPatch) 
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(clip, "propagate_in_video_iterator", full)
-    ((failed, _),) = follower(clip).generate([request("a", mode="sequential")], CONFIG)
-    assert isinstance(failed, Failure)
-    assert failed.error.startswith("a: does not fit into memory")
+    assert error_in(follower(clip), request("a", mode="sequential")).startswith("a: does not fit into memory")
 
 
 def test_images_of_several_sizes_are_no_clip() -> None:
     asked = request("a", images=2, mode="sequential")
     asked = replace(asked, images=(asked.images[0], Image.new("RGB", (4, 4))))
-    ((failed, _),) = follower(Clip()).generate([asked], CONFIG)
-    assert isinstance(failed, Failure)
-    assert "several sizes" in failed.error
+    assert "several sizes" in error_in(follower(Clip()), asked)
 
 
 def noise(images: int, width: int = 64, height: int = 48) -> tuple[Image.Image, ...]:
@@ -274,18 +268,12 @@ def small_video_checkpoint(folder: Path, side: int = 56, width: int = 128) -> Pa
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("torchvision", reason="transformers' SAM 3 is written with torchvision")
-    return small_checkpoint(tmp_path_factory.mktemp("sam3"))
-
-
-@pytest.fixture(scope="module")
 def video_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torchvision", reason="transformers' SAM 3 is written with torchvision")
     return small_video_checkpoint(tmp_path_factory.mktemp("sam3_video"))
 
 
-def test_a_real_sam3_segments_as_its_own_post_processing(checkpoint: Path) -> None:
+def test_a_real_sam3_segments_as_its_own_post_processing(checkpoint: Path) -> None:  # noqa: F811
     from transformers import Sam3Model, Sam3Processor
 
     images = noise(2)

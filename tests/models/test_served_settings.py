@@ -40,30 +40,25 @@ def request(*parts, images=(), seeds=(5,), system="", schema=None) -> Request:
     return Request("r", Prompt(system, parts), tuple(images), seeds, schema=schema)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"timeout": 0},
-        {"timeout": float("inf")},
-        {"max_concurrency": 0},
-        {"max_attempts": 0},
-        {"jpeg_quality": 0},
-        {"image_format": "gif"},
-        {"max_image_side": 3},
-        {"image_detail": "hih"},
-        {"think_tags": ("<think>", "")},
-        {"token_limit_field": "tokens"},
-        {"omit": ("messages",)},
-        {"extra_body": {"temperature": 0.1}},
-        {"extra_body": {"x": {1, 2}}},
-        {"base_url": "ftp://host/v1"},
-        {"base_url": "localhost:8000"},
-        {"base_url": "http://[::1/v1"},
-    ],
-)
-def test_a_setting_out_of_range_is_refused_with_a_remedy(settings):
-    with pytest.raises(ConfigError, match="Remedy: "):
-        load(**settings)
+OUT_OF_RANGE: dict[str, tuple[object, ...]] = {
+    "timeout": (0, float("inf")),
+    **dict.fromkeys(("max_concurrency", "max_attempts", "jpeg_quality"), (0,)),
+    "image_format": ("gif",),
+    "max_image_side": (3,),
+    "image_detail": ("hih",),
+    "think_tags": (("<think>", ""),),
+    "token_limit_field": ("tokens",),
+    "omit": (("messages",),),
+    "extra_body": ({"temperature": 0.1}, {"x": {1, 2}}),
+    "base_url": ("ftp://host/v1", "localhost:8000", "http://[::1/v1"),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_a_setting_out_of_range_is_refused_with_a_remedy(name):
+    for value in OUT_OF_RANGE[name]:
+        with pytest.raises(ConfigError, match="Remedy: "):
+            load(**{name: value})
 
 
 @pytest.mark.parametrize("url", ["https://user:hush@host/v1", "https://host/v1?key=hush", "https://host/v1#hush"])
@@ -181,23 +176,12 @@ def test_the_identity_names_what_changes_answers_and_nothing_else():
     base = load()
     assert isinstance(base, StreamingModel)
     assert base.identity == load(base_url="http://localhost:1234/v1", timeout=5, max_concurrency=2).identity
-    changed = [
-        {"jpeg_quality": 90},
-        {"image_format": "png"},
-        {"max_image_side": 512},
-        {"image_detail": "low"},
-        {"structured_output": True},
-        {"extra_body": {"top_k": 1}},
-        {"omit": ("temperature",)},
-        {"explicit_sampling": True},
-        {"base_url": "https://elsewhere.example/v1"},
-        {"revision": "abc"},
-        {"prompt_opens_thinking": True},
-        {"think_tags": ("<t>", "</t>")},
-        {"thinking_budget_field": "budget"},
-        {"token_limit_field": "max_tokens"},
-    ]
-    identities = [json.dumps([m.identity.revision, m.identity.settings]) for m in [base, *(load(**c) for c in changed)]]
+    changed = {"jpeg_quality": 90, "image_format": "png", "max_image_side": 512, "image_detail": "low"}
+    changed |= {"structured_output": True, "extra_body": {"top_k": 1}, "omit": ("temperature",), "revision": "abc"}
+    changed |= {"explicit_sampling": True, "base_url": "https://elsewhere.example/v1", "prompt_opens_thinking": True}
+    changed |= {"think_tags": ("<t>", "</t>"), "thinking_budget_field": "budget", "token_limit_field": "max_tokens"}
+    models = [base, *(load(**{name: value}) for name, value in changed.items())]
+    identities = [json.dumps([model.identity.revision, model.identity.settings]) for model in models]
     assert len(set(identities)) == len(identities)
 
 

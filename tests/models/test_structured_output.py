@@ -1,8 +1,5 @@
 """Answers of local models held to JSON Schemas: what is finished fits, in any batch; free answers stay as they are."""
 
-from __future__ import annotations
-
-import doctest
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +22,6 @@ from barista_bench.generate.writing.checks import SCHEMA as QUESTIONS  # noqa: E
 from barista_bench.generate.writing.rewording import SCHEMA as WORDINGS  # noqa: E402
 from barista_bench.judging.forms import STEPS_SCHEMA  # noqa: E402
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM  # noqa: E402
-from barista_bench.models import answer_schemas  # noqa: E402
 from barista_bench.models.base import Completion, Failure, GenerationConfig, Request  # noqa: E402
 from barista_bench.models.local.holding import AnswerHolder  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
@@ -78,10 +74,6 @@ def finished(requests: Sequence[Request], answers: Answers) -> list[tuple[Mappin
 @pytest.fixture(scope="module")
 def held(folders: dict[str, Path]) -> TransformersModel:
     return held_model(folders["gemma3"], batch_size=8)
-
-
-def test_examples_in_the_docstrings_hold() -> None:
-    assert doctest.testmod(answer_schemas).failed == 0
 
 
 @pytest.mark.parametrize("config", [GREEDY, SAMPLED], ids=["greedy", "sampled"])

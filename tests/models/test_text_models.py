@@ -1,9 +1,8 @@
 """Language models that read text alone: blind baselines, and judges."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,15 +98,17 @@ def test_without_its_images_a_request_is_answered_and_with_them_it_fails_alone(m
     assert isinstance(blind, Completion)
 
 
-@pytest.mark.parametrize("limit", ["min_pixels", "max_pixels"])
-def test_limits_of_images_are_refused(folder: Path, limit: str) -> None:
-    with pytest.raises(ModelError, match=f"reads no images.*{limit}"):
-        TransformersModel.load(str(folder), **{limit: 4096})
-
-
-def test_videos_are_refused(folder: Path) -> None:
-    with pytest.raises(ModelError, match="takes no video"):
-        TransformersModel.load(str(folder), frames_as="video")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"min_pixels": 4096}, "reads no images.*min_pixels"),
+        ({"max_pixels": 4096}, "reads no images.*max_pixels"),
+        ({"frames_as": "video"}, "takes no video"),
+    ],
+)
+def test_settings_of_pictures_are_refused(folder: Path, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        TransformersModel.load(str(folder), **settings)
 
 
 def test_without_a_chat_template_it_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from barista_bench.errors import ModelError  # noqa: E402
+from barista_bench.models.answers import AnswerReader, Generated  # noqa: E402
 from barista_bench.models.base import GenerationConfig  # noqa: E402
-from barista_bench.models.local.answers import AnswerReader, Generated  # noqa: E402
 from barista_bench.models.local.decoding import StopTexts, ThinkingBudget, Thoughts, TokenScores  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED, alike, many_requests, request_of, written_tokens  # noqa: E402
@@ -136,12 +136,9 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
         assert {completion.thinking_tokens for [completion] in answers} == {budget + len(closing) - 1}  # no line break
 
 
-def test_a_model_that_knows_no_thinking_refuses_a_budget(model):
+def test_a_model_that_knows_no_thinking_refuses_a_budget_and_tags_that_are_given_are_believed(folders, model):
     with pytest.raises(ModelError, match=r"thinking_budget is set, but neither .*Remedy: "):
         model.generate([request_of(0, 1, "cup")], replace(GREEDY, thinking_budget=5))
-
-
-def test_tags_that_are_given_are_taken_at_their_word(folders):
     model = TransformersModel.load(str(folders["gemma3"]), think_tags=("[T]", "[/T]"))
     assert model.identity.settings["think_tags"] == "[T] [/T]"
     [[answer]] = model.generate([request_of(0, 1, "cup")], replace(GREEDY, thinking_budget=5))
@@ -184,6 +181,7 @@ def test_reasoning_opened_by_the_template_and_truncated_is_no_answer(thinker):
 def test_thinking_that_never_closed_is_a_truncation_even_after_an_end_token(reader, text, opened, ended, expected):
     answer = reader.read(generated(reader, text, ended=ended, opened=opened), ())
     assert (answer.text, answer.reasoning, answer.finish_reason) == expected
+    assert bool(answer.logprobs) == bool(answer.text)
 
 
 @pytest.mark.parametrize("text", ["the cup and the jug", "<think>the milk</think>\n\nthe cup é jug", "a</think> cup"])
@@ -200,10 +198,6 @@ def test_log_probabilities_end_where_a_stop_text_begins(reader):
     answer = reader.read(generated(reader, "the cup; the jug"), (";",))
     assert (answer.text, answer.finish_reason) == ("the cup", "stop")
     assert "".join(token.token for token in answer.logprobs) == "the cup"
-
-
-def test_an_answer_that_was_never_written_has_no_log_probabilities(reader):
-    assert reader.read(generated(reader, "<think>cup"), ()).logprobs == ()
 
 
 def steps(tokenizer, *rows: str) -> torch.Tensor:

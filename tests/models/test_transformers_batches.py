@@ -1,14 +1,18 @@
-"""Batches, order and memory never change an answer, and no failure costs another request its answer."""
+"""Batches, streams, order and memory never change an answer, and no failure costs another request its answer."""
 
+import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+pytest.importorskip("torch")
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
-from barista_bench.models.base import Failure, GenerationConfig, Request, StreamingModel, repeated  # noqa: E402
+from barista_bench.models.base import Failure, Request, StreamingModel, repeated  # noqa: E402
+from barista_bench.models.local.inputs import PromptEncoder  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
@@ -120,11 +124,6 @@ def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
     assert [answer.input_tokens == answer.output_tokens == 0 for answer in answers] == [False, True, True]
 
 
-def test_a_request_without_seeds_wants_nothing(model):
-    answers = model.generate([request_of(0, 1, "cup", seeds=()), request_of(1, 1, "jug")], SAMPLED)
-    assert [len(completions) for completions in answers] == [0, 1]
-
-
 def test_out_of_memory_halves_the_batch_and_loses_nothing(model, monkeypatch):
     requests = mixed_requests(seeds=(1, 2))
     expected = model.generate(requests, SAMPLED)
@@ -177,7 +176,6 @@ def test_a_request_too_large_for_the_memory_fails_alone(model, monkeypatch):
     monkeypatch.setattr(model._engine.model, "generate", generate)
     first, [failure], last = model.generate(requests, GREEDY)
     assert alike([first, last]) == alike([expected[0], expected[2]])
-    assert isinstance(failure, Failure)
     assert "out of memory with 1 samples" in failure.error
 
 
@@ -236,10 +234,126 @@ def test_images_that_are_not_placed_once_are_an_error(model, parts, images):
         list(model.stream([request_of(0, 1, "cup"), request], GREEDY))
 
 
-def test_truncation_is_marked(model):
-    [[answer]] = model.generate([request_of(0, 1, "cup")], GenerationConfig(0, max_new_tokens=5))
-    assert (answer.finish_reason, answer.output_tokens) == ("length", 5)
+@pytest.mark.full
+@pytest.mark.parametrize("config", [GREEDY, SAMPLED])
+def test_a_stream_answers_every_request_once_as_generate_does(any_model, config):
+    requests = many_requests(seeds=(1, 2))
+    any_model.batch_size = 3
+    answered = list(any_model.stream(iter(requests), config))
+    names = [request.request_id for request in requests]
+    expected = dict(zip(names, alike(any_model.generate(requests, config)), strict=True))
+    assert len(answered) == len(names)
+    assert {answer.request.request_id: alike([answer.completions])[0] for answer in answered} == expected
+    assert all(answer.seconds > 0 for answer in answered)
 
 
-def test_it_is_a_streaming_model(model):
+def test_finished_answers_are_handed_back_before_more_requests_are_taken(model):
     assert isinstance(model, StreamingModel)
+    taken, given = [], 0
+    model.batch_size = 2
+
+    def source():
+        for request in many_requests():
+            taken.append(given)
+            yield request
+
+    for _ in model.stream(source(), GREEDY):
+        given += 1
+    assert taken[:2] == [0, 0]
+    assert taken[2:] == sorted(taken[2:])
+    assert min(taken[2:]) == 2  # the first batch was out before the third request was asked for
+
+
+def test_no_more_than_the_window_is_at_hand(model, monkeypatch):
+    monkeypatch.setattr(type(model._engine.budget), "window", property(lambda _self: 5))
+    model.batch_size = 2
+    taken, given, most = 0, 0, 0
+
+    def source():
+        nonlocal taken, most
+        for request in [*many_requests(), *many_requests()]:
+            taken += 1
+            most = max(most, taken - given)
+            yield request
+
+    for _ in model.stream(source(), GREEDY):
+        given += 1
+    assert given == 20
+    # The window, and the batch that is being generated or made ready.
+    assert 5 <= most <= 5 + 2 * 2
+
+
+def test_similar_lengths_come_together(model, monkeypatch):
+    """Requests of two lengths in turn: after the first batch there is one of each length, longest first."""
+    spread: list[int] = []
+    watch(monkeypatch, model, lambda kwargs: spread.append(int((kwargs["attention_mask"] == 0).sum())))
+    model.batch_size = 3
+    requests = [request_of(n % 2, 1, "cup" if n % 2 else "the jug " * 12) for n in range(30)]
+    assert len(list(model.stream(requests, GREEDY))) == 30
+    assert spread[0] > 0
+    assert len(spread) == 10
+    assert sum(padding > 0 for padding in spread) <= 3
+
+
+def test_the_next_batch_is_encoded_while_one_is_generated(model, monkeypatch):
+    begun = {n: threading.Event() for n in range(12)}
+    encode = PromptEncoder.encode
+
+    def watched(self, request):
+        begun[int(request.request_id.removeprefix("example-"))].set()
+        return encode(self, request)
+
+    waits: list[bool] = []
+
+    def look(kwargs):
+        # At the second batch the third must be under way beside it.
+        waits.append(len(waits) != 1 or all(event.wait(30) for event in list(begun.values())[:6]))
+
+    monkeypatch.setattr(PromptEncoder, "encode", watched)
+    watch(monkeypatch, model, look)
+    model.batch_size = 2
+    list(model.stream([request_of(n, 1, "cup") for n in range(12)], GREEDY))
+    assert waits == [True] * 6
+
+
+def test_an_error_of_the_source_comes_through_after_what_was_done(model):
+    model.batch_size = 2
+
+    def source():
+        yield from mixed_requests()[:2]
+        raise OSError("the disk is gone")
+
+    stream = model.stream(source(), GREEDY)
+    answered = [next(stream), next(stream)]
+    assert {answer.request.request_id for answer in answered} == {"example-0", "example-1"}
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(stream)
+
+
+def test_a_stream_that_is_left_early_leaves_no_thread(model):
+    model.batch_size = 2
+    before = threading.active_count()
+    stream = model.stream(many_requests(), GREEDY)
+    next(stream)
+    stream.close()
+    assert threading.active_count() == before
+
+
+def test_requests_without_seeds_are_answered_with_nothing(model):
+    [answer] = model.stream([request_of(0, 1, "cup", seeds=())], GREEDY)
+    assert (answer.completions, answer.seconds) == ([], 0.0)
+
+
+def test_the_seconds_of_all_requests_add_up_to_those_of_generation(model, monkeypatch):
+    made, spent = model._engine.model.generate, []
+
+    def timed(**kwargs):
+        begun = time.perf_counter()
+        answer = made(**kwargs)
+        spent.append(time.perf_counter() - begun)
+        return answer
+
+    monkeypatch.setattr(model._engine.model, "generate", timed)
+    model.batch_size = 2
+    total = sum(answer.seconds for answer in model.stream(many_requests(seeds=(1, 2)), SAMPLED))
+    assert sum(spent) <= total <= 3 * sum(spent)

@@ -209,21 +209,18 @@ def test_settings_of_the_checkpoint_do_not_break_shared_samples(folders, tmp_pat
     assert texts(plain.generate(requests, replace(SAMPLED, repetition_penalty=1.3))) == texts(together)
 
 
+OUT_OF_RANGE: dict[str, tuple[object, ...]] = {
+    "temperature": (-0.1, float("nan")),
+    "top_p": (0.0, 1.1),
+    **dict.fromkeys(("max_new_tokens", "top_k", "repetition_penalty"), (0,)),
+    "stop": (("",),),
+    "thinking_budget": (-1,),
+    "top_logprobs": (-1, 10**6),
+}
+
+
 @pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"temperature": -0.1}, "temperature"),
-        ({"temperature": float("nan")}, "temperature"),
-        ({"max_new_tokens": 0}, "max_new_tokens"),
-        ({"top_p": 0.0}, "top_p"),
-        ({"top_p": 1.1}, "top_p"),
-        ({"top_k": 0}, "top_k"),
-        ({"repetition_penalty": 0.0}, "repetition_penalty"),
-        ({"stop": ("",)}, "stop"),
-        ({"thinking_budget": -1}, "thinking_budget"),
-        ({"top_logprobs": -1}, "top_logprobs"),
-        ({"top_logprobs": 10**6}, "top_logprobs"),
-    ],
+    ("settings", "named"), [({name: value}, name) for name, values in OUT_OF_RANGE.items() for value in values]
 )
 def test_settings_out_of_range_are_refused_before_anything_is_generated(model, monkeypatch, settings, named):
     watch(monkeypatch, model, lambda _: pytest.fail("generated"))

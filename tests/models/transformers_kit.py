@@ -1,7 +1,5 @@
 """Requests, and what tests of the transformers runner look at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -42,7 +40,7 @@ def many_requests(seeds=(0,)) -> list[Request]:
     return [request_of(n, 1 + n % 5, "the cup and the jug " * (1 + n % 3), seeds) for n in range(10)]
 
 
-def texts(answers) -> list[list[str]]:
+def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
     return [[completion.text for completion in completions] for completions in answers]
 
 
@@ -81,7 +79,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) 
 
 def written_tokens(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The tokens of each row, in the order in which rows are read from now on."""
-    from barista_bench.models.local.answers import AnswerReader
+    from barista_bench.models.answers import AnswerReader
 
     rows: list[list[int]] = []
     made = AnswerReader.read

@@ -1,7 +1,5 @@
 """The system's Chromium, driven by Playwright."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

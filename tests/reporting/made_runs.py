@@ -1,8 +1,5 @@
 """Scored runs made by hand over a task of the tests' own, so that reports are known to need no real one."""
 
-from __future__ import annotations
-
-import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +10,12 @@ from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
-from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, ExplanationRow, FrameRef, Overlay, Prediction, Scored, Task
 from barista_bench.errors import DataError
-from barista_bench.models.prices import Prices
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.costs import costs_of
+from barista_bench.runs.score.costs import Prices, costs_of
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Breakdown,
@@ -33,26 +28,16 @@ from barista_bench.runs.score.results import (
 )
 from barista_bench.runs.score.samples import ScoredSample, counted_samples, figure
 from barista_bench.runs.score.scoring import ScoredRun
+from tests.stats.made import Bare
 
 HOSTILE = "</script><img src=x onerror=alert(1)> {{7*7}} ![x](http://evil.example/p.png) |`*"
 
 
-class Fruit(Task):
+class Fruit(Bare):
     """Name the fruit: target and answer are sets of words."""
 
     benchmark, name, upstream_name, version, primary, sample_score = "garden", "fruit", "fruit", 3, "micro_f1", "f1"
     primary_note = "F1 of words over all samples."
-    sampling, prompt_package = Sampling(), ""
-
-    def __init__(self) -> None:
-        super().__init__(PromptTexts(1, "", "", "0" * 64))
-
-    def features(self) -> Any: ...
-    def candidates(self, video: Any, sampling: Sampling) -> Any: ...
-    def build(self, video: Any, candidates: Any, vocabulary: Any, sampling: Sampling) -> Any: ...
-    def images(self, example: Example, frames: Any) -> Any: ...
-    def reference_answer(self, example: Example, box_format: BoxFormat) -> str: ...
-    def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str: ...
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         return Prompt("Name the fruit.", (ImagePart(0), ImagePart(1), TextPart(f"Which? {example.inputs['hint']}")))

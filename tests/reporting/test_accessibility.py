@@ -1,7 +1,5 @@
 """Every screen of the page before axe-core, which is had from npm."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """The page in a real browser: first screen, filters, deep links, keys, pictures; no text of a model does anything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

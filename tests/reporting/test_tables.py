@@ -1,7 +1,5 @@
 """Tables over all tasks, what analysis found, and their files: each against numbers made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -115,30 +113,21 @@ def test_tokens_are_means_over_samples(tasks: list[summary.TaskRuns]) -> None:
     assert texts(table) == [["garden / fruit", "100", "10", "100", "10"], ["garden / more", "100", "10", "–", "–"]]
 
 
-def test_figures_with_an_interval_show_it() -> None:
-    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5], low=0.4, high=0.61)).notes == ("[0.400, 0.610]",)
-    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5])).notes == ()
-
-
-def edge(source: str, target: str, **values: float | None) -> PropagationEdge:
+def edge(source: str, target: str) -> PropagationEdge:
     usual = {"n": 10, "videos": 3, "both": 4, "source_only": 1, "target_only": 1, "neither": 4}
-    given = {"odds_ratio": 9.0, "low": 2.0, "high": 40.0, "risk_with": 0.8, "risk_without": 0.2, **values}
+    given = {"odds_ratio": 9.0, "low": 2.0, "high": 40.0, "risk_with": 0.8, "risk_without": 0.2}
     return PropagationEdge(source=source, target=target, **usual, **given)  # type: ignore[arg-type]
 
 
-def test_propagation_is_a_row_a_pair_of_tasks() -> None:
+def test_propagation_is_a_row_a_pair_of_tasks_rank_agreement_has_no_diagonal_and_figures_show_intervals() -> None:
     table = diagnosis.propagation(PropagationGraph("m", ("see", "name"), (edge("see", "name"),)))
     assert texts(table) == [["see", "name", "9", "10", "3", "0.800", "0.200", "4", "1", "1", "4"]]
     assert table.rows[0][2].notes == ("[2, 40]",)
-
-
-AGREEMENT = RankAgreement(
-    ("see", "name"), ("a", "b", HOSTILE), ((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((1.0, -1 / 3), (-1 / 3, 1.0))
-)
-
-
-def test_rank_agreement_has_no_diagonal() -> None:
-    assert texts(diagnosis.agreement(AGREEMENT)) == [["see", "–", "−0.33"], ["name", "−0.33", "–"]]
+    means, tau = ((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((1.0, -1 / 3), (-1 / 3, 1.0))
+    agreement = RankAgreement(("see", "name"), ("a", "b", HOSTILE), means, tau)
+    assert texts(diagnosis.agreement(agreement)) == [["see", "–", "−0.33"], ["name", "−0.33", "–"]]
+    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5], low=0.4, high=0.61)).notes == ("[0.400, 0.610]",)
+    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5])).notes == ()
 
 
 def failed(model: str, kinds: Sequence[tuple[str, int]]) -> tuple[str, list[FailureRow]]:

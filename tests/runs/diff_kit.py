@@ -1,7 +1,5 @@
 """Run folders that differ in what a test says, written without running anything."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Logs made by hand or by hypothesis, and the rule of which record counts, said a second time in plain Python."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run in a process of its own, slow enough to be killed anywhere."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

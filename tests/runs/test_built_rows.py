@@ -1,7 +1,5 @@
 """A built folder is read column by column; `datasets` is called for pictures, and says the same."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What makes two figures comparable is one record: every part of it counts, nothing else does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

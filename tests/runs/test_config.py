@@ -1,7 +1,5 @@
 """One table of settings: keyword, flag, environment and run file mean the same, and mistakes are named."""
 
-from __future__ import annotations
-
 import itertools
 import traceback
 from pathlib import Path
@@ -92,19 +90,22 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest(where: str, tmp_p
         resolve(RunConfig, NEEDED | keywords, file=file, environment=environment)
 
 
+UNUSABLE: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("runs", "max_new_tokens", "max_tokens_total"), (0,)),
+    "limit": (-1,),
+    "temperature": (float("nan"), -1),
+    **dict.fromkeys(("task", "split"), ("",)),
+    "batch_size": (0, "large"),
+    "quantization": ("2bit",),
+}
+
+
 @pytest.mark.parametrize(
     ("setting", "what"),
     [
-        ({"runs": 0}, "runs"),
-        ({"temperature": float("nan")}, "temperature"),
-        ({"temperature": -1}, "temperature"),
-        ({"task": ""}, "task"),
-        ({"split": ""}, "split"),
-        ({"batch_size": "large"}, "batch_size"),
+        *(({name: value}, name) for name, values in UNUSABLE.items() for value in values),
         ({"box_format": "xywh/1000"}, "box format"),
         ({"max_cost": 1.0}, "prices"),
-        ({"max_tokens_total": 0}, "max_tokens_total"),
-        ({"quantization": "2bit"}, "quantization"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_named_with_a_remedy(setting: dict[str, object], what: str) -> None:
@@ -117,25 +118,15 @@ def test_a_missing_setting_says_where_to_give_it() -> None:
         checked(RunConfig, {"data": "barista"})
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "- runs",
-        "runs: [",
-        "!!python/object/apply:os.system ['true']",
-        "\x00",
-        "&a [*a]",
-        "model: 2001-13-45",
-        "model: !!timestamp x",
-        "progress: !!bool x",
-        "runs: !!int ''",
-        "temperature: " + "1:" * 190 + "1.0",
-        "runs: " + "9" * 5000,
-        "runs: 0x" + "f" * 5000,
-        "extra_body: " + "[" * 100_000,
-        "? [runs]\n: 3",
-    ],
+NO_RUN_FILES = (
+    *("- runs", "runs: [", "\x00", "&a [*a]", "? [runs]\n: 3", "extra_body: " + "[" * 100_000),
+    *("model: 2001-13-45", "model: !!timestamp x", "progress: !!bool x", "runs: !!int ''"),
+    *("runs: " + "9" * 5000, "runs: 0x" + "f" * 5000, "temperature: " + "1:" * 190 + "1.0"),
+    "!!python/object/apply:os.system ['true']",
 )
+
+
+@pytest.mark.parametrize("content", NO_RUN_FILES)
 def test_a_run_file_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(content)
@@ -183,19 +174,14 @@ def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None
     assert SECRET not in whole
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"runs": 10**5000},
-        {"runs": "9" * 5000},
-        {"runs": 1001},
-        {"temperature": 10**5000},
-        {"model": ["x" * 10_000]},
-        {"box_format": "x" * 10_000},
-        {"quantization": "x" * 10_000},
-        {"x" * 10_000: 1},
-    ],
+HUGE: tuple[dict[str, object], ...] = (
+    *({"runs": value} for value in (10**5000, "9" * 5000, 1001)),
+    *({name: "x" * 10_000} for name in ("box_format", "quantization")),
+    *({"temperature": 10**5000}, {"model": ["x" * 10_000]}, {"x" * 10_000: 1}),
 )
+
+
+@pytest.mark.parametrize("setting", HUGE)
 def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="Remedy") as error:
         checked(RunConfig, NEEDED | setting)

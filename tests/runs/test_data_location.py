@@ -1,7 +1,5 @@
 """A run folder is read from any folder, and after it or its data moved: data are known by their hash."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,10 +1,7 @@
 """Runs that are killed, resumed, and spread over processes: nothing lost, nothing asked twice, results the same."""
 
-from __future__ import annotations
-
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -118,34 +115,18 @@ def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(
     assert (out / "scores.jsonl").read_bytes() == (whole / "scores.jsonl").read_bytes()
 
 
-@pytest.mark.full
-def test_a_start_with_other_processes_waits_for_those_at_work(dataset: Path, tmp_path: Path) -> None:
-    processes = start(dataset, tmp_path / "run", tmp_path / "asked", 0.5, 1, world=2)
-    try:
-        while not (tmp_path / "run/run.json").exists():
-            assert processes[0].exitcode is None
-            time.sleep(0.02)
-        with pytest.raises(ConfigError, match=r"another start still writes samples-[01]\.jsonl"):
-            run(dataset, tmp_path / "run", model="chance")
-    finally:
-        for process in processes:
-            process.kill()
-        ended(processes)
-
-
-def test_a_larger_launch_is_refused_while_a_smaller_one_works(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its own ranks would be dealt other videos, and ask what the others ask at this moment."""
+def test_a_start_with_other_processes_is_refused_while_some_are_at_work(dataset, tmp_path, monkeypatch):
+    """Alone, or as a rank of a larger launch, which is dealt other videos: it would ask what they ask now."""
     processes = start(dataset, tmp_path / "run", tmp_path / "asked", 0.5, 1, world=2)
     try:
         while len(list((tmp_path / "run").glob("*.launch")) if (tmp_path / "run").exists() else []) < 2:
             assert processes[0].exitcode is None
             time.sleep(0.02)
-        monkeypatch.setenv("RANK", "3")
-        monkeypatch.setenv("WORLD_SIZE", "4")
-        with pytest.raises(ConfigError, match=r"another start still writes samples-[01]\.jsonl"):
-            run(dataset, tmp_path / "run", model="chance")
+        for variables in ({}, {"RANK": "3", "WORLD_SIZE": "4"}):
+            for name, value in variables.items():
+                monkeypatch.setenv(name, value)
+            with pytest.raises(ConfigError, match=r"another start still writes samples-[01]\.jsonl"):
+                run(dataset, tmp_path / "run", model="chance")
     finally:
         for process in processes:
             process.kill()
@@ -166,4 +147,3 @@ def test_shared_runs_score_byte_for_byte_as_a_single_process(
     assert alone == shared
     assert comparable(tmp_path / "alone") == comparable(tmp_path / "shared")
     assert len(finished_samples(tmp_path / "shared")) == SAMPLES
-    shutil.rmtree(tmp_path / "shared")

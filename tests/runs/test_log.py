@@ -1,7 +1,5 @@
 """The sample log survives any death: whole lines count, torn ones do not. Several logs of a folder say one thing."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -16,7 +14,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import TokenLogprob
 from barista_bench.runs.log import sample_log as log_module
@@ -31,13 +28,6 @@ from barista_bench.runs.log.sample_log import (
 )
 from tests.processes import PROCESSES
 from tests.runs.made_logs import change_lines, content_of, digest_of, names, read_folder, record, write, write_lines
-
-
-def test_records_are_read_back_in_order(tmp_path: Path) -> None:
-    path = tmp_path / "run/samples.jsonl"
-    write(path, record("a"), record("b", Status.TRUNCATED))
-    write(path, record("c"))
-    assert list(read_records(path)) == [record("a"), record("b", Status.TRUNCATED), record("c")]
 
 
 def test_a_log_cut_at_any_byte_keeps_every_whole_line_and_goes_on(tmp_path: Path) -> None:

@@ -1,21 +1,26 @@
-"""All logs of a folder read together: which record of each sample counts, and which samples are finished."""
+"""All logs of a folder read together: which record of each sample counts. Compaction changes none, killed or not."""
 
-from __future__ import annotations
-
+import json
 import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from barista_bench.core.example import Status
-from barista_bench.errors import DataError
-from barista_bench.runs.log import log_reader as reader_module
-from barista_bench.runs.log.log_reader import LogReader, finished_samples
-from barista_bench.runs.log.sample_log import SampleRecord, counting_records, log_files, sample_digest
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files import writing
+from barista_bench.runs.log import log_reader, log_reader as reader_module
+from barista_bench.runs.log.log_reader import Compacted, LogReader, compact, finished_samples
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, log_files, sample_digest, seal
 from tests.runs.made_logs import (
-    digest_of,
+    content_of,
     folders,
     names,
     read_folder,
@@ -28,21 +33,9 @@ from tests.runs.made_logs import (
 
 
 def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
-    for name in (
-        "samples-2.jsonl",
-        "samples-10.jsonl",
-        "samples.jsonl",
-        "samples-0.jsonl",
-        "samples-01.jsonl",
-        "samples-x.jsonl",
-        "samples-.jsonl",
-        "samples-1.jsonl.bak",
-        "samples-1234567.jsonl",
-        "samples-old.jsonl",
-        "mysamples.jsonl",
-        "sessions.jsonl",
-        "samples.jsonl.partial",
-    ):
+    others = [f"samples-{part}.jsonl" for part in ("01", "x", "", "1234567", "old")]
+    others += ["samples-1.jsonl.bak", "mysamples.jsonl", "sessions.jsonl", "samples.jsonl.partial"]
+    for name in ("samples-2.jsonl", "samples-10.jsonl", "samples.jsonl", "samples-0.jsonl", *others):
         write_lines(tmp_path / name, [record(name)])
     (tmp_path / "samples-3.jsonl").mkdir()
     (tmp_path / "samples-4.jsonl").symlink_to(tmp_path / "nowhere")
@@ -50,19 +43,6 @@ def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
     assert [path.name for path in log_files(tmp_path)] == log_names
     assert names(read_folder(tmp_path)) == log_names
     assert log_files(tmp_path / "missing") == []
-
-
-def test_of_several_records_of_a_key_a_finished_one_counts_then_the_first(tmp_path: Path) -> None:
-    failed = Status.INFRA_ERROR
-    write_lines(
-        tmp_path / "samples-0.jsonl", [record("a", failed, "0"), record("b", failed, "1"), record("b", text="2")]
-    )
-    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="3"), record("c", failed, "4"), record("b", text="5")])
-    write_lines(tmp_path / "samples-10.jsonl", [record("c", failed, "6"), record("a", text="7")])
-    assert [(r.key, r.text) for r in read_folder(tmp_path)] == [("b", "2"), ("a", "3"), ("c", "6")]
-    finished = finished_samples(tmp_path)
-    assert [digest_of(key) in finished for key in "abcd"] == [True, True, False, False]
-    assert len(finished) == 2
 
 
 def test_of_one_log_a_finished_record_counts_whatever_follows(tmp_path: Path) -> None:
@@ -156,3 +136,191 @@ def test_records_that_are_kept_share_what_all_repetitions_say(tmp_path: Path) ->
         first, second = reader
     for name in texts:
         assert getattr(first, name) is getattr(second, name)
+
+
+FAILED = Status.INFRA_ERROR
+LOGS = {
+    "samples.jsonl": [record("a"), record("b", FAILED, "old")],
+    "samples-0.jsonl": [record("c"), record("b", text="new"), record("d", FAILED, "first"), record("a", text="second")],
+    "samples-1.jsonl": [record("e"), record("d", FAILED, "last")],
+    "samples-10.jsonl": [record("f"), record("g", FAILED, "x")],
+}
+COUNTING = [("a", "[]"), ("c", "[]"), ("b", "new"), ("e", "[]"), ("d", "last"), ("f", "[]"), ("g", "x")]
+
+
+def make(folder: Path) -> Path:
+    for name, records in LOGS.items():
+        write_lines(folder / name, records)
+    return folder
+
+
+def content(folder: Path) -> list[tuple[str, str | None]]:
+    return [(record.key, record.text) for record in read_folder(folder)]
+
+
+def test_all_logs_become_one_that_reads_the_same(tmp_path: Path) -> None:
+    size = sum(path.stat().st_size for path in log_files(make(tmp_path)))
+    assert content(tmp_path) == COUNTING
+    counts = compact(tmp_path)
+    assert [path.name for path in log_files(tmp_path)] == ["samples.jsonl"]
+    assert content(tmp_path) == COUNTING
+    assert counts == Compacted(10, 7, size - (tmp_path / "samples.jsonl").stat().st_size)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_compacting_twice_changes_nothing(tmp_path: Path) -> None:
+    compact(make(tmp_path))
+    before = (tmp_path / "samples.jsonl").read_bytes()
+    assert compact(tmp_path) == Compacted(7, 7, 0)
+    assert (tmp_path / "samples.jsonl").read_bytes() == before
+
+
+def test_torn_and_damaged_lines_go_and_the_rest_stays_byte_for_byte(tmp_path: Path) -> None:
+    [line] = write_lines(tmp_path / "samples-0.jsonl", [record("a")])
+    later = seal(b'{"of_a_later_version": [1,  2],' + content_of(json.loads(line))[1:])
+    (tmp_path / "samples-0.jsonl").write_bytes(b"\xff\n{}\n" + later + line[:20])
+    assert compact(tmp_path) == Compacted(1, 1, 5 + 20)
+    assert (tmp_path / "samples.jsonl").read_bytes() == later
+
+
+@settings(deadline=None)
+@given(folders())
+def test_any_folder_reads_exactly_as_before(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    for name, records in logs.items():
+        write_lines(folder / name, records)
+    before = list(read_folder(folder))
+    counts = compact(folder)
+    assert list(read_folder(folder)) == before == reference_winners(logs)
+    assert (counts.before, counts.after) == (sum(map(len, logs.values())), len(before))
+    assert (folder / "samples.jsonl").read_bytes().count(b"\n") == len(before)
+
+
+def test_foreign_files_stay(tmp_path: Path) -> None:
+    make(tmp_path)
+    others = ["samples-01.jsonl", "samples-old.jsonl", "run.json", "scores.jsonl", "sessions-0.jsonl"]
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    compact(tmp_path)
+    assert all((tmp_path / name).read_text() == "mine" for name in others)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["samples.jsonl", "samples-0.jsonl", "samples-10.jsonl"])
+def test_it_is_refused_while_a_run_writes(tmp_path: Path, name: str) -> None:
+    make(tmp_path)
+    before = {path.name: path.read_bytes() for path in log_files(tmp_path)}
+    with SampleLog(tmp_path / name) as log:
+        log.append(record("live"))
+        before[name] = (tmp_path / name).read_bytes()
+        with pytest.raises(ConfigError, match="a run is writing"):
+            compact(tmp_path)
+    assert {path.name: path.read_bytes() for path in log_files(tmp_path)} == before
+    compact(tmp_path)
+    assert sample_digest("live", "f", "e", 0) in finished_samples(tmp_path)
+
+
+def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path)
+    lock_all = log_reader._lock_all
+
+    def start_after_locking(*arguments: object) -> object:
+        locked = lock_all(*arguments)  # type: ignore[arg-type]
+        with SampleLog(tmp_path / "samples-3.jsonl") as log:
+            log.append(record("started"))
+        return locked
+
+    monkeypatch.setattr(log_reader, "_lock_all", start_after_locking)
+    compact(tmp_path)
+    assert (tmp_path / "samples-3.jsonl").exists()
+    assert sample_digest("started", "f", "e", 0) in finished_samples(tmp_path)
+
+
+def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        compact(tmp_path)
+    assert content(tmp_path) == COUNTING
+    assert sorted(LOGS) == sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock")
+
+
+def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no sample log here"):
+        compact(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def killed_at(step: int, work: Callable[[Path], object], folder: Path) -> bool:
+    """Do the work in a child that kills itself before the given executed line of its modules; whether it did."""
+    child = os.fork()
+    if child == 0:
+        executed = 0
+
+        def trace(frame: FrameType, event: str, _: object) -> object:
+            nonlocal executed
+            if frame.f_code.co_filename not in (log_reader.__file__, writing.__file__):
+                return None
+            if event == "line":
+                executed += 1
+                if executed == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return trace
+
+        sys.settrace(trace)  # type: ignore[arg-type]
+        work(folder)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: Path) -> None:
+    step, states = 0, set()
+    while True:
+        step += 1
+        folder = make(tmp_path / "run")
+        killed = killed_at(step, compact, folder)
+        states.add(tuple(path.name for path in log_files(folder)))
+        assert sorted(content(folder)) == sorted(COUNTING)
+        with SampleLog(folder / "samples-1.jsonl") as log:  # the run goes on all the same
+            log.append(record("g", text="retried"))
+        compact(folder)
+        expected = [entry for entry in COUNTING if entry[0] != "g"] + [("g", "retried")]
+        assert sorted(content(folder)) == sorted(expected)
+        assert [path.name for path in log_files(folder)] == ["samples.jsonl"]
+        assert not list(folder.glob("*.partial"))
+        shutil.rmtree(folder)
+        if not killed:
+            break
+    assert step > 30
+    # It was killed before the merged file took its place, and after each removal.
+    every = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-10.jsonl")
+    assert states == {every, (every[0], *every[2:]), (every[0], every[3]), (every[0],)}
+
+
+def test_after_a_kill_only_copies_remain_so_nobody_is_warned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("samples-0.jsonl", "samples-1.jsonl"):
+        write_lines(tmp_path / name, [record(name)])
+
+    unlink = Path.unlink
+
+    def killed(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".jsonl":
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", killed)
+    with pytest.raises(KeyboardInterrupt):
+        compact(tmp_path)
+    assert len(log_files(tmp_path)) == 3
+    assert names(read_folder(tmp_path)) == ["samples-0.jsonl", "samples-1.jsonl"]
+    assert not caplog.records

@@ -1,16 +1,17 @@
-"""The cache below the frame store: made once, kept within its bytes."""
-
-from __future__ import annotations
+"""The cache below the frame store, made once and kept within its bytes; and the seconds of a run's stages."""
 
 import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.data.shared_frames import SharedCache
+from barista_bench.data import shared_frames
+from barista_bench.data.shared_frames import SharedCache, Stage, StageClock
 from barista_bench.errors import ConfigError
 
 
@@ -110,15 +111,6 @@ def test_a_failure_is_the_makers_own_and_others_try_again() -> None:
     assert cache.get([4], make) == {4: bytes(4)}, "what failed is not claimed for ever"
 
 
-def test_what_is_discarded_makes_room() -> None:
-    cache: SharedCache[int, bytes] = SharedCache(100, len)
-    cache.get([3, 4], make)
-    cache.discard([4, 99])
-    assert cache.held_bytes == 3
-    cache.get([3, 4], make)
-    assert cache.made == 3
-
-
 def test_candidates_are_made_on_the_way_and_those_at_hand_are_not() -> None:
     cache: SharedCache[int, bytes] = SharedCache(100, len)
     cache.get([7], make)
@@ -139,22 +131,60 @@ def test_candidates_are_not_asked_for_where_all_is_at_hand() -> None:
     cache.get([1], make, candidates=lambda mine: pytest.fail("nothing is made"))
 
 
-def test_a_maker_may_leave_candidates_out() -> None:
-    cache: SharedCache[int, bytes] = SharedCache(100, len)
-    assert cache.get([1], lambda mine, further: make(mine, []), candidates=lambda mine: [2]) == {1: bytes(1)}
-    assert cache.get([2], make) == {2: bytes(2)}
-    assert cache.made == 2
-
-
-def test_clearing_frees_everything() -> None:
-    cache: SharedCache[int, bytes] = SharedCache(100, len)
-    cache.get([10, 20], make)
-    cache.clear()
-    assert cache.held_bytes == 0
-    cache.get([10], make)
-    assert cache.made == 3
-
-
 def test_a_negative_bound_is_refused() -> None:
     with pytest.raises(ConfigError, match="-1 bytes"):
         SharedCache(-1, len)
+
+
+class Time:
+    """A clock that is set by hand."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> Time:
+    made = Time()
+    monkeypatch.setattr(shared_frames, "time", SimpleNamespace(perf_counter=made))
+    return made
+
+
+def test_blocks_one_after_another_are_timed_and_one_that_raises_takes_its_time(by_hand: Time) -> None:
+    clock = StageClock()
+    for ended in (2.0, 5.0):
+        with clock("decode"):
+            by_hand.seconds = ended
+        by_hand.seconds += 1
+
+    def fails() -> None:
+        with clock("decode"):
+            by_hand.seconds += 1.5
+            raise KeyError("frame")
+
+    with pytest.raises(KeyError):
+        fails()
+    clock.add("load", 1.5)
+    clock.add("load", 0.5)
+    assert clock.seconds == dict.fromkeys(get_args(Stage), 0.0) | {"decode": 5.5, "load": 2.0}
+
+
+def test_threads_at_once_add_up(by_hand: Time) -> None:
+    clock = StageClock()
+    inside, go_on = threading.Barrier(3), threading.Event()
+
+    def work() -> None:
+        with clock("prepare"):
+            inside.wait(10)
+            assert go_on.wait(10)
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(work) for _ in range(2)]
+        inside.wait(10)
+        by_hand.seconds = 5.0
+        go_on.set()
+        for future in futures:
+            future.result()
+    assert clock.seconds["prepare"] == 10.0

@@ -1,7 +1,5 @@
 """Run folders of machines that share nothing, joined: scored as if one machine had run all of it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

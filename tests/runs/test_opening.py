@@ -1,6 +1,4 @@
-"""What a run is asked to be about: names that are nearly right, prompts with wrong places, sets too small to score."""
-
-from __future__ import annotations
+"""What a run is asked to be about: names, prompts with wrong places, other videos, sets too small to score."""
 
 import json
 import logging
@@ -11,20 +9,22 @@ import yaml
 
 from barista_bench.benchmarks import get_task, task_class, task_names
 from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
-from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.catalog import _OtherVideos, load_model
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import open_tasks
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import read_results, summary_line
 from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 from tests.one_run import run
 from tests.released_clone import write_clone
+from tests.releases import document, write_release
 from tests.vista.made import write_small_release
 
 
@@ -149,3 +149,37 @@ def test_a_schema_that_answers_cannot_be_held_to_is_refused_by_name_before_a_mod
     monkeypatch.setattr("barista_bench.errors.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"needs llguidance. Remedy: pip install barista_bench\[run\]"):
         run(dataset, tmp_path, model="tiny", **held)
+
+
+TASK = get_task("barista", "relations")
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """`again` is the video of `first` under another id; `other` has bytes of its own."""
+    for name in ("again", "first", "other"):
+        write_release(tmp_path / "release", name, document())
+    with (tmp_path / "release/other/video.mp4").open("ab") as file:
+        file.write(b"\0\0\0\x08free")
+    return tmp_path / "release"
+
+
+def others_of_first(data: Path, root: Path | None = None) -> set[str]:
+    examples = open_examples(data, "barista", "relations", root=root)
+    asked = next(example for example in examples.examples if example.video_id == "first")
+    return {example.video_id for example in _OtherVideos([(TASK, examples)]).of(TASK, asked)}
+
+
+def test_a_video_under_another_id_is_no_other_video(release: Path, tmp_path: Path) -> None:
+    built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
+    assert others_of_first(built) == {"other"}
+    assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"other"}
+
+
+def test_where_a_video_is_missing_ids_tell_them_apart_with_a_warning(
+    release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
+    (release / "other/video.mp4").unlink()
+    assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"again", "other"}
+    assert "by their ids alone" in caplog.text

@@ -1,7 +1,5 @@
 """Work ahead: in order, within its bounds, and no thread left behind."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time
@@ -109,19 +107,6 @@ def test_growing_results_overshoot_by_those_in_the_making_at_the_most(
         if number % 10 == 0:
             time.sleep(0.002)
     assert meter.most_bytes <= max_bytes + (workers + 1) * max(sizes, default=0)
-
-
-def test_a_result_larger_than_the_bound_passes_alone() -> None:
-    meter = Meter()
-
-    def prepare(size: int) -> bytes:
-        meter.made(size)
-        return bytes(size)
-
-    for _, result in decode_ahead([1000] * 5, prepare, workers=3, max_items=8, max_bytes=10, size_of=len):
-        meter.consumed(len(result))
-        time.sleep(0.005)
-    assert meter.most_items <= 2  # itself, and the one that is being consumed
 
 
 def test_the_source_is_read_only_as_far_as_there_is_room() -> None:

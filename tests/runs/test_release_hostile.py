@@ -1,7 +1,5 @@
 """Releases, wordings, recorded answers and folders of datasets that are not what they should be."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
@@ -24,18 +22,19 @@ from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.estimate import as_text, estimate
-from barista_bench.runs.ask.opening import benchmarks_in
+from barista_bench.runs.ask.runner import benchmarks_in
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun, score
-from tests.made_benchmark import BENCHMARK, Words
+from tests.made_benchmark import BENCHMARK, WORDS, Words
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
-from tests.runs.test_release_tasks import WORDS, Talker, data, registered, release  # noqa: F401  (fixtures)
+from tests.runs.test_release_tasks import Talker
 
+pytestmark = pytest.mark.usefixtures("registered")
 QUESTION = {"id": 0, "video": "videos/clip_0.mp4", "split": "test", "words": list(WORDS), "answer": "cup"}
 
 
-def _plan(release: Path, folder: Path, *questions: dict[str, object], **sampling: object) -> dict[str, int]:  # noqa: F811
+def _plan(release: Path, folder: Path, *questions: dict[str, object], **sampling: object) -> dict[str, int]:
     folder.mkdir()
     (folder / "questions.json").write_text(json.dumps(questions))
     built = build(
@@ -55,37 +54,34 @@ def _plan(release: Path, folder: Path, *questions: dict[str, object], **sampling
     ],
 )
 def test_a_question_that_no_set_can_hold_is_named_before_anything_is_built(
-    release: Path,  # noqa: F811
-    tmp_path: Path,
-    changes: dict[str, object],
-    message: str,
+    release: Path, tmp_path: Path, changes: dict[str, object], message: str
 ) -> None:
     with pytest.raises(DataError, match=f"words/choose: 'words:0' {message}.*Remedy"):
         _plan(release, tmp_path / "words", {**QUESTION, **changes})
 
 
-def test_questions_that_share_an_id_are_refused_when_the_set_is_built(release: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_questions_that_share_an_id_are_refused_when_the_set_is_built(release: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"example 'words:0' is there twice.*Remedy"):
         _plan(release, tmp_path / "words", QUESTION, {**QUESTION, "answer": "tap"})
 
 
 @pytest.mark.parametrize("video", ["../clip.mp4", "/etc/passwd", "videos//clip_0.mp4", "videos", "", "videos/\x00"])
-def test_a_video_that_leads_elsewhere_costs_its_question_alone(release: Path, tmp_path: Path, video: str) -> None:  # noqa: F811
+def test_a_video_that_leads_elsewhere_costs_its_question_alone(release: Path, tmp_path: Path, video: str) -> None:
     assert _plan(release, tmp_path / "words", QUESTION, {**QUESTION, "id": 1, "video": video}) == {"test": 1}
 
 
 @pytest.mark.parametrize(("name", "value"), [("preparations", ["capsule"]), ("frame_range", [0, 2])])
-def test_a_sampling_that_only_graphs_know_is_refused(release: Path, tmp_path: Path, name: str, value: object) -> None:  # noqa: F811
+def test_a_sampling_that_only_graphs_know_is_refused(release: Path, tmp_path: Path, name: str, value: object) -> None:
     with pytest.raises(ConfigError, match=f"words/choose is not sampled by {name}.*Remedy"):
         _plan(release, tmp_path / "words", QUESTION, **{name: value})
 
 
-def test_a_video_to_draw_from_that_no_question_is_about_is_refused(release: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_video_to_draw_from_that_no_question_is_about_is_refused(release: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no question about video 'nope'.*Remedy"):
         _plan(release, tmp_path / "words", QUESTION, videos=["videos/clip_0.mp4", "nope"])
 
 
-def test_the_manifest_does_not_say_where_the_release_lay(release: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_manifest_does_not_say_where_the_release_lay(release: Path, tmp_path: Path) -> None:
     folder = tmp_path / "private"
     (folder / "videos").mkdir(parents=True)
     shutil.copy(release / "videos" / "clip_0.mp4", folder / "videos")
@@ -99,7 +95,7 @@ def test_the_manifest_does_not_say_where_the_release_lay(release: Path, tmp_path
     assert not any(str(tmp_path) in reason for reason in reasons)
 
 
-def test_no_byte_depends_on_the_number_of_processes(release: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_no_byte_depends_on_the_number_of_processes(release: Path, tmp_path: Path) -> None:
     made = [
         build(release, tmp_path / f"{count}" / "words", benchmark="words", cache=False, num_proc=count).folder
         for count in (1, 2)
@@ -114,9 +110,7 @@ def test_no_byte_depends_on_the_number_of_processes(release: Path, tmp_path: Pat
 
 
 def test_a_wording_that_lacks_a_later_question_costs_no_answer(
-    data: Path,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "choose.yaml").write_text("version: 1\nsystem: a\nuser: b\n")
     monkeypatch.setattr(runner, "load_model", lambda *_: model)
@@ -126,7 +120,7 @@ def test_a_wording_that_lacks_a_later_question_costs_no_answer(
     assert not model.asked
 
 
-def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: Path) -> None:
     ids = [example.example_id for example in open_examples(data, "words", "choose").examples]
     rows = [{"example_id": name, "run": index, "answer": WORDS[index]} for name in ids for index in (0, 1)]
     header = {"format": "barista_bench.predictions/1", "box_format": "xyxy/pixels"}
@@ -137,16 +131,14 @@ def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: 
     assert score(tmp_path / "run").results.coverage.answered == 10
 
 
-def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:
     estimated = estimate(RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), runs=2))
     assert (estimated.samples, estimated.images, estimated.asks_on) == (10, 10, ("choose",))
     assert "choose: questions that depend on answers are not counted" in as_text(estimated)
 
 
 def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
-    data: Path,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write(samples: Sequence[Scored], out: Path) -> Path:
         out.write_text(str(len(samples)))
@@ -159,11 +151,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
     assert write_submission_file(tmp_path / "run", tmp_path / "out.json", allow_incomplete=True)[1] == 2
 
 
-def test_one_of_several_processes_scores_nothing(
-    data: Path,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_of_several_processes_scores_nothing(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match=r"have yet to ask.*Remedy"):
@@ -173,10 +161,7 @@ def test_one_of_several_processes_scores_nothing(
 
 @pytest.mark.full
 def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
-    data: Path,  # noqa: F811
-    small_release: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    data: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "words").symlink_to(data)
@@ -249,9 +234,7 @@ def test_an_option_that_no_recorded_task_has_leaves_no_folder_behind(tmp_path: P
 
 
 def test_a_folder_of_datasets_may_hold_what_a_killed_build_left_and_newer_benchmarks(
-    data: Path,  # noqa: F811
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("words", ".words.killed"):
         (tmp_path / name).mkdir()
@@ -275,11 +258,7 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: str) -> None:
     ("model", "message"),
     [("text_only:dual:tiny", "compares texts with no image"), ("first_frame:centre_box", "asks for no boxes")],
 )
-def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(
-    data: Path,  # noqa: F811
-    model: str,
-    message: str,
-) -> None:
+def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(data: Path, model: str, message: str) -> None:
     examples = open_examples(data, "words", "choose")
     with pytest.raises(ConfigError, match=f"{message}.*Remedy"):
         check_fit(model, Words(), examples)

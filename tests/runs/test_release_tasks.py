@@ -1,7 +1,5 @@
 """Benchmarks with annotation files of their own: built, asked in several steps, resumed, scored by options."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence
@@ -10,10 +8,8 @@ from pathlib import Path
 import datasets
 import pytest
 
-from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import write_scores
-from barista_bench.data import manifest
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import read_manifest
@@ -26,44 +22,11 @@ from barista_bench.runs.log.log_reader import StepLog, read_steps, step_key
 from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
-from tests.made_benchmark import ABOUT, BENCHMARK, Words
+from tests.made_benchmark import WORDS, Words
 from tests.one_run import run
 from tests.runs.made_logs import read_folder, record as made_record
-from tests.video_samples import render
 
-WORDS = ("cup", "tap", "lid")
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six questions, one of them about a video that is not there."""
-    root = tmp_path_factory.mktemp("words_release")
-    rows = []
-    for index in range(6):
-        name = f"videos/clip_{index % 3}.mp4" if index < 5 else "videos/gone.mp4"
-        split = "dev" if index < 2 else "test"
-        rows.append({"id": index, "video": name, "split": split, "words": list(WORDS), "answer": WORDS[index % 3]})
-        if index < 3:
-            (root / "videos").mkdir(exist_ok=True)
-            render(root / name, 6 + index)
-    (root / "questions.json").write_text(json.dumps(rows))
-    return root
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> object:
-    """The made benchmark is one of ours for these tests, and its card says something."""
-    packaged, BENCHMARKS["words"] = manifest._packaged, BENCHMARK
-    manifest._packaged = lambda name: ABOUT if name == "about/words.md" else packaged(name)
-    yield
-    manifest._packaged = packaged
-    del BENCHMARKS["words"]
-
-
-@pytest.fixture(scope="module")
-def data(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("words_data") / "words"
-    return build(release, out, benchmark="words", cache=False).folder
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 class Talker:

@@ -1,11 +1,9 @@
 """`run.json` and `sessions.jsonl` may be anybody's: what they hold is used as it stands or refused in words."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -38,14 +36,16 @@ def described(folder: Path) -> Any:
     return json.loads((folder / "run.json").read_text())
 
 
-def put(field: str, value: object) -> Callable[[Any], object]:
-    def change(inside: Any) -> None:
-        *outer, last = field.split(".")
-        for key in outer:
-            inside = inside[key]
-        inside[last] = value
+def place(inside: Any, outer: str) -> Any:
+    """What stands at a dotted place."""
+    for key in outer.split(".") if outer else ():
+        inside = inside[key]
+    return inside
 
-    return change
+
+def put(inside: Any, field: str, value: object) -> None:
+    outer, _, last = field.rpartition(".")
+    place(inside, outer)[last] = value
 
 
 def test_what_a_run_writes_is_read_as_it_stands(folder: Path) -> None:
@@ -63,53 +63,45 @@ def test_a_description_without_what_earlier_versions_did_not_write_is_read(folde
     assert results.prompts.wording == f"file:{results.prompts.sha256[:8]}"
 
 
-WRONG = [
-    ("identity", []),
-    ("identity.task", 5),
-    ("identity.task_version", "1"),
-    ("identity.split", None),
-    ("identity.content_hash", 1),
-    ("identity.generation", [1]),
-    ("identity.generation.temperature", float("nan")),
-    ("identity.generation.max_new_tokens", 10**400),
-    ("identity.model", None),
-    ("identity.model.name", {}),
-    ("identity.model.settings", "x"),
-    ("identity.model.settings.dtype", float("-inf")),
-    ("identity.model.box_format", {"order": "zzz", "scale": 0}),
-    ("identity.model.box_format.scale", 0),
-    ("identity.model.box_format.size", 1),
-    ("runs", "x"),
-    ("runs", 0),
-    ("runs", True),
-    ("runs", 1001),
-    ("runs", 10**30),
-    ("runs", float("nan")),
-    ("prompts", {"evil": 1}),
-    ("prompts.user", None),
-    ("prompts.more", "x"),
-    ("prompts.sha256", "x"),
-    ("prompts.wording", "<b>ours</b>"),
-    ("protocol", [1]),
-    ("protocol", "mine"),
-    ("data.limit", "x"),
-    ("data.limit", -1),
-    ("data.path", None),
-    ("data.root", 5),
-    ("versions", {"a": float("inf")}),
-    ("prices", [1]),
-    ("prices", {"input": "a", "output": "b"}),
-    ("prices.input", float("nan")),
-    ("prices.input", 1e300),
-    ("prices.output", -1),
-    ("surprise", 1),
-]
+NAN, FAR = float("nan"), float("-inf")
+WRONG: dict[str, tuple[object, ...]] = {
+    "identity": ([],),
+    "identity.task": (5,),
+    "identity.task_version": ("1",),
+    "identity.split": (None,),
+    "identity.content_hash": (1,),
+    "identity.generation": ([1],),
+    "identity.generation.temperature": (NAN,),
+    "identity.generation.max_new_tokens": (10**400,),
+    "identity.model": (None,),
+    "identity.model.name": ({},),
+    "identity.model.settings": ("x",),
+    "identity.model.settings.dtype": (FAR,),
+    "identity.model.box_format": ({"order": "zzz", "scale": 0},),
+    "identity.model.box_format.scale": (0,),
+    "identity.model.box_format.size": (1,),
+    "runs": ("x", 0, True, 1001, 10**30, NAN),
+    "prompts": ({"evil": 1},),
+    "prompts.user": (None,),
+    "prompts.more": ("x",),
+    "prompts.sha256": ("x",),
+    "prompts.wording": ("<b>ours</b>",),
+    "protocol": ([1], "mine"),
+    "data.limit": ("x", -1),
+    "data.path": (None,),
+    "data.root": (5,),
+    "versions": ({"a": -FAR},),
+    "prices": ([1], {"input": "a", "output": "b"}),
+    "prices.input": (NAN, 1e300),
+    "prices.output": (-1,),
+    "surprise": (1,),
+}
 
 
-@pytest.mark.parametrize(("field", "value"), WRONG)
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values])
 def test_a_field_that_cannot_be_used_is_named(folder: Path, field: str, value: object) -> None:
     changed = described(folder)
-    put(field, value)(changed)
+    put(changed, field, value)
     (folder / "run.json").write_text(json.dumps(changed))
     with pytest.raises(DataError, match=rf"run\.json: {field}.*: .*Remedy") as error:
         score(folder)
@@ -125,28 +117,15 @@ def keys(value: object, path: str = "") -> Iterator[str]:
 
 
 def test_every_field_that_is_missing_is_named(folder: Path) -> None:
-    optional = {
-        "prices",
-        "options",
-        "imported",
-        "prompts.extra",
-        "prompts.wording",
-        "training_videos",
-        "trained_on",
-        "data.absolute_path",
-        "data.absolute_root",
-    }
-    optional |= {f"identity.{name}" for name in ("prompts_hash", "options")}
+    optional = {"prices", "options", "imported", "prompts.extra", "prompts.wording", "training_videos", "trained_on"}
+    optional |= {"data.absolute_path", "data.absolute_root", "identity.prompts_hash", "identity.options"}
     whole = described(folder)
     places = set(keys(whole)) - optional
     assert len(places) > 20
     for field in places:
         changed = deepcopy(whole)
-        inside = changed
-        *outer, last = field.split(".")
-        for key in outer:
-            inside = inside[key]
-        del inside[last]
+        outer, _, last = field.rpartition(".")
+        del place(changed, outer)[last]
         (folder / "run.json").write_text(json.dumps(changed))
         with pytest.raises(DataError, match=rf"run\.json: {field}: .*Remedy"):
             read_run(folder)
@@ -182,7 +161,7 @@ def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(
     data: st.DataObject, a_run: Path, folder: Path
 ) -> None:
     changed = described(a_run)
-    put(data.draw(st.sampled_from(sorted(keys(changed)))), data.draw(JSON))(changed)
+    put(changed, data.draw(st.sampled_from(sorted(keys(changed)))), data.draw(JSON))
     (folder / "run.json").write_text(json.dumps(changed))
     refusal = "Remedy"
     try:

@@ -1,7 +1,5 @@
 """Runs over a served model: faults on the way move no score, and the key stands nowhere."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -13,10 +11,9 @@ from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.estimate import as_text, estimate
 from barista_bench.runs.score.scoring import score
-from tests import served_standin
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
-from tests.served_standin import Body, Fault, ServedStandIn, change_message, random_faults
+from tests.served_standin import Fault, ServedStandIn, random_faults
 
 KEY = "sk-planted-0123456789abcdef"
 RETRIED = [
@@ -32,32 +29,14 @@ RETRIED = [
 
 
 @pytest.fixture(autouse=True)
-def _answers_in_the_format_of_relations(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(body: Body, choice: int = 0) -> str:
-        target = 2 + (int(served_standin.prompt_digest(body), 16) + choice) % 3
-        return json.dumps([{"source_id": 1, "target_id": target, "relation_type": "position", "value": "part of"}])
-
-    monkeypatch.setattr(served_standin, "expected_text", answer)
+def _short_waits_and_a_key(relations_answers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served_client, "_FIRST_BACKOFF", 0.01)
     monkeypatch.setenv("PLANTED", KEY)
 
 
 def settings(server: ServedStandIn, **others: object) -> dict[str, object]:
-    return {
-        "model": "served:m",
-        "base_url": server.url,
-        "api_key_env": "PLANTED",
-        "max_attempts": 12,
-        "timeout": 5.0,
-        **others,
-    }
-
-
-def priced(folder: Path, **prices: float) -> Path:
-    """A file of what the model of `settings` costs."""
-    path = folder / "prices.json"
-    path.write_text(json.dumps({"m": prices}))
-    return path
+    asked = {"model": "served:m", "base_url": server.url, "api_key_env": "PLANTED"}
+    return {**asked, "max_attempts": 12, "timeout": 5.0, **others}
 
 
 def test_faults_of_the_server_move_no_score(dataset: Path, tmp_path: Path) -> None:
@@ -70,31 +49,6 @@ def test_faults_of_the_server_move_no_score(dataset: Path, tmp_path: Path) -> No
     assert (tmp_path / "clean/scores.jsonl").read_bytes() == (tmp_path / "faulty/scores.jsonl").read_bytes()
     assert {record.status for record in read_folder(tmp_path / "faulty")} == {Status.OK}
     assert len(faulty.calls) > len(clean.calls)
-
-
-def test_each_kind_of_answer_keeps_its_status_and_failures_are_asked_again(dataset: Path, tmp_path: Path) -> None:
-    def refuse(reply: Body) -> None:
-        change_message(content=None, refusal="I cannot help with that")(reply)
-
-    def cut(reply: Body) -> None:
-        for choice in reply["choices"]:
-            choice["finish_reason"] = "length"
-
-    kinds = [Fault("reply", change=refuse), Fault("reply", change=cut), Fault("status", 400), None]
-    faults = {"": 0}
-
-    def by_turn(call: object) -> Fault | None:
-        digest = call.digest  # type: ignore[attr-defined]
-        return kinds[faults.setdefault(digest, len(faults)) % len(kinds)]
-
-    with ServedStandIn(by_turn) as server:
-        session = run(dataset, tmp_path, runs=1, **settings(server))
-        assert (session.asked, session.failed) == (18, 6)
-        statuses = score(tmp_path).results.coverage.statuses
-        assert statuses == {"ok": 6, "parse_error": 0, "refused": 6, "truncated": 6, "infra_error": 6}
-        kinds[2] = None
-        assert run(dataset, tmp_path, runs=1, **settings(server)).asked == 6
-    assert score(tmp_path).results.coverage.complete
 
 
 def test_the_key_stands_in_no_log_result_report_or_message(
@@ -113,8 +67,9 @@ def test_the_key_stands_in_no_log_result_report_or_message(
 
 
 def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"m": {"input": 1.0, "output": 2.0}}))
     with ServedStandIn() as server:
-        prices = priced(tmp_path, input=1.0, output=2.0)
         values = settings(server, data=str(dataset), out=tmp_path / "run", max_new_tokens=100, prices=prices)
         estimated = estimate(checked(RunConfig, values))
     assert not server.calls
@@ -126,12 +81,3 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     blind = estimate(checked(RunConfig, values | {"model": "text_only:served:m"}))
     assert (blind.requests, blind.images) == (24, 0)
     assert blind.input_tokens < estimated.input_tokens
-
-
-def test_tokens_and_cost_stand_in_the_results(dataset: Path, tmp_path: Path) -> None:
-    with ServedStandIn() as server:
-        run(dataset, tmp_path, prices=priced(tmp_path, input=1.0, output=10.0), **settings(server))
-        billed = sum(100 for _ in server.calls), sum(7 * call.body.get("n", 1) for call in server.calls)
-    timing = score(tmp_path).results.timing
-    assert (timing.input_tokens, timing.output_tokens) == billed
-    assert timing.cost == pytest.approx((billed[0] + 10 * billed[1]) / 1e6)

@@ -1,7 +1,5 @@
 """Several tasks in one start: one model, one stream of requests, a run folder each."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whole videos dealt out over processes: complete, disjoint, balanced, and agreed without a word."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
@@ -34,19 +32,21 @@ def test_no_process_has_more_than_its_share_and_one_video(videos: dict[str, int]
     assert max(loads) <= sum(videos.values()) / world + max(videos.values())
 
 
-def test_the_launcher_says_which_process_this_is() -> None:
-    assert Shard.from_environment({}) == Shard(0, 1)
-    assert Shard.from_environment({"RANK": "2", "WORLD_SIZE": "4"}) == Shard(2, 4)
+STEP = {"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_STEP_ID": "0"}
 
 
-def test_srun_says_which_process_this_is_where_no_launcher_does() -> None:
-    step = {"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_STEP_ID": "0"}
-    assert Shard.from_environment(step) == Shard(3, 8)
-    assert Shard.from_environment(step | {"RANK": "1", "WORLD_SIZE": "2"}) == Shard(1, 2)
-
-
-def test_a_batch_script_that_starts_no_step_does_all_of_the_work() -> None:
-    assert Shard.from_environment({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}) == Shard(0, 1)
+@pytest.mark.parametrize(
+    ("environment", "shard"),
+    [
+        ({}, Shard(0, 1)),
+        ({"RANK": "2", "WORLD_SIZE": "4"}, Shard(2, 4)),
+        (STEP, Shard(3, 8)),
+        (STEP | {"RANK": "1", "WORLD_SIZE": "2"}, Shard(1, 2)),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, Shard(0, 1)),  # a batch script that starts no step does it all
+    ],
+)
+def test_the_launcher_else_srun_says_which_process_this_is(environment: dict[str, str], shard: Shard) -> None:
+    assert Shard.from_environment(environment) == shard
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """A bound on what may be spent stops a run before it is passed, and a higher one goes on as if there had been none."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +10,16 @@ from typer.testing import CliRunner
 from barista_bench import cli
 from barista_bench.core.example import Status
 from barista_bench.errors import BudgetError, ConfigError
-from barista_bench.models.prices import Prices, read_prices
-from barista_bench.runs.ask.spending import Tokens, logged_tokens
+from barista_bench.runs.ask.answered import Tokens, logged_tokens
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
+from barista_bench.runs.score.costs import Prices, read_prices
 from barista_bench.runs.score.scoring import score
-from tests import served_standin
 from tests.one_run import run
 from tests.runs.made_logs import change_lines, read_folder
 from tests.served_standin import Body, Fault, ServedStandIn
 
+pytestmark = pytest.mark.usefixtures("relations_answers")
 PRICES = Prices(input=1.0, output=10.0, cached_input=0.5)
-
-
-@pytest.fixture(autouse=True)
-def _answers_in_the_format_of_relations(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(body: Body, choice: int = 0) -> str:
-        target = 2 + (int(served_standin.prompt_digest(body), 16) + choice) % 3
-        return json.dumps([{"source_id": 1, "target_id": target, "relation_type": "position", "value": "part of"}])
-
-    monkeypatch.setattr(served_standin, "expected_text", answer)
 
 
 @pytest.fixture

@@ -1,29 +1,28 @@
-"""Pictures leave as they were stored, and are kept no longer than somebody will ask for them again."""
-
-from __future__ import annotations
+"""Pictures leave as they were stored, are the same for all tasks, and are kept while somebody will ask for them."""
 
 import base64
 import io
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from barista_bench.benchmarks import get_task
 from barista_bench.core.task import FrameRef
-from barista_bench.data.dataset import open_examples
+from barista_bench.data.dataset import ExampleSet, LoadedExample, open_examples
 from barista_bench.data.folder import build
-from barista_bench.data.shared_frames import FrameStore, encode_image, open_image
+from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image, size_of_images
 from barista_bench.errors import DataError
 from barista_bench.models import Request
 from barista_bench.models.ablations import ablated
 from barista_bench.models.base import sends_files
 from barista_bench.models.served.model import ServedModel
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import run_config
+from barista_bench.runs.ask.prefetch import decode_ahead
+from barista_bench.runs.ask.runner import open_tasks, run_config
 from tests.conftest import MadeOnce
 from tests.served_standin import ServedStandIn
 
@@ -89,16 +88,10 @@ def test_a_linked_set_sends_what_a_frozen_one_would(small_kitchen: Path, three_t
 
 
 def test_local_models_see_the_pixels_of_the_stored_bytes(three_tasks: Path) -> None:
+    task = get_task("barista", "relations")
     for loaded in open_examples(three_tasks, "barista", "relations"):
-        task = checked_task()
         for image, data in zip(loaded.images(task), loaded.media, strict=True):
             assert image.tobytes() == Image.open(io.BytesIO(data)).convert("RGB").tobytes()
-
-
-def checked_task() -> Any:
-    from barista_bench.benchmarks import get_task
-
-    return get_task("barista", "relations")
 
 
 def test_an_ablation_keeps_files_beside_their_pictures() -> None:
@@ -123,8 +116,8 @@ def test_a_damaged_file_is_found_before_it_is_sent(overlay: bool) -> None:
 
 def test_a_picture_is_kept_only_while_the_plan_holds_another_use_of_its_frame() -> None:
     shared, alone = FrameRef("v", 1), FrameRef("v", 2)
-    data = {frame: encode_image(Image.new("RGB", (16, 16), (100 * frame.frame_index, 9, 9)), overlay=False)
-            for frame in (shared, alone)}  # fmt: skip
+    pictures = {frame: Image.new("RGB", (16, 16), (100 * frame.frame_index, 9, 9)) for frame in (shared, alone)}
+    data = {frame: encode_image(picture, overlay=False) for frame, picture in pictures.items()}
     overlay = encode_image(Image.new("RGB", (16, 16)), overlay=True)
     with FrameStore() as store:
         store.plan([shared, alone, shared])
@@ -135,3 +128,67 @@ def test_a_picture_is_kept_only_while_the_plan_holds_another_use_of_its_frame() 
         store.images([data[shared]], "c", [shared])
         assert store.cache.held_bytes == 0
         assert store.cache.made == 4  # two frames, and an overlay twice
+
+
+TASKS = ("relations", "grounding", "hand_object", "referring")
+
+
+@pytest.fixture(scope="session")
+def both_folders(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same examples of several tasks, with frames stored and with frames linked."""
+    out = tmp_path_factory.mktemp("both")
+    sampling = {"limit": 10}
+    return {
+        mode: build(small_release, out / mode, configs=TASKS, sampling=sampling, frames=mode, cache=False).folder
+        for mode in ("frozen", "linked")
+    }
+
+
+class Asked(NamedTuple):
+    task: str
+    examples: ExampleSet
+    index: int
+
+    @property
+    def item(self) -> LoadedExample:
+        return self.examples[self.index]
+
+    @property
+    def frames(self) -> tuple[FrameRef, ...]:
+        return self.examples.examples[self.index].frames
+
+
+def asked_of(folder: Path) -> list[Asked]:
+    """What a run over all tasks asks, by video and frame."""
+    sets = {task: open_examples(folder, "barista", task) for task in TASKS}
+    asked = [Asked(task, examples, index) for task, examples in sets.items() for index in range(len(examples))]
+    return sorted(asked, key=lambda request: (request.frames[0].video_id, request.frames[0].frame_index))
+
+
+@pytest.mark.parametrize(("mode", "workers"), [("frozen", 3), ("linked", 3)])
+def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
+    both_folders: dict[str, Path], mode: str, workers: int
+) -> None:
+    asked = asked_of(both_folders[mode])
+    tasks = {name: get_task("barista", name) for name in TASKS}
+    plain = [[image.tobytes() for image in request.item.images(tasks[request.task])] for request in asked]
+    clock = StageClock()
+    store = FrameStore(clock=clock)
+    store.plan(frame for request in asked for frame in request.frames)
+    ready = decode_ahead(
+        asked,
+        lambda request: request.item.images(tasks[request.task], store, clock),
+        workers=workers,
+        max_items=8,
+        max_bytes=10**9,
+        size_of=size_of_images,
+        group_of=lambda request: request.frames[0].video_id,
+    )
+    assert [[image.tobytes() for image in images] for _, images in ready] == plain
+    frames = Counter(frame for request in asked for frame in request.frames)
+    assert max(frames.values()) > 1, "tasks share frames here, or this test shows nothing"
+    assert store.cache.made < sum(frames.values())
+    if mode == "linked":
+        assert store.cache.made == len(frames)
+        assert clock.seconds["prepare"] > 0
+    assert clock.seconds["decode"] > 0

@@ -1,7 +1,5 @@
 """A method of a task that raises is one failure: every answer is kept, every other sample scored and reported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,15 +22,13 @@ from barista_bench.models.base import Answered
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import run, run_config
+from barista_bench.runs.ask.runner import open_tasks, run, run_config
 from barista_bench.runs.log.asked import sample_seeds
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score
 from tests.conftest import MadeOnce
 from tests.reporting.test_report import Page
 from tests.runs.made_logs import read_folder
-from tests.served_standin import ServedStandIn
 
 MARKER = "an answer that nobody foresaw"
 EXAMPLES = 4
@@ -353,25 +349,6 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(
     assert (session.asked, session.failed) == (EXAMPLES - 1, 1)
     assert f"{method} raised IndexError" in session.first_failure
     assert read_scored(tmp_path / "relations").results.coverage.statuses["task_error"] == 1
-
-
-def test_a_served_model_that_answers_the_unforeseen_costs_no_other(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLANTED", "a-key")
-    seen: set[str] = set()
-
-    def first(text: str, *rest: object) -> bool:
-        seen.add(text)
-        return text == min(seen)
-
-    break_method(monkeypatch, Relations, "parse", first)
-    with ServedStandIn() as server:
-        settings = {"model": "served:m", "base_url": server.url, "api_key_env": "PLANTED"}
-        session = run(dataset, tmp_path, **SETTINGS, **settings)
-    assert (session.asked, session.failed) == (EXAMPLES, 0)
-    assert session.faulty > 0
-    assert all(record.text for record in read_folder(tmp_path / "relations"))
 
 
 def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(

@@ -1,7 +1,5 @@
 """A run tells a model of videos when each frame was filmed, and is keyed by it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,20 +8,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
-from barista_bench.core.frame_times import FrameTimes
-from barista_bench.data import manifest
+from barista_bench.core.example import FrameTimes
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.media.video.readers import video_facts
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.videos import parts_with_clips, sees_videos, video_settings
+from barista_bench.models.base import parts_with_clips, sees_videos, video_settings
 from barista_bench.runs.ask import runner
 from barista_bench.runs.log.asked import asked_inputs, read_inputs
 from tests.conftest import MadeOnce
-from tests.made_benchmark import ABOUT, BENCHMARK
 from tests.one_run import run
 from tests.video_samples import render
 
@@ -86,7 +82,6 @@ def test_a_model_is_told_when_each_frame_of_an_example_was_filmed(
         indices = [frame.frame_index for frame in example.frames]
         for requests in asked.values():
             times = requests[example.example_id].times
-            assert times is not None
             assert times == FrameTimes(facts.fps, tuple(indices), facts.frame_count)
             assert times.seconds == pytest.approx(facts.seconds[indices].tolist(), abs=1e-3)
 
@@ -163,7 +158,6 @@ def test_a_question_that_shows_some_of_its_frames_has_their_times(
     for index, example in enumerate(examples.examples):
         times, shown = examples.frame_times(index, task), example.inputs["frames"]
         assert isinstance(shown, list)
-        assert times is not None
         assert times.indices == tuple(example.frames[place].frame_index for place in shown)
 
 
@@ -173,11 +167,8 @@ TICKS = [0, 20, 40, 60, 200, 220, 240, 300]  # of 1/600 s: a rate that varies
 
 
 @pytest.fixture
-def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def words(tmp_path: Path, registered: None) -> Path:
     """A release of two questions, about a video at 30 frames a second and one at a rate that varies."""
-    monkeypatch.setitem(BENCHMARKS, "words", BENCHMARK)
-    packaged = manifest._packaged
-    monkeypatch.setattr(manifest, "_packaged", lambda name: ABOUT if name == "about/words.md" else packaged(name))
     root = tmp_path / "release"
     (root / "videos").mkdir(parents=True)
     render(root / "videos" / "steady.mp4", 9)

@@ -51,20 +51,14 @@ def test_layers_are_counted(stats: ReleaseStatistics) -> None:
     assert list(stats.category_counts) == ["button", "coffee machine", "coffee cup", "right hand", "left hand"]
 
 
-def test_relations_count_where_both_ends_are_boxed_and_once_a_record(stats: ReleaseStatistics) -> None:
+def test_relations_and_attributes_count_where_their_ends_are_boxed_and_once_a_record(stats: ReleaseStatistics) -> None:
     # Video a: part of 40, under 40, left holds 20 (boxed to 19), right holds [10, 15) and [30, 40).
     # Video b: under 15, on 5.
     assert stats.predicate_counts == {"position": {"under": 55, "part of": 40, "on": 5}, "human_actions": {"holds": 35}}
     assert (stats.relation_rows, stats.relation_ranges, stats.predicates) == (135, 8, 4)
-
-
-def test_attributes_count_where_the_object_is_boxed_and_once_a_record(stats: ReleaseStatistics) -> None:
     # Video a: the cup is white and the machine of a type all along, and extracting [20, 30). Video b: red [0, 20).
-    assert stats.attribute_counts == {
-        "color": {"white": 40, "red": 20},
-        "type": {"capsule": 40},
-        "state": {"extracting": 10},
-    }
+    by_type = {"color": {"white": 40, "red": 20}, "type": {"capsule": 40}, "state": {"extracting": 10}}
+    assert stats.attribute_counts == by_type
     assert (stats.attribute_rows, stats.attribute_ranges) == (110, 5)
 
 
@@ -85,16 +79,13 @@ def test_segments_count_by_class_and_those_without_one_apart(stats: ReleaseStati
     assert (stats.process_steps, stats.step_classes, stats.step_counts) == (2, 1, {"Extract coffee": 2})
 
 
-def test_durations_are_seconds_of_videos_whose_frame_rate_is_known(stats: ReleaseStatistics) -> None:
-    assert stats.video_durations.values == [1.3333]
-    assert stats.activity_durations.values == [0.6667, 0.6667]
-    assert stats.step_durations.mean == 1.3333
-
-
-def test_videos_by_preparation_device_and_resolution(stats: ReleaseStatistics) -> None:
+def test_videos_are_counted_by_kind_and_durations_are_known_seconds(stats: ReleaseStatistics) -> None:
     assert stats.preparation_counts == {"capsule": 1, "unknown": 1}
     assert stats.device_counts == {"smart glasses": 1, "smartphone": 1}
     assert stats.resolution_counts == {"96x64": 2}
+    assert stats.video_durations.values == [1.3333]
+    assert stats.activity_durations.values == [0.6667, 0.6667]
+    assert stats.step_durations.mean == 1.3333
 
 
 @pytest.mark.full
@@ -105,15 +96,13 @@ def test_what_is_written_is_json_tables_and_pictures(stats: ReleaseStatistics, t
     tables = paths[1].read_text(encoding="utf-8")
     assert "| instances | 320 | 3,610,000 |" in tables
     assert "| position | under | 55 | 40.7% |" in tables
-    assert [p.name for p in paths[2:]] == [
-        f"statistics_{name}.png"
-        for name in ("overview", "categories", "activities", "steps", "predicates", "attributes")
-    ]
+    plots = ("overview", "categories", "activities", "steps", "predicates", "attributes")
+    assert [path.name for path in paths[2:]] == [f"statistics_{name}.png" for name in plots]
     for path in paths[2:]:
         with Image.open(path) as image:
             assert min(image.size) > 250
-    first = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in write_statistics(stats, tmp_path / "again")] == first
+    again = write_statistics(stats, tmp_path / "again")
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths]
 
 
 def test_names_from_the_file_break_no_table_and_no_plot(tmp_path: Path) -> None:

@@ -1,18 +1,23 @@
 """Queries: what holds at a frame and over a span, on a graph whose every number is known."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph, VideoGraph
-from tests.releases import BOXES, BUTTON, CUP, LEFT, MACHINE, RIGHT, SEEN, document, relation, span, write_release
+from tests.releases import BOXES, BUTTON, CUP, LEFT, MACHINE, RIGHT, SEEN, document, relation, write_release
+
+
+def read(root: Path, content: dict[str, Any] | None = None) -> VideoGraph:
+    return SceneGraph(write_release(root, content=content, video=False))["v1"]
 
 
 @pytest.fixture
 def graph(tmp_path: Path) -> VideoGraph:
-    return SceneGraph(write_release(tmp_path, video=False))["v1"]
+    return read(tmp_path)
 
 
 def test_objects_and_boxes_are_those_annotated_on_the_frame(graph: VideoGraph) -> None:
@@ -48,36 +53,24 @@ def test_the_frames_of_a_relation_range_are_cut_to_the_span(graph: VideoGraph) -
     assert graph.relation_frames(right[1], (35, 37)).tolist() == [35, 36]
 
 
-def test_a_record_whose_ranges_overlap_counts_once_at_a_frame(tmp_path: Path) -> None:
+def test_a_record_whose_ranges_overlap_counts_once_at_a_frame_and_two_records_count_twice(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [relation(BUTTON, MACHINE, "position", "part of", (0, 20), (10, 30))]
-    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    graph = read(tmp_path / "once", content)
     assert len(graph.relations(15)) == 1
     assert len(graph.relations((0, 40))) == 2
+    content["relations"] *= 2
+    assert [r.row for r in read(tmp_path / "twice", content).relations(15)] == [0, 1]
 
 
-def test_two_records_of_the_same_relation_count_twice(tmp_path: Path) -> None:
-    content = document()
-    content["relations"] = [relation(BUTTON, MACHINE, "position", "part of", (0, 20))] * 2
-    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
-    assert [r.row for r in graph.relations(15)] == [0, 1]
-
-
-def test_hand_contacts_name_the_side(graph: VideoGraph) -> None:
-    assert [(c.side, c.object.id, c.value) for c in graph.hand_contacts(12)] == [
-        ("left", CUP, "holds"),
-        ("right", CUP, "holds"),
-    ]
+def test_contacts_attributes_and_segments_hold_on_their_ranges(graph: VideoGraph) -> None:
+    contacts = [(c.side, c.object.id, c.value) for c in graph.hand_contacts(12)]
+    assert contacts == [("left", CUP, "holds"), ("right", CUP, "holds")]
     assert graph.hand_contacts(25) == []
-
-
-def test_attributes_hold_on_their_ranges(graph: VideoGraph) -> None:
     assert [(a.type, a.value) for a in graph.attributes(19)] == [("type", "capsule"), ("color", "white")]
-    assert ("state", "extracting") in [(a.type, a.value) for a in graph.attributes(20)]
-    assert ("state", "extracting") not in [(a.type, a.value) for a in graph.attributes(30)]
-
-
-def test_segment_ends_are_excluded_unless_a_task_reads_them_inclusive(graph: VideoGraph) -> None:
+    for frame, holds in ((20, True), (30, False)):
+        assert (("state", "extracting") in [(a.type, a.value) for a in graph.attributes(frame)]) == holds
+    # Ends are excluded unless a task reads them inclusive.
     assert [s.name for s in graph.activities(20)] == ["Press button"]
     assert [s.name for s in graph.activities(20, inclusive=True)] == ["Place cup", "Press button"]
     assert [s.name for s in graph.steps((0, 1))] == ["Extract coffee"]
@@ -114,7 +107,7 @@ def test_a_bad_mask_is_refused_before_native_code_reads_it(tmp_path: Path, segme
     content["annotations"][0]["segmentation"] = segmentation
     if segmentation == "missing":
         del content["annotations"][0]["segmentation"]
-    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    graph = read(tmp_path, content)
     first, *others = graph.instances(0)
     with pytest.raises(DataError, match=what) as raised:
         graph.mask(first)
@@ -125,7 +118,7 @@ def test_a_bad_mask_is_refused_before_native_code_reads_it(tmp_path: Path, segme
 def test_polygons_are_rasterised(tmp_path: Path) -> None:
     content = document()
     content["annotations"][0]["segmentation"] = [[10, 10, 20, 10, 20, 20, 10, 20]]
-    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    graph = read(tmp_path, content)
     mask = graph.mask(graph.instances(0)[0])
     assert mask.sum() == 100
     assert mask[10:20, 10:20].all()
@@ -134,20 +127,19 @@ def test_polygons_are_rasterised(tmp_path: Path) -> None:
 def test_preparation_is_the_type_of_the_machine_seen_first(tmp_path: Path) -> None:
     content = document()
     content["object_id_to_category_id"]["o-old"] = "c-coffee machine"
-    content["attributes"].insert(
-        0, {"object_id": "o-old", "attribute_type": "type", "value": "portafilter", "image_ranges": [span(0, 40)]}
-    )
-    assert SceneGraph(write_release(tmp_path, content=content, video=False))["v1"].preparation == "capsule"
+    old = {**content["attributes"][0], "object_id": "o-old", "value": "portafilter"}
+    content["attributes"].insert(0, old)
+    assert read(tmp_path / "two", content).preparation == "capsule"
     content["attributes"] = []
-    assert SceneGraph(write_release(tmp_path, "v2", content, video=False))["v2"].preparation == "unknown"
+    assert read(tmp_path / "none", content).preparation == "unknown"
 
 
 def test_masks_are_found_where_records_were_left_out(tmp_path: Path) -> None:
     """Rows and places differ then."""
     content = document()
-    whole = SceneGraph(write_release(tmp_path, "whole", content, video=False))["whole"]
+    whole = read(tmp_path / "whole", content)
     content["annotations"] = [{"image_id": "x"}, *content["annotations"]]
-    cut = SceneGraph(write_release(tmp_path, "cut", content, video=False))["cut"]
+    cut = read(tmp_path / "cut", content)
     assert [i.row for i in cut.instances(12)] == [i.row + 1 for i in whole.instances(12)]
     assert [cut.rle(i) for i in cut.instances(12)] == [whole.rle(i) for i in whole.instances(12)]
 
@@ -158,7 +150,7 @@ def test_many_masks_at_once_are_judged_as_one_by_one(tmp_path: Path) -> None:
     content["annotations"][2]["segmentation"] = [[1, 1, 20, 1, 20, 20]]
     content["annotations"][3]["segmentation"] = {"counts": "0", "size": [1, 1]}
     del content["annotations"][4]["segmentation"]
-    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    graph = read(tmp_path, content)
     chosen = graph.instances((0, 3))
     together = graph.rles(chosen)
     for instance, outcome in zip(chosen, together, strict=True):

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs import run_folder
-from barista_bench.runs.ask import opening, runner
+from barista_bench.runs.ask import runner
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.conftest import MadeOnce
 from tests.releases import CUP, MACHINE, document, relation, span, write_release
 
+Runs = dict[tuple[str, str], ScoredRun]
+"""By model and task."""
 TASKS = task_names("barista")
 SKILLS = {"strong": 0.9, "fair": 0.6, "weak": 0.3}
 """How often a model tells the reference; else it answers as `chance` does."""
@@ -43,10 +46,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
         content["relations"][1] = relation(CUP, MACHINE, "position", "under", (9, 40))
         content["attributes"][2]["image_ranges"] = [span(10, 30)]
         content["activities"] = [
-            {"image_range": span(start, start + 10), "activity_class_id": f"a-{name}", "display_name": name}
-            for start, name in zip(
-                (0, 10, 20, 30), ("Place cup", "Press button", "Remove cup", "Place pod"), strict=True
-            )
+            {"image_range": span(10 * at, 10 * at + 10), "activity_class_id": f"a-{name}", "display_name": name}
+            for at, name in enumerate(ACTIVITIES)
         ]
         write_release(root, f"v{index}", content)
     return root
@@ -81,14 +82,20 @@ def answers(known: Known, skill: float) -> Callable[[str, int], str]:
     return answer
 
 
+def renamed(run: ScoredRun, name: str) -> ScoredRun:
+    """The run as of another model."""
+    model = run.results.model.model_copy(update={"name": name})
+    return replace(run, results=run.results.model_copy(update={"model": model}))
+
+
 @pytest.fixture(scope="session")
-def scored(six_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], ScoredRun]:
+def scored(six_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """(model, task) -> three scored runs, for `strong`, `fair`, `weak` and the real `chance` and `oracle`."""
     out = tmp_path_factory.mktemp("analysis_runs")
     known, models = all_examples(six_tasks), (*SKILLS, "chance", "oracle")
     with pytest.MonkeyPatch.context() as patch:
         opened = lru_cache(open_examples)  # each of the six sets is opened once for all runs
-        patch.setattr(opening, "open_examples", opened)
+        patch.setattr(runner, "open_examples", opened)
         patch.setattr(run_folder, "open_examples", opened)
         for name in models:
             with patch.context() as inner:
@@ -100,7 +107,7 @@ def scored(six_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tu
 
 
 @pytest.fixture
-def runs_of(scored: dict[tuple[str, str], ScoredRun]) -> Callable[..., list[ScoredRun]]:
+def runs_of(scored: Runs) -> Callable[..., list[ScoredRun]]:
     """Runs by model or task, in the order of the fixture."""
 
     def chosen(*, models: tuple[str, ...] = tuple(SKILLS), tasks: tuple[str, ...] = TASKS) -> list[ScoredRun]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
+from barista_bench.core.options import Sampling
 from barista_bench.core.prompt import PromptTexts
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.runs.log.sample_log import SampleRecord
@@ -18,10 +18,9 @@ from barista_bench.runs.score.samples import ScoredSample, counted_samples
 from barista_bench.runs.score.scoring import ScoredRun
 
 
-class Quiz(Task):
-    """Right or wrong; knows nothing of any benchmark."""
+class Bare(Task):
+    """A task without videos, questions and answers, of which a test says what it needs."""
 
-    benchmark, name, upstream_name, version, primary, sample_score = "made", "quiz", "quiz", 1, "accuracy", "accuracy"
     sampling, prompt_package = Sampling(), ""
 
     def __init__(self) -> None:
@@ -36,6 +35,12 @@ class Quiz(Task):
     def explain(self, example: Example, prediction: Prediction | None) -> Any: ...
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str: ...
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str: ...
+
+
+class Quiz(Bare):
+    """Right or wrong; knows nothing of any benchmark."""
+
+    benchmark, name, upstream_name, version, primary, sample_score = "made", "quiz", "quiz", 1, "accuracy", "accuracy"
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         right = [{"accuracy": float(s.prediction is not None and bool(s.prediction.value["right"]))} for s in samples]

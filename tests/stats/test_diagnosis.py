@@ -27,10 +27,8 @@ from barista_bench.stats import (
 )
 from barista_bench.stats.agreement import agreement_of
 from barista_bench.stats.propagation import _edge, odds_ratio
-from tests.stats.conftest import SKILLS, TASKS
+from tests.stats.conftest import SKILLS, TASKS, Runs, renamed
 from tests.stats.made import Quiz, quiz_example, quiz_run, quiz_sample
-
-Runs = dict[tuple[str, str], ScoredRun]
 
 
 def aggregated(run: ScoredRun, samples) -> list[float]:
@@ -110,9 +108,6 @@ def test_task_facets_and_metadata_are_keys_where_they_divide_the_examples(scored
     assert {"category", "object_size"} <= set(breakdown_keys(scored["fair", "referring"]))
     assert {"verb", "activity"} <= set(breakdown_keys(scored["fair", "activity"]))
     assert "device" not in breakdown_keys(scored["fair", "activity"])  # all are smart glasses
-
-
-def test_a_key_that_no_example_has_is_refused_with_those_there_are(scored: Runs) -> None:
     with pytest.raises(ConfigError, match=r"no example has 'weather'.*preparation"):
         breakdown(scored["fair", "activity"], "weather")
 
@@ -139,17 +134,13 @@ def test_the_tau_matrix_is_that_of_counting_pairs_of_models(runs_of: Callable[..
     assert [agreement.tau[a][a] for a in range(len(TASKS))] == [1.0] * len(TASKS)
 
 
-def test_two_models_or_other_examples_give_no_rank_agreement(scored: Runs) -> None:
+def test_two_models_a_second_run_or_equal_scores_give_no_rank_agreement(scored: Runs) -> None:
     two = [scored[model, task] for model in ("strong", "weak") for task in ("relations", "activity")]
     with pytest.raises(ConfigError, match="3 models or more"):
         rank_agreement(two)
     with pytest.raises(DataError, match="a second run of relations by strong"):
         rank_agreement([two[0], two[0]])
-
-
-def test_tasks_that_do_not_tell_models_apart_have_no_tau() -> None:
-    agreement = agreement_of(("a", "b"), {"x": [0.5, 0.1], "y": [0.5, 0.2], "z": [0.5, 0.3]})
-    assert agreement.tau[0][1] is None
+    assert agreement_of(("a", "b"), {"x": [0.5, 0.1], "y": [0.5, 0.2], "z": [0.5, 0.3]}).tau[0][1] is None
 
 
 def erred_about(run: ScoredRun, sample, name: str) -> bool:
@@ -234,20 +225,12 @@ def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs
         assert defined or edge.low is None
 
 
-def test_a_graph_is_of_one_model(scored: Runs) -> None:
+def test_a_graph_is_of_one_model_and_sources_choose_its_edges(scored: Runs) -> None:
     with pytest.raises(DataError, match="fair, strong"):
         propagation([scored["strong", "relations"], scored["fair", "activity"]])
-
-
-def test_sources_choose_the_edges(runs_of: Callable[..., list[ScoredRun]]) -> None:
-    graph = propagation(runs_of(models=("weak",)), sources=["grounding"], resamples=100)
+    graph = propagation([scored["weak", task] for task in TASKS], sources=["grounding"], resamples=100)
     assert {edge.source for edge in graph.edges} == {"grounding"}
     assert {edge.target for edge in graph.edges} >= {"relations", "hand_object", "activity"}
-
-
-def renamed(run: ScoredRun, name: str) -> ScoredRun:
-    model = run.results.model.model_copy(update={"name": name})
-    return replace(run, results=run.results.model_copy(update={"model": model}))
 
 
 def test_a_model_is_set_against_its_own_baselines_only(scored: Runs) -> None:
@@ -288,13 +271,10 @@ def test_consistency_counts_pairs_of_runs_that_agree(scored: Runs) -> None:
     assert 0 < rates.same_answer < 1
 
 
-def test_a_model_without_chance_in_it_is_wholly_consistent(scored: Runs) -> None:
+def test_a_model_without_chance_in_it_is_wholly_consistent_and_a_single_run_has_no_consistency(scored: Runs) -> None:
     rates = consistency(scored["oracle", "grounding"])
     assert rates is not None
     assert (rates.same_answer, rates.same_score, rates.spread) == (1.0, 1.0, 0.0)
-
-
-def test_a_single_run_has_no_consistency(scored: Runs) -> None:
     run = scored["fair", "activity"]
     assert consistency(replace(run, samples=tuple(s for s in run.samples if s.record.run == 0))) is None
 
@@ -309,8 +289,4 @@ def test_failures_are_counted_by_sample_and_in_all(scored: Runs, task: str) -> N
     unreadable = sum(s.prediction is None for s in run.samples)
     assert (rows["format"].samples if "format" in rows else 0) == unreadable
     assert all(row.fraction == row.samples / len(run.samples) <= 1 for row in rows.values())
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_the_truth_fails_in_nothing(scored: Runs, task: str) -> None:
-    assert failure_rows(scored["oracle", task]) == ()
+    assert failure_rows(scored["oracle", task]) == (), "the reference fails in nothing"

@@ -11,10 +11,7 @@ from hypothesis import given, strategies as st
 from barista_bench.benchmarks.barista.relation_answers import relation_failures
 from barista_bench.core.task import AnswerFailure, Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
-from barista_bench.runs.score.scoring import ScoredRun
-from tests.stats.conftest import TASKS
-
-Runs = dict[tuple[str, str], ScoredRun]
+from tests.stats.conftest import TASKS, Runs
 
 LEFT, RIGHT, MUG, TABLE = 1, 2, 3, 4
 
@@ -28,9 +25,7 @@ LEFT, RIGHT, MUG, TABLE = 1, 2, 3, 4
         (RelationTuple(LEFT, TABLE, "human_actions", "holds"), "wrong_object", (LEFT, MUG, TABLE)),
     ],
 )
-def test_a_relation_that_is_nearly_right_is_said_to_be_so(
-    said: RelationTuple, kind: str, marks: tuple[int, ...]
-) -> None:
+def test_a_relation_that_is_nearly_right_is_called_so(said: RelationTuple, kind: str, marks: tuple[int, ...]) -> None:
     true = RelationTuple(LEFT, MUG, "human_actions", "holds")
     assert relation_failures(Counter([true]), Counter([said]), {LEFT, RIGHT}) == [(kind, marks)]
 

@@ -13,21 +13,16 @@ from barista_bench.stats import baseline_gaps, compare_runs, propagation, rank_a
 from barista_bench.stats.comparison import compare_pair, turned
 from barista_bench.stats.tables import analysis_tables
 from tests.reporting.made_runs import MadeExamples, made_run
-
-Runs = dict[tuple[str, str], ScoredRun]
+from tests.stats.conftest import Runs, renamed
 
 
 def placed(run: ScoredRun, folder: str) -> ScoredRun:
     return replace(run, folder=Path(folder))
 
 
-def test_a_model_that_ran_once_keeps_its_name(scored: Runs) -> None:
-    runs = [scored["weak", "relations"], scored["weak", "activity"], scored["fair", "activity"]]
-    assert list(run_labels(runs).values()) == ["weak", "weak", "fair"]
-
-
-def test_two_runs_of_one_model_are_told_apart_by_their_start_in_all_tasks(scored: Runs) -> None:
+def test_runs_of_one_model_are_told_apart_by_their_start_in_all_tasks(scored: Runs) -> None:
     relations, activity = scored["weak", "relations"], scored["weak", "activity"]
+    assert list(run_labels([relations, activity, scored["fair", "activity"]]).values()) == ["weak", "weak", "fair"]
     runs = [
         placed(relations, "x/cold/relations"),
         placed(relations, "x/warm/relations"),
@@ -35,12 +30,8 @@ def test_two_runs_of_one_model_are_told_apart_by_their_start_in_all_tasks(scored
         placed(activity, "x/single-run"),
     ]
     assert list(run_labels(runs).values()) == ["weak (cold)", "weak (warm)", "weak (cold)", "weak (single-run)"]
-
-
-def test_starts_of_one_name_are_numbered(scored: Runs) -> None:
-    run = scored["weak", "relations"]
-    runs = [placed(run, "one/out/relations"), placed(run, "two/out/relations")]
-    assert list(run_labels(runs).values()) == ["weak (out) (1)", "weak (out) (2)"]
+    alike = [placed(relations, "one/out/relations"), placed(relations, "two/out/relations")]
+    assert list(run_labels(alike).values()) == ["weak (out) (1)", "weak (out) (2)"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y"]), st.integers(0, 3)), max_size=8))
@@ -111,8 +102,7 @@ def test_a_model_with_an_adapter_is_another_model_everywhere(scored: Runs) -> No
 
 def test_an_ablation_is_the_baseline_of_the_model_with_the_same_adapter(scored: Runs) -> None:
     run = scored["weak", "relations"]
-    model = run.results.model.model_copy(update={"name": "text_only:weak"})
-    blind = replace(run, folder=Path("blind"), results=run.results.model_copy(update={"model": model}))
+    blind = placed(renamed(run, "text_only:weak"), "blind")
     tuned, blind_tuned = with_adapter(run, "tuned"), with_adapter(blind, "blind-tuned")
     gaps = baseline_gaps([run, tuned, blind, blind_tuned], resamples=100)
     assert [(gap.comparison.first, gap.comparison.second) for gap in gaps] == [

@@ -4,12 +4,13 @@ import json
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from barista_bench.studio.server import serving
-from barista_bench.studio.workspace import Workspace
+from barista_bench.studio.workspace import Workspace, open_workspace
 
 
 @contextmanager
@@ -21,6 +22,13 @@ def studio_at(workspace: Workspace) -> Iterator[str]:
         yield server.address
         server.stop()
         thread.join(10)
+
+
+@contextmanager
+def visiting(*paths: Path, out: Path, person: str = "anna", compared: Sequence[Path] = ()) -> Iterator["Visitor"]:
+    """Somebody before a studio of these folders and files."""
+    with studio_at(open_workspace(paths, person=person, out=out, compared=compared)) as address:
+        yield Visitor(address)
 
 
 class Visitor:

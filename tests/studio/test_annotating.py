@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
@@ -14,10 +15,10 @@ from barista_bench.annotate.project import Project, TrackIndex, open_project, wr
 from barista_bench.annotate.records import LayerAttribute, Layers, ProposalsFile, Split, TrackLine
 from barista_bench.annotate.running import run_video
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.masks import encode_mask
 from barista_bench.studio.server import MAX_BODY
-from barista_bench.studio.workspace import open_workspace
 from tests.annotate.projects import VIDEO, annotated, reference, started
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import Visitor, visiting
 
 
 @pytest.fixture
@@ -28,8 +29,8 @@ def project(small_kitchen: Path, tmp_path: Path) -> Project:
 
 @pytest.fixture
 def anna(project: Project, out: Path) -> Iterator[Visitor]:
-    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
-        yield Visitor(address)
+    with visiting(project.folder, out=out) as visitor:
+        yield visitor
 
 
 def standing(visitor: Visitor) -> dict[str, Any]:
@@ -49,20 +50,9 @@ def at_rest(visitor: Visitor) -> dict[str, Any]:
 def rectangle(project: Project, left: int) -> dict[str, Any]:
     """A mask four pixels wide."""
     source = project.video(VIDEO).source
-    height = source.height
-    counts = [left * height, 4 * height, (source.width - left - 4) * height]
-    return {"size": [height, source.width], "counts": _compressed(counts)}
-
-
-def _compressed(runs: list[int]) -> str:
-    text = ""
-    for value in runs:
-        more = True
-        while more:
-            bits, value = value & 31, value >> 5
-            more = value != (-1 if bits & 16 else 0)
-            text += chr((bits | 32 if more else bits) + 48)
-    return text
+    mask = np.zeros((source.height, source.width), dtype=np.bool_)
+    mask[:, left : left + 4] = True
+    return json.loads(msgspec.json.encode(encode_mask(mask)))
 
 
 def test_a_decision_of_the_page_is_the_persons_who_started_the_studio(project: Project, anna: Visitor) -> None:
@@ -93,11 +83,11 @@ def test_a_draft_is_kept_for_its_person_until_it_is_replaced(project: Project, a
     keyframe = {"frame": 5, "complete": False, "masks": {"cup-1": rectangle(project, 8)}}
     decisions = {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]}
     anna.json("/api/project/draft", {"decisions": decisions, "looked_at": [3], "by": "mallory"})
-    with studio_at(open_workspace([project.folder], person="ben", out=out)) as address:
-        assert standing(Visitor(address))["draft"] is None
-        Visitor(address).json("/api/project/draft", {"decisions": {"video": VIDEO}})
-    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
-        draft = standing(Visitor(address))["draft"]
+    with visiting(project.folder, out=out, person="ben") as visitor:
+        assert standing(visitor)["draft"] is None
+        visitor.json("/api/project/draft", {"decisions": {"video": VIDEO}})
+    with visiting(project.folder, out=out) as visitor:
+        draft = standing(visitor)["draft"]
     assert draft["decisions"]["keyframes"][0]["masks"] == keyframe["masks"]
     assert (draft["by"], draft["looked_at"]) == ("anna", [3])
     assert not project.video(VIDEO).accepted().keyframes
@@ -122,8 +112,7 @@ def test_tracks_are_shown_under_the_ids_that_decisions_take(small_kitchen: Path,
     split = Split(object=kept, frame=last, new="split-1")
     accept(project, Decisions(video=VIDEO, edits=[split]), "anna")
     assert not run_video(project.folder, VIDEO).problem
-    with studio_at(open_workspace([project.folder], person="anna", out=out)) as address:
-        anna = Visitor(address)
+    with visiting(project.folder, out=out) as anna:
         shown = anna.json(f"/api/project/frame?video={VIDEO}&frame={last}")["tracks"]
         ids = {mark["object"]: mark["accepted_as"] for mark in shown}
         assert ids["split-1"] == kept
@@ -230,63 +219,45 @@ def test_another_file_in_the_place_of_the_video_is_refused(project: Project, ann
         assert b"is not the file that the project was started with" in answer[1]
 
 
-HOSTILE = [
-    ("/api/project/accept", b"{"),
-    ("/api/project/accept", b"[" * 100_000),
-    ("/api/project/accept", {"video": "../project"}),
-    ("/api/project/accept", {"video": "/etc"}),
-    ("/api/project/accept", {"video": VIDEO, "unknown": 1}),
-    ("/api/project/accept", {"video": VIDEO, "contacts": [[5, 10**9]]}),
-    ("/api/project/accept", {"video": VIDEO, "contacts": [[9, 5]]}),
-    ("/api/project/accept", {"video": VIDEO, "keyframes": [{"frame": -1}]}),
-    ("/api/project/accept", {"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": "no mask"}}]}),
-    (
-        "/api/project/accept",
-        {"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": {"size": [9, 9], "counts": "1"}}}]},
+MASK = {"size": [9, 9], "counts": "1"}
+HOSTILE: dict[str, tuple[object, ...]] = {
+    "accept": (
+        *(b"{", b"[" * 100_000, {"video": "../project"}, {"video": "/etc"}, {"video": VIDEO, "unknown": 1}),
+        *({"video": VIDEO, "contacts": [span]} for span in ([5, 10**9], [9, 5])),
+        *({"video": VIDEO, "keyframes": [{"frame": 1, "masks": {"x": mask}}]} for mask in ("no mask", MASK)),
+        *({"video": VIDEO, "keyframes": [{"frame": -1}]}, {"video": VIDEO, "objects": {"x": "no such category"}}),
+        {"video": VIDEO, "edits": [{"edit": "merge", "into": "a", "objects": ["b"]}]},
+        {"video": VIDEO, "edits": [{"edit": "undo", "line": 1}]},
     ),
-    ("/api/project/accept", {"video": VIDEO, "objects": {"x": "no such category"}}),
-    ("/api/project/accept", {"video": VIDEO, "edits": [{"edit": "merge", "into": "a", "objects": ["b"]}]}),
-    ("/api/project/accept", {"video": VIDEO, "edits": [{"edit": "undo", "line": 1}]}),
-    ("/api/project/draft", {"decisions": {"video": "../../etc"}}),
-    ("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": ["x"]}),
-    ("/api/project/draft", {"decisions": None}),
-    ("/api/project/run", {"video": ".."}),
-    ("/api/project/run", {"video": ["x"]}),
-]
+    "draft": (
+        *({"decisions": {"video": "../../etc"}}, {"decisions": None}),
+        {"decisions": {"video": VIDEO}, "looked_at": ["x"]},
+    ),
+    "run": ({"video": ".."}, {"video": ["x"]}),
+}
 
 
-@pytest.mark.parametrize(("path", "body"), HOSTILE)
-def test_what_is_no_decision_is_refused_and_nothing_is_written(
-    project: Project, anna: Visitor, path: str, body: object
-) -> None:
-    before = {file: file.read_bytes() for file in project.folder.rglob("*") if file.is_file()}
-    status, content, _ = anna.answer(path, body)
-    assert status == 400
-    assert json.loads(content)["error"]
-    assert {file: file.read_bytes() for file in project.folder.rglob("*") if file.is_file()} == before | {
-        file: file.read_bytes() for file in project.folder.glob("*.lock")
-    }
+def test_what_is_no_decision_is_refused_and_nothing_is_written(project: Project, anna: Visitor) -> None:
+    def written() -> dict[Path, bytes]:
+        files = (file for file in project.folder.rglob("*") if file.is_file() and file.suffix != ".lock")
+        return {file: file.read_bytes() for file in files}
+
+    before = written()
+    for kind, bodies in HOSTILE.items():
+        for body in bodies:
+            status, content, _ = anna.answer(f"/api/project/{kind}", body)
+            assert status == 400, body
+            assert json.loads(content)["error"]
+            assert written() == before, body
+    assert anna.answer("/api/project/draft", b" " * (MAX_BODY + 1))[0] == 413
 
 
-def test_more_than_a_page_sends_is_refused(anna: Visitor) -> None:
-    status, _, _ = anna.answer("/api/project/draft", b" " * (MAX_BODY + 1))
-    assert status == 413
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "video=..&frame=0",
-        "video=nothing&frame=0",
-        f"video={VIDEO}&frame=99999999",
-        f"video={VIDEO}&frame=-1",
-        "frame=1",
-    ],
-)
-def test_a_frame_that_is_not_there_is_said(anna: Visitor, query: str) -> None:
-    status, content, _ = anna.answer(f"/api/project/frame?{query}")
-    assert status in (400, 404)
-    assert json.loads(content)["error"]
+def test_a_frame_that_is_not_there_is_said(anna: Visitor) -> None:
+    frames = (f"video={VIDEO}&frame=99999999", f"video={VIDEO}&frame=-1", "frame=1")
+    for query in ("video=..&frame=0", "video=nothing&frame=0", *frames):
+        status, content, _ = anna.answer(f"/api/project/frame?{query}")
+        assert status in (400, 404)
+        assert json.loads(content)["error"]
 
 
 def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = False) -> Project:
@@ -312,9 +283,7 @@ def test_a_lead_is_offered_what_both_have_under_one_id(
 ) -> None:
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
     second = second_annotator(small_kitchen, tmp_path / "b", "bob", fewer=True)
-    workspace = open_workspace([project.folder], person="lead", out=out, compared=[first.folder, second.folder])
-    with studio_at(workspace) as address:
-        lead = Visitor(address)
+    with visiting(project.folder, out=out, person="lead", compared=[first.folder, second.folder]) as lead:
         table = lead.json(f"/api/agreement?video={VIDEO}")
         assert table["annotators"] == ["a/project", "b/project"]
         frame = standing(lead)["asked"][0]
@@ -349,8 +318,7 @@ def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
         mask = msgspec.Raw(msgspec.json.encode(rectangle(where, left)))
         keyframe = DecidedKeyframe(frame=frame, masks={"cup-1": mask})
         accept(where, Decisions(video=VIDEO, objects={"cup-1": "coffee cup"}, keyframes=[keyframe]), by)
-    with studio_at(open_workspace([project.folder], person="lead", out=out, compared=[other.folder])) as address:
-        lead = Visitor(address)
+    with visiting(project.folder, out=out, person="lead", compared=[other.folder]) as lead:
         assert lead.json(f"/api/agreement?video={VIDEO}")["figures"]["mask_iou"] == 0
         (offered,) = lead.json(f"/api/project/frame?video={VIDEO}&frame={frame}")["suggestions"]
         assert offered["object"] == "project:cup-1"

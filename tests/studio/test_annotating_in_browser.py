@@ -24,6 +24,7 @@ from barista_bench.studio.workspace import open_workspace
 from tests.annotate.projects import VIDEO, annotated, only, started, with_models
 from tests.reporting.browser import Watched
 from tests.studio.serving import studio_at
+from tests.studio.test_accessibility import serious_faults
 from tests.studio.test_annotating import second_annotator
 
 pytestmark = pytest.mark.full
@@ -306,7 +307,6 @@ def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
     with studio_at(workspace) as address, page_of(chromium, address, route) as page:
         page.emulate_media(color_scheme=scheme)
         expect(page.locator("tbody td, .facts-list .thing").first).to_be_visible()
-        page.evaluate(axe)
         for panel in ("Frame", "Doubtful", "Statements", "Edits") if "project" in route else ("",):
             if panel:
                 press(page, re.compile(panel))
@@ -314,10 +314,7 @@ def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
                 if panel == "Frame":
                     page.locator(".facts-list .thing").first.click()
                     press(page, "brush")
-            faults = page.evaluate(
-                "axe.run().then(found => found.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
-            )
-            assert [fault for fault in faults if fault[1] in ("serious", "critical")] == []
+            assert serious_faults(page, axe) == []
 
 
 def test_objects_are_renamed_split_merged_and_edits_undone(

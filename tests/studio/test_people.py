@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from barista_bench.api import compare, evaluate, load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes
 from barista_bench.core.task import Example
 from barista_bench.data.dataset import ExampleSet, LoadedExample
 from barista_bench.data.folder import build
@@ -35,10 +35,9 @@ from barista_bench.studio.rating import RatingAnswers, SentRating
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import SHOWN, Watched
 from tests.studio.killing import complaints, killed_studio
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import Visitor, visiting
 
 TASKS = ["activity", "grounding", "referring"]
-PERSON = "anna"
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +111,7 @@ class WithoutTruth(ExampleSet):
 
 
 def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Path, out: Path) -> None:
-    answering = Answering(open_workspace([data], person=PERSON, out=out))
+    answering = Answering(open_workspace([data], person="anna", out=out))
     drawn = answering._drawn(3)
     assert {question.task.name for question in drawn} == set(TASKS)
     for question in drawn:
@@ -142,8 +141,7 @@ def references(data: Path) -> dict[str, Any]:
 
 def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, references: dict[str, Any], out: Path) -> None:
     def begun() -> Iterator[tuple[Visitor, dict[str, Any]]]:
-        with studio_at(open_workspace([data], person=PERSON, out=out)) as address:
-            visitor = Visitor(address)
+        with visiting(data, out=out) as visitor:
             yield visitor, visitor.json("/api/people/next", {"number": 2})
 
     for visitor, asked in begun():
@@ -162,7 +160,7 @@ def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, references: dict
             answer = {"question": asked["question"], "answer": answered_by_page(asked, references), "seconds": 1}
             asked = visitor.json("/api/people/answer", {"number": 2, **answer})
         assert (asked["done"], asked["total"]) == (6, 6)
-    folders = [out / PERSON / "barista" / name for name in TASKS]
+    folders = [out / "anna" / "barista" / name for name in TASKS]
     results = [score(folder).results for folder in folders]
     assert {result.model.name for result in results} == {"human:anna"}
     assert [result.coverage.scored for result in results] == [2, 2, 2]
@@ -173,53 +171,40 @@ def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, references: dict
     assert sorted(seconds) == [1, 1, 1, 1, 1, 4.25]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"answer": "Z"},
-        {"answer": ["A"]},
-        {"answer": None},
-        {"answer": {"A": 1}},
-        {"question": "0" * 24},
-        {"question": 7},
-        {"seconds": -1},
-        {"seconds": "soon"},
-        {"number": 0},
-        {"number": 10**9},
-        {"reference": True},
-    ],
-)
-def test_what_is_no_answer_is_not_logged(data: Path, out: Path, changes: dict[str, Any]) -> None:
-    with studio_at(open_workspace([data], person=PERSON, out=out)) as address:
-        visitor = Visitor(address)
-        body = {"number": 2, "question": first_of(data, out, "activity"), "answer": "A", "seconds": 1.0, **changes}
-        status, answer, _ = visitor.answer("/api/people/answer", body)
-    assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True)
+NO_ANSWERS: dict[str, tuple[object, ...]] = {
+    "answer": ("Z", ["A"], None, {"A": 1}),
+    "question": ("0" * 24, 7),
+    "seconds": (-1, "soon"),
+    "number": (0, 10**9),
+    "reference": (True,),
+}
+
+
+def test_what_is_no_answer_is_not_logged(data: Path, out: Path) -> None:
+    with visiting(data, out=out) as visitor:
+        body = {"number": 2, "question": first_of(data, out, "activity"), "answer": "A", "seconds": 1.0}
+        for name, value in ((name, value) for name, values in NO_ANSWERS.items() for value in values):
+            status, answer, _ = visitor.answer("/api/people/answer", {**body, name: value})
+            assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True), name
     assert not out.exists()
 
 
 def first_of(data: Path, out: Path, task: str) -> str:
     """What the page calls a question of a task."""
-    drawn = Answering(open_workspace([data], person=PERSON, out=out))._drawn(2)
+    drawn = Answering(open_workspace([data], person="anna", out=out))._drawn(2)
     return next(question.token for question in drawn if question.task.name == task)
 
 
-def test_an_answer_that_the_task_cannot_read_is_said_and_not_logged(data: Path, out: Path) -> None:
+def test_an_answer_that_the_task_cannot_read_or_of_any_depth_is_refused_in_words_and_not_logged(data, out):
     token = first_of(data, out, "grounding")
-    with studio_at(open_workspace([data], person=PERSON, out=out)) as address:
+    with visiting(data, out=out) as visitor:
         body = {"number": 2, "question": token, "answer": {"bboxes": "left of the cup"}, "seconds": 1}
-        status, answer, _ = Visitor(address).answer("/api/people/answer", body)
-    assert (status, "cannot be read" in json.loads(answer)["error"]) == (400, True)
-    assert not out.exists()
-
-
-def test_an_answer_nested_to_any_depth_is_refused_in_words(data: Path, out: Path) -> None:
-    token = first_of(data, out, "grounding")
-    with studio_at(open_workspace([data], person=PERSON, out=out)) as address:
+        status, answer, _ = visitor.answer("/api/people/answer", body)
+        assert (status, "cannot be read" in json.loads(answer)["error"]) == (400, True)
         for depth in (100, 800, 900, 950, 990, 100_000):
             nested = "[" * depth + "]" * depth
-            body = f'{{"number": 2, "question": "{token}", "answer": {nested}, "seconds": 1}}'
-            status, answer, _ = Visitor(address).answer("/api/people/answer", body.encode())
+            deep = f'{{"number": 2, "question": "{token}", "answer": {nested}, "seconds": 1}}'
+            status, answer, _ = visitor.answer("/api/people/answer", deep.encode())
             assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True), depth
     assert not out.exists()
 
@@ -231,8 +216,7 @@ def test_a_person_named_like_a_path_is_refused(data: Path, out: Path, person: st
 
 
 def test_ratings_are_blind_and_read_back(runs: Path, out: Path) -> None:
-    with studio_at(open_workspace([runs], person=PERSON, out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(runs, out=out) as visitor:
         rated = visitor.json("/api/rating")
         assert rated["total"] == 8
         assert not [name for name in ("oracle", "chance") if name in json.dumps(rated)]
@@ -247,8 +231,7 @@ def test_ratings_are_blind_and_read_back(runs: Path, out: Path) -> None:
             assert visitor.answer("/api/rating/scores", body)[0] == 400
         assert not out.exists()
         visitor.json("/api/rating/scores", {"answer": rated["answer"], "scores": {"correctness": 4}})
-    with studio_at(open_workspace([runs], person=PERSON, out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(runs, out=out) as visitor:
         second = visitor.json("/api/rating")
         assert (second["done"], second["answer"] != rated["answer"]) == (1, True)
         visitor.json("/api/rating/scores", {"answer": second["answer"], "scores": {"correctness": 10}})
@@ -263,7 +246,7 @@ def test_ratings_are_blind_and_read_back(runs: Path, out: Path) -> None:
 
 
 def test_two_studios_of_a_person_lose_no_rating(runs: Path, out: Path) -> None:
-    studios = [RatingAnswers(open_workspace([runs], person=PERSON, out=out)) for _ in range(2)]
+    studios = [RatingAnswers(open_workspace([runs], person="anna", out=out)) for _ in range(2)]
     with ThreadPoolExecutor(2) as both:
         rated = [
             both.submit(studios[at % 2]._rate, SentRating(answer.token, dict.fromkeys(answer.rubric.names, 5)))
@@ -276,8 +259,7 @@ def test_two_studios_of_a_person_lose_no_rating(runs: Path, out: Path) -> None:
 def test_people_and_judges_are_compared_by_these_ratings(runs: Path, tmp_path: Path, out: Path) -> None:
     folders = [shutil.copytree(runs / name / "referring", tmp_path / name) for name in ("oracle", "chance")]
     judged = [judged_run for folder in folders for judged_run in all_judged(judge(folder, "lexical").run)]
-    with studio_at(open_workspace(folders, person=PERSON, out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(*folders, out=out) as visitor:
         rated = visitor.json("/api/rating")
         while rated.get("answer"):
             body = {"answer": rated["answer"], "scores": {"correctness": 5}}
@@ -291,7 +273,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
 ) -> None:
     """Neither on the page, which asks for it again and says why, nor beside a judge."""
     folder = shutil.copytree(runs / "oracle" / "referring", tmp_path / "oracle")
-    studio = RatingAnswers(open_workspace([folder], person=PERSON, out=out))
+    studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
     rated = studio._opened()
     for answer in rated:
         studio._rate(SentRating(answer.token, {"correctness": 5}))
@@ -303,7 +285,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
     ]
     file.write_bytes(b"".join(encode_record(record).removesuffix(b"\n") + b"\n" for record in records))
 
-    studio = RatingAnswers(open_workspace([folder], person=PERSON, out=out))
+    studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
     again = studio._next()
     assert (again["done"], again["text"]) == (len(rated) - 1, text)
     assert again["problems"] == ["1 of your ratings are of answers that have changed since: they do not count"]
@@ -320,8 +302,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
 
 def test_one_answer_of_two_runs_is_rated_once_for_both(runs: Path, data: Path, tmp_path: Path, out: Path) -> None:
     evaluate(data, "oracle", task="referring", runs=2, limit=4, out=tmp_path / "again")
-    with studio_at(open_workspace([runs / "oracle", tmp_path / "again"], person=PERSON, out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(runs / "oracle", tmp_path / "again", out=out) as visitor:
         rated = visitor.json("/api/rating")
         assert rated["total"] == 4
         visitor.json("/api/rating/scores", {"answer": rated["answer"], "scores": {"correctness": 7}})
@@ -337,8 +318,7 @@ def test_a_run_that_cannot_be_read_costs_no_other_its_ratings(
     broken = tmp_path / "runs" / "broken" / "run.json"
     broken.parent.mkdir()
     broken.write_text("{")
-    with studio_at(open_workspace([data, folder], person=PERSON, out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(data, folder, out=out) as visitor:
         assert visitor.json("/api/studio")["rated"] == 2
         rated = visitor.json("/api/rating")
     assert rated["total"] == 4
@@ -359,21 +339,21 @@ def test_a_person_stands_in_the_report_beside_models(chromium: Browser, data: Pa
     with chromium.new_context(viewport={"width": 1280, "height": 860}) as context:
         watched = Watched(context.new_page())
         page = watched.page
-        with killed_studio(data, by=PERSON, out=out) as address:
+        with killed_studio(data, by="anna", out=out) as address:
             page.goto(address)
             page.get_by_role("link", name="Answer").first.click()
             page.get_by_label("questions of each task").fill("1")
             page.get_by_role("button", name="start").click()
             answer_shown(page, "Question 1 of 3")
             expect(page.get_by_role("heading", name="Question 2 of 3")).to_be_visible()
-        with killed_studio(data, by=PERSON, out=out) as address:
+        with killed_studio(data, by="anna", out=out) as address:
             page.goto(address)
             page.goto(address.partition("?")[0] + "#/answer?number=1")
             answer_shown(page, "Question 2 of 3")
             answer_shown(page, "Question 3 of 3")
             expect(page.get_by_role("heading", name="All questions are answered")).to_be_visible()
         assert not complaints(watched)
-        human = load_results(out / PERSON)
+        human = load_results(out / "anna")
         boxes = next(run for run in human.runs if run.task.name == "grounding").samples[0].record.text
         assert boxes is not None
         assert json.loads(boxes)["bboxes"] == [[pytest.approx(side, abs=3) for side in (200, 250, 700, 750)]]
@@ -413,7 +393,7 @@ def test_answers_are_rated_by_mouse_and_kept_when_killed(chromium: Browser, runs
         watched = Watched(context.new_page())
         page = watched.page
         for number, given in enumerate((3, 9)):
-            with killed_studio(runs, by=PERSON, out=out) as address:
+            with killed_studio(runs, by="anna", out=out) as address:
                 page.goto(address)
                 page.get_by_role("link", name="Rate").first.click()
                 expect(page.get_by_role("heading", name=f"Answer {number + 1} of 8")).to_be_visible()

@@ -15,7 +15,7 @@ from barista_bench.generate.review import read_review, review_bytes
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import Watched
 from tests.studio.killing import complaints, killed_studio
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import Visitor, studio_at, visiting
 
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}}"
 
@@ -35,8 +35,8 @@ def verdict(row: dict[str, Any], given: str, **changes: object) -> dict[str, obj
 
 
 def test_items_come_with_their_moments(review: Path, small_kitchen: Path, out: Path) -> None:
-    with studio_at(open_workspace([review, small_kitchen], person="anna", out=out)) as address:
-        items = Visitor(address).json("/api/review")["items"]
+    with visiting(review, small_kitchen, out=out) as visitor:
+        items = visitor.json("/api/review")["items"]
     written = [json.loads(line) for line in (review.parent / "handyvqa.items.jsonl").read_text().splitlines()]
     assert [item["item"] for item in items] == [f"handyvqa/{row['id']}" for row in written]
     assert [item["moment"]["span"] for item in items] == [row["span"] for row in written]
@@ -44,8 +44,7 @@ def test_items_come_with_their_moments(review: Path, small_kitchen: Path, out: P
 
 
 def test_verdicts_are_in_the_file(review: Path, out: Path) -> None:
-    with studio_at(open_workspace([review], person="anna", out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(review, out=out) as visitor:
         first, second, third, *_ = visitor.json("/api/review")["items"]
         visitor.json("/api/review/verdict", verdict(first, "accept"))
         visitor.json("/api/review/verdict", verdict(second, "reject", reason="unclear"))
@@ -59,38 +58,23 @@ def test_verdicts_are_in_the_file(review: Path, out: Path) -> None:
     assert rows[2].question == revised["question"] == "Which?"
 
 
-def sent(**changes: object) -> Callable[[dict[str, Any]], object]:
-    return lambda item: verdict(item, "accept", **changes)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        lambda item: b"",
-        lambda item: b"[" * 10_000,
-        lambda item: b'{"file": "\xff"}',
-        lambda item: [],
-        sent(verdict=""),
-        sent(file=-1),
-        sent(file=7),
-        sent(item="handyvqa/../../etc/passwd"),
-        sent(more=1),
-        sent(reviewer="somebody else"),
-        sent(question="changed, though only accepted"),
-        sent(verdict="reject"),
-        sent(verdict="reject", reason=" "),
-        sent(verdict="revise", reason="short", choices=["one"]),
-        sent(verdict="revise", reason="empty", question=""),
-        sent(verdict="revise", reason="blank", question=" \n"),
-        sent(verdict="revise", reason="x" * 20_000),
-    ],
+BROKEN = (b"", b"[" * 10_000, b'{"file": "\xff"}', [])
+CHANGED: tuple[dict[str, object], ...] = (
+    *({"verdict": ""}, {"file": -1}, {"file": 7}, {"item": "handyvqa/../../etc/passwd"}, {"more": 1}),
+    *({"reviewer": "somebody else"}, {"question": "changed, though only accepted"}),
+    *({"verdict": "reject"}, {"verdict": "reject", "reason": " "}, {"verdict": "revise", "reason": "x" * 20_000}),
+    {"verdict": "revise", "reason": "short", "choices": ["one"]},
+    *({"verdict": "revise", "reason": "empty", "question": text} for text in ("", " \n")),
 )
-def test_what_is_no_verdict_changes_nothing(review: Path, out: Path, body: Callable[[dict[str, Any]], object]) -> None:
+
+
+def test_what_is_no_verdict_changes_nothing(review: Path, out: Path) -> None:
     before = review.read_bytes()
-    with studio_at(open_workspace([review], person="anna", out=out)) as address:
-        visitor = Visitor(address)
-        status, answer, _ = visitor.answer("/api/review/verdict", body(visitor.json("/api/review")["items"][0]))
-    assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True)
+    with visiting(review, out=out) as visitor:
+        item = visitor.json("/api/review")["items"][0]
+        for body in (*BROKEN, *(verdict(item, "accept") | changes for changes in CHANGED)):
+            status, answer, _ = visitor.answer("/api/review/verdict", body)
+            assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True), body
     assert review.read_bytes() == before
 
 
@@ -115,8 +99,7 @@ def test_two_studios_on_one_review_file_lose_no_verdict(review: Path, out: Path,
 
 
 def test_a_revision_is_not_accepted_as_if_it_were_the_original(review: Path, out: Path) -> None:
-    with studio_at(open_workspace([review], person="anna", out=out)) as address:
-        visitor = Visitor(address)
+    with visiting(review, out=out) as visitor:
         item = visitor.json("/api/review")["items"][0]
         revised = visitor.json("/api/review/verdict", verdict(item, "revise", reason="short", question="Which?"))
         again = verdict({**item, **revised}, "accept")
@@ -127,8 +110,8 @@ def test_a_revision_is_not_accepted_as_if_it_were_the_original(review: Path, out
 def test_items_of_an_unknown_family_are_shown_without_a_moment(review: Path, out: Path) -> None:
     rows = list(read_review(review).values())
     review.write_bytes(review_bytes([msgspec.structs.replace(rows[0], item="../../etc/passwd"), *rows[1:]]))
-    with studio_at(open_workspace([review], person="anna", out=out)) as address:
-        foreign, known, *_ = Visitor(address).json("/api/review")["items"]
+    with visiting(review, out=out) as visitor:
+        foreign, known, *_ = visitor.json("/api/review")["items"]
     assert (foreign["moment"], foreign["revisable"]) == (None, False)
     assert known["moment"]
 

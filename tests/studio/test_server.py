@@ -18,13 +18,13 @@ from barista_bench.errors import ConfigError
 from barista_bench.studio import server
 from barista_bench.studio.server import STATIC, Guard, serving
 from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.serving import Visitor, studio_at, visiting
 
 
 @pytest.fixture
 def visitor(small_release: Path, out: Path) -> Iterator[Visitor]:
-    with studio_at(open_workspace([small_release], person="anna", out=out)) as address:
-        yield Visitor(address)
+    with visiting(small_release, out=out) as visitor:
+        yield visitor
 
 
 def test_the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read(visitor: Visitor) -> None:
@@ -35,13 +35,11 @@ def test_the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read(visi
     assert visitor.answer("/")[0] == 200
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/api/studio", "/static/main.js", "/report", "/media/graph/v0/0.jpg", "/nowhere"]
-)
-def test_nothing_is_answered_without_the_token(visitor: Visitor, path: str) -> None:
-    assert visitor.answer(path, Cookie="")[0] == 403
-    assert visitor.answer(path, Cookie=visitor.cookie[:-1])[0] == 403
-    assert visitor.answer(path + "?token=wrong", Cookie="")[0] == 403
+def test_nothing_is_answered_without_the_token(visitor: Visitor) -> None:
+    for path in ("/", "/api/studio", "/static/main.js", "/report", "/media/graph/v0/0.jpg", "/nowhere"):
+        assert visitor.answer(path, Cookie="")[0] == 403
+        assert visitor.answer(path, Cookie=visitor.cookie[:-1])[0] == 403
+        assert visitor.answer(path + "?token=wrong", Cookie="")[0] == 403
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "localhost:1"])
@@ -69,29 +67,20 @@ def test_every_answer_forbids_foreign_scripts_and_frames(visitor: Visitor) -> No
         assert headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/media/graph/..%2F..%2Fetc/0.jpg",
-        "/media/graph/%2Fetc%2Fpasswd/proxy.mp4",
-        "/media/else/v0/0.jpg",
-        "/static/..%2F__init__.py",
-        "/api/frame?video=../v0&frame=0",
-        "/api/frame?video=v0&frame=99999",
-        "/api/frame?video=v0&frame=-1",
-        "/api/frame?video=v0&frame=1e3",
-        "/api/frame?video=v0",
-        "/api/search?video=v0&text=",
-        "/media/graph/v0/99999.jpg",
-        f"/media/graph/v0/{'9' * 5000}.jpg",
-        "/static/a%00b",
-    ],
+NOTHING = (
+    *("/media/graph/..%2F..%2Fetc/0.jpg", "/media/graph/%2Fetc%2Fpasswd/proxy.mp4", "/media/else/v0/0.jpg"),
+    *("/static/..%2F__init__.py", "/static/a%00b", "/api/search?video=v0&text=", "/api/frame?video=v0"),
+    *(f"/api/frame?video=v0&frame={frame}" for frame in ("99999", "-1", "1e3")),
+    *("/api/frame?video=../v0&frame=0", "/media/graph/v0/99999.jpg", f"/media/graph/v0/{'9' * 5000}.jpg"),
 )
-def test_an_address_of_nothing_is_refused_in_words_and_ends_nothing(visitor: Visitor, path: str) -> None:
-    status, body, _ = visitor.answer(path)
-    assert status in (400, 404)
-    assert b"Traceback" not in body
-    assert b"root:" not in body
+
+
+def test_an_address_of_nothing_is_refused_in_words_and_ends_nothing(visitor: Visitor) -> None:
+    for path in NOTHING:
+        status, body, _ = visitor.answer(path)
+        assert status in (400, 404), path
+        assert b"Traceback" not in body
+        assert b"root:" not in body
     assert visitor.json("/api/studio")["person"] == "anna"
 
 

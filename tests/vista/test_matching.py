@@ -10,8 +10,8 @@ from barista_bench.benchmarks.vista import BENCHMARK, TASKS, open_release
 from barista_bench.benchmarks.vista.matching import All, Minecraft, VirtualHome
 from barista_bench.benchmarks.vista.release import VistaRelease
 from barista_bench.core.example import SkippedExample, write_scores
+from barista_bench.core.options import EvenSampling
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.sampling import EvenSampling
 from barista_bench.core.task import Example, ParseError, Prediction
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import GenerationConfig, Request

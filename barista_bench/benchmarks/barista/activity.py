@@ -38,10 +38,10 @@ from barista_bench.benchmarks.barista.common import (
 )
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, ChosenLetter, read_letter
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, SkippedExample, per_example, read_scores
+from barista_bench.core.options import packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from barista_bench.core.example import Inputs, Target, TypedFields
-from barista_bench.core.sampling import Count, Index, Sampling
+from barista_bench.core.options import Count, Index, Sampling
 
 
 class ActivityChoice(TypedFields):

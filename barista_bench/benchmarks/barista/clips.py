@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.core.sampling import Count, Sampling, Seconds
+from barista_bench.core.options import Count, Sampling, Seconds
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import GRID
 from barista_bench.core.example import Int64, Metadata
+from barista_bench.core.options import Count, Sampling
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
-from barista_bench.core.sampling import Count, Sampling
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import Domain, load_domain

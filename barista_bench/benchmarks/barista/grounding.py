@@ -63,12 +63,11 @@ from barista_bench.benchmarks.kinds.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, BoxTask, answered_boxes, listed_boxes, read_boxes
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
+from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.sampling import Count
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph

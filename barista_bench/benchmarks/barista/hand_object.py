@@ -60,12 +60,11 @@ from barista_bench.benchmarks.kinds.box_answers import (
     random_grid_box,
     write_grid,
 )
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
+from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import ImagePart, Prompt
-from barista_bench.core.sampling import Count
 from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,

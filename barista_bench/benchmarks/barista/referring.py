@@ -49,13 +49,12 @@ from barista_bench.benchmarks.barista.reference_text import (
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, SkippedExample, Target, TypedFields
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.sampling import Count
 from barista_bench.core.task import Example, Fields, Judged, Overlay, ParseError, Prediction, evidence_objects
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.domain import Domain

@@ -46,12 +46,11 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relations_schema,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example
+from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.sampling import Fraction
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Overlay, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
@@ -161,7 +160,9 @@ class Relations(GraphTask[RelationsSampling]):
         groups_of: GroupsOf = "all" if self.follows_paper else "answered"
         rows = [
             example_sums(
-                self._answered(s.prediction) if s.prediction else None, self._true(s.example), groups_of=groups_of
+                self._answered(s.prediction) if s.prediction else None,
+                _true_relations(s.example, self.follows_paper),
+                groups_of=groups_of,
             )
             for s in samples
         ]
@@ -179,12 +180,12 @@ class Relations(GraphTask[RelationsSampling]):
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Of the relations that the multiset matching leaves over on either side."""
         ids, hands = _marks(example)
-        kinds = relation_failures(self._true(example), self._answered(prediction), hands)
+        kinds = relation_failures(_true_relations(example, self.follows_paper), self._answered(prediction), hands)
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}
-        reference = self._true(example)
+        reference = _true_relations(example, self.follows_paper)
         answered = self._answered(prediction) if prediction else Counter()
         groups = (reference & answered, reference - answered, answered - reference)
         return Explanation.of(
@@ -237,9 +238,6 @@ class Relations(GraphTask[RelationsSampling]):
     @property
     def counts_provider_errors(self) -> bool:
         return not self.follows_paper
-
-    def _true(self, example: Example) -> Counter[RelationTuple]:
-        return _true_relations(example, self.follows_paper)
 
     def _answered(self, prediction: Prediction) -> Counter[RelationTuple]:
         return _multiset(RelationSet.read(prediction.value), self.follows_paper)

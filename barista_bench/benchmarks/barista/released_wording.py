@@ -17,13 +17,14 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from barista_bench.benchmarks import ReleasedRubric, packaged_data
+from barista_bench.benchmarks import ReleasedRubric
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, WORDING as WORDING
 from barista_bench.benchmarks.barista.python_texts import GAP, Function, SourceFile
 from barista_bench.benchmarks.kinds.box_answers import box_fields
 from barista_bench.core.boxes import BoxFormat, BoxOrder
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, TextPart, by_hash, fill
 from barista_bench.errors import ConfigError
+from barista_bench.files.reading import packaged_data
 
 log = logging.getLogger(__name__)
 

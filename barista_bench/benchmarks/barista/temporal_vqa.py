@@ -46,12 +46,11 @@ from barista_bench.benchmarks.barista.qa_templates import (
 )
 from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import after_last, content_words, labelled, most_typical, overlap
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
+from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.sampling import Count
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph

@@ -41,11 +41,10 @@ from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, Lettere
 from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import FrameTimes, SkippedExample
 from barista_bench.core.failures import FailureKind
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.options import Count, Rate, Sampling
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.sampling import Count, Rate, Sampling
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from barista_bench.benchmarks import packaged_data
 from barista_bench.benchmarks.lexical import stem
+from barista_bench.files.reading import packaged_data
 
 PieceKind: TypeAlias = Literal[
     "name", "predicate", "region", "target", "negation", "hedge", "article", "stop", "word",

@@ -23,8 +23,8 @@ from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array, rows_schem
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target, TypedFields
+from barista_bench.core.options import Count, Sampling, Seconds
 from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.sampling import Count, Sampling, Seconds
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError

@@ -20,8 +20,7 @@ from barista_bench.benchmarks.handyvqa.release import (
 from barista_bench.benchmarks.kinds.masks import thinned_size
 from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, SkippedExample, Target
-from barista_bench.core.options import Option
-from barista_bench.core.sampling import EvenSampling
+from barista_bench.core.options import EvenSampling, Option
 from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
-from barista_bench.core.sampling import SamplingT
+from barista_bench.core.options import SamplingT
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Prediction, Scored
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from barista_bench.benchmarks.kinds.spans import TimeRange
 from barista_bench.core.example import Evidence, Inputs, Metadata, PixelBox, Target, TypedFields
-from barista_bench.core.sampling import Count, Rate, Sampling
+from barista_bench.core.options import Count, Rate, Sampling
 
 
 class InstructionInputs(Inputs):

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from barista_bench.benchmarks import packaged_data
 from barista_bench.benchmarks.kinds.spans import ranges, snapped
 from barista_bench.benchmarks.name_matching import NameMatcher, plain_name
 from barista_bench.benchmarks.sentence_similarity import DECIMALS
@@ -32,6 +31,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
 from barista_bench.core.boxes import Xyxy, as_xyxy
 from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Json, Prediction, Scored
+from barista_bench.files.reading import packaged_data
 from barista_bench.metrics.spatio_temporal_grounding import (
     MEASURES,
     PredictedObject,

@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from barista_bench.benchmarks.protocol import packaged_protocol
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
     LOWEST,
@@ -39,9 +38,8 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.failures import FailureKind
-from barista_bench.core.options import Option
+from barista_bench.core.options import EvenSampling, Option, packaged_protocol
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
-from barista_bench.core.sampling import EvenSampling
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

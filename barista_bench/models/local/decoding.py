@@ -56,7 +56,7 @@ class SeededGumbel(LogitsProcessor):
         if len(scores) != len(self._seeds):
             raise ValueError(f"{len(scores)} rows of scores for {len(self._seeds)} seeds")
         self._seeds, self._step = self._seeds.to(scores.device), self._step + 1
-        stream = split_mix(split_mix(self._seeds) + _wrapped(self._step * _STEP))
+        stream = split_mix(split_mix(self._seeds) + ((self._step * _STEP + 2**63) % 2**64 - 2**63))
         tokens = torch.arange(1, scores.shape[1] + 1, device=scores.device)
         bits = _unsigned_shift(split_mix(stream + tokens * _STEP), 64 - _RANDOM_BITS)
         uniform = (bits.double() + 0.5) * 2.0**-_RANDOM_BITS
@@ -72,11 +72,6 @@ def split_mix(values: torch.Tensor) -> torch.Tensor:
 
 def _unsigned_shift(values: torch.Tensor, bits: int) -> torch.Tensor:
     return (values >> bits) & (2 ** (64 - bits) - 1)
-
-
-def _wrapped(value: int) -> int:
-    """As a signed number of 64 bits."""
-    return (value + 2**63) % 2**64 - 2**63
 
 
 def sampling_processors(

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
+from barista_bench.models.answers import AnswerReader, Generated
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
-from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
 
 if TYPE_CHECKING:

@@ -17,14 +17,12 @@ from jinja2 import TemplateError
 from PIL import Image
 from transformers import ProcessorMixin
 
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
-from barista_bench.models.base import Request
-from barista_bench.models.local.template_variables import chosen_variables
-from barista_bench.models.local.text_models import TextProcessor
-from barista_bench.models.reasoning import Reasoning
-from barista_bench.models.videos import FramesAs, VideoClip, knows_one_rate, parts_with_clips
+from barista_bench.models.answers import Reasoning
+from barista_bench.models.base import FramesAs, Request, VideoClip, knows_one_rate, parts_with_clips
+from barista_bench.models.local.processors import TextProcessor, chosen_variables
 
 log = logging.getLogger(__name__)
 

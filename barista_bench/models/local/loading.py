@@ -22,7 +22,7 @@ from barista_bench.models.settings import TransformersSettings
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
 
-    from barista_bench.models.local.text_models import TextProcessor
+    from barista_bench.models.local.processors import TextProcessor
 
 Setting = str | int | float | bool | None
 
@@ -134,7 +134,7 @@ def located(name: str) -> tuple[str, dict[str, str]]:
 def _model(name: str, settings: TransformersSettings, gguf_file: str | None = None, **shared: Any) -> object:  # noqa: ANN401
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
-    from barista_bench.models.local.text_models import reads_text_alone
+    from barista_bench.models.local.processors import reads_text_alone
 
     source = {setting: shared[setting] for setting in ("revision", "trust_remote_code")}
     if gguf_file:
@@ -157,8 +157,7 @@ def _processor(
     gguf_file: str | None = None,
     **shared: Any,  # noqa: ANN401
 ) -> ProcessorMixin | TextProcessor:
-    from barista_bench.models.local.processors import load_processor
-    from barista_bench.models.local.text_models import text_processor
+    from barista_bench.models.local.processors import load_processor, text_processor
 
     given = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
     limits = {limit: value for limit, value in given.items() if value is not None}

@@ -13,19 +13,26 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.answer_schemas import require_holding
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.local.answers import AnswerReader
+from barista_bench.models.answers import THINK_TAGS, AnswerReader, Reasoning
+from barista_bench.models.base import (
+    Answered,
+    Completion,
+    Failure,
+    FramesAs,
+    GenerationConfig,
+    ModelIdentity,
+    Request,
+    video_settings,
+)
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
 from barista_bench.models.local.engine import Engine
 from barista_bench.models.local.loading import box_format_of_checkpoint, identity_of, load_checkpoint, template_hash
-from barista_bench.models.reasoning import THINK_TAGS, Reasoning
 from barista_bench.models.settings import TransformersSettings, checked
-from barista_bench.models.videos import FramesAs, video_settings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
-    from barista_bench.models.local.text_models import TextProcessor
+    from barista_bench.models.local.processors import TextProcessor
 
 
 class TransformersModel:

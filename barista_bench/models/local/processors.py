@@ -1,7 +1,8 @@
-"""Processors of checkpoints, with torchvision and without.
+"""Processors of checkpoints, with torchvision and without, and of language models that read text alone.
 
 transformers builds a processor whole or not at all, and all of its video processors need torchvision. Its image
-processors for PIL do not: without torchvision a processor is put together for images alone.
+processors for PIL do not: without torchvision a processor is put together for images alone. A model that reads text
+alone has a tokenizer in the place of a processor. `chosen_variables` are those of its chat template.
 
 Imports transformers, so it is itself imported only where a model is loaded.
 """
@@ -9,18 +10,35 @@ Imports transformers, so it is itself imported only where a model is loaded.
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from transformers import AutoConfig, AutoFeatureExtractor, AutoImageProcessor, AutoProcessor, ProcessorMixin
+from jinja2 import meta
+from transformers import (
+    AutoConfig,
+    AutoFeatureExtractor,
+    AutoImageProcessor,
+    AutoProcessor,
+    AutoTokenizer,
+    PreTrainedConfig,
+    ProcessorMixin,
+)
 from transformers.models.auto import auto_mappings
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+)
 from transformers.models.auto.processing_auto import processor_class_from_name
+from transformers.utils.chat_template_utils import _compile_jinja_template
 from transformers.utils.hub import PushToHubMixin, cached_file
 from transformers.utils.import_utils import is_torchvision_available
 
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.reading import bounded_bytes
+from barista_bench.models.answers import REASONING, Reasoning, switch_value
 
 _MAX_SETTINGS = 16 * 2**20  # bytes of a JSON file
 # Older checkpoints keep the settings of the parts in files of their own.
@@ -151,3 +169,127 @@ def _settings(name: str, file: str, hub: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{file} is no mapping")  # noqa: TRY004  (a file's content)
     return content
+
+
+Message = dict[str, Any]
+
+
+class TextProcessor:
+    """What a processor does for prompts of text; images are refused.
+
+    Args:
+        tokenizer: with or without a chat template.
+    """
+
+    image_processor: ClassVar[None] = None
+    video_processor: ClassVar[None] = None
+    model_input_names: ClassVar[list[str]] = ["input_ids", "attention_mask"]
+
+    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401  (a tokenizer of transformers)
+        self.tokenizer = tokenizer
+        self.chat_template = tokenizer.chat_template
+
+    def apply_chat_template(
+        self,
+        conversations: Sequence[Message] | Sequence[Sequence[Message]],
+        *,
+        processor_kwargs: dict[str, Any] | None = None,
+        **settings: Any,  # noqa: ANN401  (of the tokenizer, and variables of the template)
+    ) -> Any:  # noqa: ANN401  (a text, or tensors by name)
+        """As a processor's. Raises ValueError for an image: the model reads none."""
+        one = isinstance(conversations[0], dict)
+        several: Any = [conversations] if one else conversations
+        written = [[_as_text(message) for message in conversation] for conversation in several]
+        chosen = {"chat_template": self.chat_template, **settings, **(processor_kwargs or {})}
+        return self.tokenizer.apply_chat_template(written[0] if one else written, **chosen)
+
+
+def _as_text(message: Message) -> Message:
+    """A message whose parts are joined: templates of language models take a text."""
+    content = message["content"]
+    if isinstance(content, str):
+        return message
+    if any(part["type"] != "text" for part in content):
+        raise ValueError("the model reads text alone, and is given an image")
+    return {**message, "content": "".join(part["text"] for part in content)}
+
+
+def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool) -> bool:
+    """Whether transformers has a checkpoint as a language model, and not as one that reads images too.
+
+    Those in GGUF are: it reads no other models from such a file.
+    """
+    if gguf_file:
+        return True
+    config: PreTrainedConfig = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code)
+    if trust_remote_code and "AutoModelForCausalLM" in (brought := getattr(config, "auto_map", None) or {}):
+        return "AutoModelForImageTextToText" not in brought and not hasattr(config, "vision_config")
+    kind = config.model_type
+    return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+
+
+def text_processor(
+    name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool
+) -> TextProcessor | None:
+    """A checkpoint's tokenizer as a processor; None where the checkpoint reads images too."""
+    if not reads_text_alone(name, gguf_file, revision=revision, trust_remote_code=trust_remote_code):
+        return None
+    chosen = {"gguf_file": gguf_file} if gguf_file else {}
+    tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code, **chosen)
+    return TextProcessor(tokenizer)
+
+
+Template = str | Mapping[str, str]
+"""A chat template, or several by name."""
+_SWITCHES, _EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
+# What is no variable of a template, though its name be given like one.
+_TAKEN = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
+
+
+def chosen_variables(
+    name: str, template: Template, given: Mapping[str, object], reasoning: Reasoning | None
+) -> dict[str, object]:
+    """The variables that a template is filled in with: those given, and the switches of reasoning.
+
+    Args:
+        name: of the model, for messages.
+
+    Raises:
+        ModelError: the template does not read one of those given, has no switch for `reasoning`, or would be told both.
+        TemplateError: it is no template.
+    """
+    read = _variables(template) if given else frozenset()
+    for variable in given:
+        if variable in _TAKEN or variable not in read:  # it would go to the processor instead, or nowhere
+            remedy = "leave it out of template_kwargs"
+            raise ModelError(f"model {name}: its chat template reads no {variable!r}. Remedy: {remedy}")
+    switches = reasoning_switches(template, reasoning) if reasoning else {}
+    if reasoning and not switches:
+        known = [wanted for wanted in REASONING if reasoning_switches(template, wanted)]
+        what = f"its chat template has no switch for reasoning {reasoning}"
+        remedy = f"say {', '.join(known)}" if known else "leave reasoning out"
+        raise ModelError(f"model {name}: {what}. Remedy: {remedy}")
+    if twice := sorted(switches.keys() & given.keys()):
+        raise ModelError(f"model {name}: template_kwargs sets {twice}, as reasoning does. Remedy: leave one out")
+    return {**given, **switches}
+
+
+def reasoning_switches(template: Template, wanted: Reasoning) -> dict[str, bool | str]:
+    """The variables by which a template has the model reason as wanted, with their values; empty where none can.
+
+    Efforts are on as well. `reasoning_effort` turns reasoning off only where the template knows the word "none".
+    """
+    variables = _variables(template)
+    switches: dict[str, bool | str] = {name: wanted != "off" for name in _SWITCHES if name in variables}
+    effort = switch_value(_EFFORT, wanted) if _EFFORT in variables else None
+    if wanted in ("off", "on"):
+        knows_none = any(f"{quote}none{quote}" in str(template) for quote in "'\"")
+        return switches or ({_EFFORT: effort} if effort is not None and knows_none else {})
+    return {} if effort is None else {**switches, _EFFORT: effort}
+
+
+def _variables(template: Template) -> frozenset[str]:
+    """The variables that it reads without setting them itself."""
+    texts = [template] if isinstance(template, str) else template.values()
+    trees = (_compile_jinja_template(text).environment.parse(text) for text in texts)
+    return frozenset(name for tree in trees for name in meta.find_undeclared_variables(tree))

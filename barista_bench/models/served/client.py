@@ -24,8 +24,8 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import is_local
+from barista_bench.models.answers import THINK_TAGS
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
-from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,

@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
+from barista_bench.models.answers import cut_at_stop, is_still_thinking, split_reasoning
 from barista_bench.models.base import Completion, FinishReason, TokenLogprob
-from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
 from barista_bench.models.served.errors import Endpoint, TransientError, status_error
 
 _STOPPED = frozenset({None, "stop", "eos", "eos_token", "end_turn", "stop_sequence"})

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.base import GenerationConfig, Request, VideoClip, parts_with_clips
 from barista_bench.models.settings import ServedSettings
-from barista_bench.models.videos import VideoClip, parts_with_clips
 
 Body = dict[str, object]
 

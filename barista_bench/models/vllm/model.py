@@ -19,12 +19,20 @@ from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answer_schemas import require_holding
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, repeated
-from barista_bench.models.local.answers import AnswerReader, Generated
+from barista_bench.models.answers import THINK_TAGS, AnswerReader, Generated
+from barista_bench.models.base import (
+    Answered,
+    Completion,
+    Failure,
+    GenerationConfig,
+    ModelIdentity,
+    Request,
+    VideoClip,
+    repeated,
+    video_settings,
+)
 from barista_bench.models.local.loading import box_format_of_checkpoint, template_hash
-from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.settings import VllmSettings, checked
-from barista_bench.models.videos import VideoClip, video_settings
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig, PreTrainedConfig, ProcessorMixin
 
     from barista_bench.models.local.holding import AnswerHolder
-    from barista_bench.models.local.text_models import TextProcessor
+    from barista_bench.models.local.processors import TextProcessor
 
 _READY = 2  # requests that wait while the engines are full
 _MAX_ERROR = 500  # characters of what vLLM says of a prompt
@@ -269,8 +277,7 @@ def _read(
     """The configuration of a checkpoint; no weights."""
     import transformers
 
-    from barista_bench.models.local.processors import load_processor
-    from barista_bench.models.local.text_models import text_processor
+    from barista_bench.models.local.processors import load_processor, text_processor
 
     trust: dict[str, Any] = {"trust_remote_code": settings.trust_remote_code}
     processor: ProcessorMixin | TextProcessor | None = text_processor(str(folder), revision="main", **trust)

@@ -13,8 +13,7 @@ import msgspec
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.example import Status
-from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.example import FrameTimes, Status
 from barista_bench.core.guarding import guarded
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
@@ -22,12 +21,10 @@ from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
-from barista_bench.models.base import sends_files
-from barista_bench.models.videos import sees_videos
-from barista_bench.runs.ask.answered import answer_fields, answer_status, each_answered, with_steps
+from barista_bench.models.base import sees_videos, sends_files
+from barista_bench.runs.ask.answered import Spending, answer_fields, answer_status, each_answered, with_steps
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
-from barista_bench.runs.ask.spending import Spending
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
 from barista_bench.runs.log.log_reader import StepLog, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
@@ -178,8 +175,12 @@ class Asker:
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
             requests = self._waited_for(self._requests(ready))
-            for answer in each_answered(self.model, requests, self.config, self.spending):
-                done = self._log_answers(*answer)
+            for waiting, completions, seconds in each_answered(self.model, requests, self.config, self.spending):
+                given = zip(waiting.keys.items(), completions, strict=True)
+                done = sum(
+                    self._log_answer(replace(waiting, keys={run_index: key}), completion, seconds)
+                    for (run_index, key), completion in given
+                )
                 if self.spending:
                     left = (bar.total or 0) - bar.n - done
                     bar.set_postfix_str(self.spending.outlook(left), refresh=False)
@@ -328,14 +329,6 @@ class Asker:
             if request is None:
                 return
             yield request
-
-    def _log_answers(self, waiting: _Pending, completions: Sequence[Completion | Failure], seconds: float) -> int:
-        """Log the answers to an example. Returns how many samples are done with them."""
-        given = zip(waiting.keys.items(), completions, strict=True)
-        return sum(
-            self._log_answer(replace(waiting, keys={run_index: key}), completion, seconds)
-            for (run_index, key), completion in given
-        )
 
     def _log_answer(self, waiting: _Pending, completion: Completion | Failure, seconds: float) -> bool:
         """Log one answer, before the task sees it. Returns whether the sample is done; else its next question waits."""

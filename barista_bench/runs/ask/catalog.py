@@ -73,11 +73,8 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
 
 def _refuse_unseen_images(name: str, model: Model, tasks: Pairs) -> None:
     """Raise ConfigError where a model that reads text alone would be asked about images."""
-    from barista_bench.models.ablations import unwrapped
-
-    inner, _ = unwrapped(model)
     sees_none = "text_only" in str(model.identity.settings.get("ablation", ""))
-    if reads_text_alone(inner) and not sees_none:
+    if reads_text_alone(model) and not sees_none:
         shown = next((task for task, examples in tasks if any(example.frames for example in examples.examples)), None)
         if shown is not None:
             raise ConfigError(
@@ -339,12 +336,3 @@ def _refuse_others(config: ModelSettings) -> None:
         if getattr(config, name) != TransformersSettings.model_fields[name].get_default(call_default_factory=True):
             remedy = "leave it out (engine_args holds what vLLM calls it), or leave engine out"
             raise ConfigError(f"{name} is not for --engine vllm. Remedy: {remedy}")
-
-
-def engine_versions(model: Model) -> dict[str, str]:
-    """Versions of what runs a model in an environment of its own."""
-    from barista_bench.models.ablations import unwrapped
-    from barista_bench.models.vllm.model import VllmModel
-
-    inner, _ = unwrapped(model)
-    return inner.versions if isinstance(inner, VllmModel) else {}

@@ -84,7 +84,7 @@ class ModelCopy:
     def _tasks(self) -> Pairs:
         if not isinstance(self._config, RunConfig):
             return []
-        from barista_bench.runs.ask.opening import open_tasks
+        from barista_bench.runs.ask.runner import open_tasks
 
         opened = open_tasks(self._config)
         if [task.examples.content_hash for task in opened] != self._content_hashes:

@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 
 from barista_bench.benchmarks import task_class
-from barista_bench.benchmarks.protocol import by_protocol
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import guarded
@@ -83,7 +82,10 @@ def read_samples(
     described = read_run(folder)
     task, box_format = run_task(described, options or {}), described.identity.model.box_format.parsed
     examples = open_run_examples(folder, described, data, root)
-    records = _own_records(folder, described)
+    with run_records(folder, described) as log_reader:
+        if log_reader.left_out:
+            log.warning("%s: %d records are not of this run: left out", folder, log_reader.left_out)
+        records = list(log_reader)
     by_example = {example.example_id: example for example in examples.examples}
     unknown = next((record.example_id for record in records if record.example_id not in by_example), None)
     if unknown is not None:
@@ -115,21 +117,13 @@ def run_task(described: RunDescription, options: Mapping[str, object]) -> Task:
             f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
             f"{kind.version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
         )
-    kept = identity.options | by_protocol(kind, described.protocol)
+    kept = identity.options | ({"protocol": described.protocol} if "protocol" in kind.options else {})
     for name, value in options.items():
         if name in kept and kept[name] != value:
             raise ConfigError(
                 f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
             )
     return kind(described.wording, options={**described.options, **kept, **options})
-
-
-def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
-    """The record that counts of each example and run."""
-    with run_records(folder, described) as records:
-        if records.left_out:
-            log.warning("%s: %d records are not of this run: left out", folder, records.left_out)
-        return list(records)
 
 
 def read_sample(

@@ -28,10 +28,9 @@ from barista_bench.core.task import Example, Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
-from barista_bench.models.prices import Prices
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.run_folder import other_options, read_run
-from barista_bench.runs.score.costs import costs_of, token_sums
+from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     Breakdown,
@@ -61,7 +60,7 @@ from barista_bench.runs.score.samples import (
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.opening import OpenedTask
+    from barista_bench.runs.ask.runner import OpenedTask
 
 
 log = logging.getLogger(__name__)
@@ -146,11 +145,12 @@ def _scored(
     if 0 < known < len(read.examples):
         log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
     samples, counted = _counted(read.task, samples)
-    _note_faults(samples)
+    faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
+    for fault in faults:
+        note_fault(fault)
     if not any(s.record.finished for s in samples):
-        fault = next((s.record.error for s in samples if s.record.status is Status.TASK_ERROR), None)
-        if fault:
-            raise TaskError(fault)
+        if faults:
+            raise TaskError(faults[0])
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
@@ -182,12 +182,6 @@ def _counted(task: Task, samples: tuple[ScoredSample, ...]) -> tuple[tuple[Score
     except TaskError:
         samples = without_faults(task, samples)
         return samples, counted_samples(task, samples)
-
-
-def _note_faults(samples: Iterable[ScoredSample]) -> None:
-    for sample in samples:
-        if sample.record.status is Status.TASK_ERROR and sample.record.error:
-            note_fault(sample.record.error)
 
 
 def score_tasks(
@@ -299,18 +293,14 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
 
 
 def session_seconds(folder: Path) -> list[dict[str, float]]:
-    """Seconds by stage of every start of a run."""
-    return [line for path in sorted(folder.glob(SESSIONS_FILES)) for line in _sessions(path)]
-
-
-def _sessions(path: Path) -> list[dict[str, float]]:
-    """Seconds by stage of each session. A damaged line costs its seconds, and is named."""
+    """Seconds by stage of every start of a run. A damaged line costs its seconds, and is named."""
     sessions = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            sessions.append(msgspec.json.decode(line, type=_SessionLine).seconds)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            log.warning("%s: line %d is no session: its seconds are missing", path, number)
+    for path in sorted(folder.glob(SESSIONS_FILES)):
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            try:
+                sessions.append(msgspec.json.decode(line, type=_SessionLine).seconds)
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                log.warning("%s: line %d is no session: its seconds are missing", path, number)
     return sessions
 
 

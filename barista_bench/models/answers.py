@@ -1,19 +1,108 @@
-"""From generated tokens to an answer: where it ends, what was thought before it, its log-probabilities."""
+"""The answer in what a model wrote, apart from its thoughts, which are kept for people and never scored.
+
+`AnswerReader` reads generated tokens: where the answer ends, what was thought before it, its log-probabilities.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from barista_bench.models.base import Completion, TokenLogprob
-from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning, thought_before
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig, PreTrainedTokenizerBase
 
     from barista_bench.models.local.decoding import TokenScores
+
+Reasoning = Literal["off", "on", "low", "medium", "high"]
+REASONING: Final[tuple[Reasoning, ...]] = get_args(Reasoning)
+_ON_OR_OFF = frozenset({"enable_thinking", "thinking", "enabled"})
+
+THINK_TAGS = ("<think>", "</think>")
+"""The tags that most models put around their reasoning."""
+
+
+def switch_value(switch: str, wanted: Reasoning) -> bool | str | None:
+    """The value for which a switch of this name has a model reason as wanted; None where it has none.
+
+    Some switches are true or false; any other names an effort, and "none" for off.
+
+    >>> switch_value("enable_thinking", "off"), switch_value("reasoning_effort", "off")
+    (False, 'none')
+    >>> switch_value("enable_thinking", "high"), switch_value("reasoning_effort", "on")
+    (None, None)
+    """
+    is_plain = wanted in ("off", "on")
+    if switch in _ON_OR_OFF:
+        return wanted == "on" if is_plain else None
+    return {"off": "none", "on": None}[wanted] if is_plain else wanted
+
+
+def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:
+    """Split the whole generated text into (reasoning, answer); reasoning is None where there is none.
+
+    An open tag that never closes means that the budget ran out while thinking: all is reasoning, nothing is
+    an answer. A closing tag alone means that the prompt had opened the thinking. Where thinking was closed,
+    the answer is what follows the last closing tag, so that no thought can pass for an answer. Spaces before an answer
+    are no part of it: for one and the same token some decoders write a space (vLLM's), others do not (transformers').
+
+    >>> split_reasoning("<think>The cup is left of the jug.</think>left")
+    ('The cup is left of the jug.', 'left')
+    >>> split_reasoning("The template opened the thinking.</think>yes")
+    ('The template opened the thinking.', 'yes')
+    >>> split_reasoning("<think>the cup, or perhaps the ju")
+    ('the cup, or perhaps the ju', '')
+    >>> split_reasoning(" no thoughts")
+    (None, 'no thoughts')
+    """
+    opening, closing = tags
+    thought, closed, rest = text.rpartition(closing)
+    if opening in rest:  # never closed: what stands before the tag is no answer either
+        thought, rest = text, ""
+    elif not closed:
+        return None, text.lstrip(" ")
+    return thought.replace(opening, "").replace(closing, "").strip(), rest.strip()
+
+
+def thought_before(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str, str]:
+    """The one thought that an answer held to a schema may begin with, and the answer, in which tags are text.
+
+    >>> thought_before('<think>Left?</think>["</think>"]')
+    ('<think>Left?</think>', '["</think>"]')
+    >>> thought_before('["<think>"]'), thought_before("<think>Left")
+    (('', '["<think>"]'), ('<think>Left', ''))
+    """
+    opening, closing = tags
+    if not text.startswith(opening):
+        return "", text
+    thought, closed, answer = text.partition(closing)
+    return thought + closed, answer
+
+
+def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
+    """Whether the text ends within reasoning that never closed: it was cut off, whatever ended it.
+
+    The text is the whole of it, beginning with the opening tag where the prompt has written that one.
+
+    >>> is_still_thinking("<think>the cup, or perhaps the ju")
+    True
+    >>> is_still_thinking("<think>The cup.</think>left"), is_still_thinking("left")
+    (False, False)
+    """
+    opening, closing = tags
+    return opening in text.rpartition(closing)[2]
+
+
+def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
+    """The answer up to the first of the stop texts.
+
+    >>> cut_at_stop("left END right", ["STOP", "END"])
+    'left '
+    """
+    return answer[: min((at for at in map(answer.find, stop) if at >= 0), default=len(answer))]
 
 
 _NEVER = -9000.0  # log-probabilities of what a schema does not allow: -infinity, or what vLLM's worker writes for it
@@ -60,9 +149,13 @@ class AnswerReader:
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], generation: DecodingConfig) -> AnswerReader:
         """The reader of a checkpoint, by its tokenizer and its generation settings."""
-        vocabulary = tokenizer.get_vocab()
-        hidden = _special_ids(tokenizer) - {vocabulary[tag] for tag in tags if tag in vocabulary}
-        return cls(tokenizer, tags, _end_ids(generation, tokenizer.eos_token_id), hidden)
+        vocabulary, declared = tokenizer.get_vocab(), generation.eos_token_id
+        # `all_special_ids` leaves out those without a role, such as `<|im_end|>` here.
+        special = {token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special}
+        hidden = special.union(tokenizer.all_special_ids) - {vocabulary[tag] for tag in tags if tag in vocabulary}
+        ends = tokenizer.eos_token_id if declared is None else declared
+        end_ids = ends if isinstance(ends, list) else [] if ends is None else [ends]
+        return cls(tokenizer, tags, frozenset(end_ids), frozenset(hidden))
 
     def read(self, row: Generated, stop: Sequence[str]) -> Completion:
         """The completion of one row; `stop` are the texts that end an answer.
@@ -136,17 +229,3 @@ class AnswerReader:
 
     def _decoded(self, tokens: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
-
-
-def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
-    added = (token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special)
-    return frozenset(tokenizer.all_special_ids) | frozenset(added)
-
-
-def _end_ids(generation: DecodingConfig, tokenizer_end: int | None) -> frozenset[int]:
-    """The tokens that end an answer: the checkpoint's generation settings, else the tokenizer's."""
-    declared = generation.eos_token_id
-    if declared is None:
-        return frozenset(() if tokenizer_end is None else (tokenizer_end,))
-    return frozenset(declared if isinstance(declared, list) else [declared])

@@ -10,6 +10,7 @@ dataset and runs stay in WORK and are used again.
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -21,20 +22,24 @@ from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import compare_pair
 
-SEEDS = (301, 302, 303)
-"""Neither those of scripts/kitchen.sh, nor those of tests and `make run`."""
+SEEDS = (311, 312, 313)
+"""None of scripts/kitchen.sh, of tests and `make run`, or of those (301 to 303) that its settings were chosen on."""
 VIDEOS = 7
 """Of each seed."""
-LIMIT = 150
+LIMIT = 100
 ASKED = {"runs": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 16, "progress": False}
-OTHERS = ("kitchen_early", "text_only:kitchen", "prior", "chance")
+OTHERS = ("text_only:kitchen", "prior", "chance")
 
 
 def main() -> None:
     work = Path(sys.argv[1])
     data = work / "data"
     if not data.exists():
-        build(kitchens(work / "videos"), data, sampling={"limit": LIMIT}, cache=False, progress=False)
+        videos = kitchens(work / "videos")
+        split = {"train": [], "test": sorted(folder.name for folder in videos.iterdir())}
+        (work / "split.json").write_text(json.dumps(split))
+        settings = {"split_file": str(work / "split.json"), "sampling": {"limit": LIMIT}}
+        build(videos, data, cache=False, progress=False, **settings)
     print("| task | figure | videos | kitchen | " + " | ".join(f"`{name}`" for name in OTHERS) + " | apart from |")
     print("|---" * (5 + len(OTHERS)) + "|")
     for task in task_names("barista"):

@@ -3,7 +3,7 @@
     python scripts/train_kitchen.py --kitchens KITCHEN ... --chats CHATS ... --out WORK
 
 KITCHEN are releases that `barista-bench mini --seed` made, CHATS what `export --format chat --box-format xyxy/100` made
-of them. The same command goes on where it was killed. WORK/ROUND is the checkpoint.
+of them. The same command goes on where it was killed. WORK/model is the checkpoint, WORK/early that of `--early` steps.
 """
 
 # ruff: noqa: S311  (what is sampled is no secret)
@@ -36,12 +36,10 @@ CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
 ANSWER = re.compile(r"ANSWER: ([A-Z])$")
 BLIND = 0.06
 """The fraction of chats that are shown without their images, so that `text_only:kitchen` is asked what it knows."""
-DRILLED = (2, 3, 4, 6, 9, 14, 25)
-"""Choices of a drill: with few of them a model finds out how a letter is looked up."""
 LEFT_OUT = -100
 """The label of a token that is not learned."""
-Tokens = list[tuple[list[int], bool]]
-"""Token ids piece by piece, and whether a piece is learned."""
+Encoded = tuple[list[int], list[int]]
+"""Token ids of a prompt, and of its answer."""
 
 
 def main() -> None:
@@ -142,7 +140,7 @@ class Chats:
                 self.answers.append(chat["completion"][0]["content"][0]["text"])
                 self.tasks.append(task_of(chat["example_id"]))
 
-    def encoded(self, number: int, rng: random.Random) -> tuple[Tokens, list[int]]:
+    def encoded(self, number: int, rng: random.Random) -> tuple[Encoded, list[int]]:
         """A chat with its choices in a random order, and its images: now and then none."""
         *before, last = self.prompts[number]
         texts, answer = shuffled([part for part in last if part is not None], self.answers[number], rng)
@@ -152,31 +150,24 @@ class Chats:
             image = ""
         last = [None if part is None else next(words) for part in last]
         text = "".join("<user>" + "".join(image if p is None else p for p in turn) for turn in (*before, last))
-        prompt, answered = self._ids(f"{text}<assistant>", f"{as_taught(texts, answer)}<end>")
-        return [(prompt, False), (answered, True)], images
+        return self._tokens(f"{text}<assistant>", as_taught(texts, answer)), images
 
-    def drill(self, rng: random.Random) -> Tokens:
-        """A question of some of its choices, without its images, and which letter each of their labels has.
+    def drill(self, rng: random.Random) -> Encoded:
+        """A question of choices without its images, one of whose labels is told: which letter is its?
 
-        To look a letter up is slow to learn, and needs no images: questions of 25 choices that ask for one letter taught
-        nothing in 6,000 steps.
+        To look a letter up is slow to learn, and needs no images.
         """
         *before, last = self.prompts[rng.choice(self.with_choices)]
         texts = [part for part in last if part is not None]
-        labels = [label for _, label in CHOICE.findall(texts[-1])]
-        kept = rng.sample(labels, rng.choice([size for size in DRILLED if size <= len(labels)]))
-        lines = "\n".join(f"{chr(65 + number)}. {label}" for number, label in enumerate(kept))
-        first = CHOICE.search(texts[-1])
-        question = texts[-1][: first.start() if first else 0] + lines
-        text = "".join("<user>" + "".join(part or "" for part in turn) for turn in (*before, [*texts[:-1], question]))
-        asked = rng.sample(list(enumerate(kept)), len(kept))
-        answers = (part for number, label in asked for part in (label, f"\nANSWER: {chr(65 + number)}"))
-        *ids, end = self._ids(f"{text}<assistant>", *answers, "<end>")
-        return [*((tokens, number % 2 == 0 and number > 0) for number, tokens in enumerate(ids)), (end, True)]
+        told = f"ANSWER: {rng.choice(CHOICE.findall(texts[-1]))[0]}"
+        texts, answer = shuffled(texts, told, rng)
+        label, _, letter = as_taught(texts, answer).partition("\n")
+        text = "".join("<user>" + "".join(part or "" for part in turn) for turn in (*before, texts))
+        return self._tokens(f"{text}<assistant>{label}", f"\n{letter}")
 
-    def _ids(self, *texts: str) -> list[list[int]]:
-        ids: list[list[int]] = self.processor.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-        return ids
+    def _tokens(self, prompt: str, answer: str) -> Encoded:
+        ids, answered = self.processor.tokenizer([prompt, f"{answer}<end>"], add_special_tokens=False)["input_ids"]
+        return ids, answered
 
 
 def batches(chats: Chats, lengths: Sequence[int], args: argparse.Namespace) -> list[list[int]]:
@@ -211,29 +202,26 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
     tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True))
     tower.requires_grad_(False)
     encoded = [chats.encoded(number, random.Random(0))[0] for number in range(len(chats.tasks))]
-    lengths = [sum(len(ids) for ids, _ in pieces) for pieces in encoded]
+    lengths = [len(prompt) + len(answer) for prompt, answer in encoded]
     for task in sorted(set(chats.tasks)):
         of_task = [number for number, name in enumerate(chats.tasks) if name == task]
         longest = max(lengths[number] for number in of_task)
         mean = sum(lengths[number] for number in of_task) / len(of_task)
         print(f"{task}: {len(of_task)} chats of {mean:.0f} tokens, at most {longest}", flush=True)
-    order = batches(chats, lengths, args) if args.batch else []
+    order = batches(chats, lengths, args)
     features = features_of(tower, chats.pixels, args.out / "features.f16")
     image = model.config.image_token_id
 
     def loss(step: int) -> torch.Tensor:
         rng = random.Random(f"{args.seed}:{step}")
-        total = torch.zeros(())
-        if args.batch:
-            rows = [chats.encoded(number, rng) for number in order[step]]
-            ids, labels = padded([pieces for pieces, _ in rows])
-            embedded = model.get_input_embeddings()(ids)
-            if shown := [picture for _, images in rows for picture in images]:
-                aligned = core.aligner(torch.from_numpy(features[shown]).float())
-                embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
-            total = read(embedded, labels)
+        rows = [chats.encoded(number, rng) for number in order[step]]
+        ids, labels = padded([tokens for tokens, _ in rows])
+        embedded = model.get_input_embeddings()(ids)
+        if shown := [picture for _, images in rows for picture in images]:
+            aligned = core.aligner(torch.from_numpy(features[shown]).float())
+            embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
         ids, drilled = padded([chats.drill(rng) for _ in range(args.drill)])
-        return total + read(model.get_input_embeddings()(ids), drilled)
+        return read(embedded, labels) + read(model.get_input_embeddings()(ids), drilled)
 
     def read(embedded: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         # Padding stands on the right, where nothing before it sees it.
@@ -244,27 +232,21 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
 
     def save(step: int) -> None:
         if step in (args.steps, args.early):
-            folder = args.out / (args.round if step == args.steps else f"{args.round}_early")
-            save_model(model, chats.processor, training, folder)
+            save_model(model, chats.processor, training, args.out / ("model" if step == args.steps else "early"))
 
-    if args.after:
-        model.load_state_dict(torch.load(args.out / f"{args.after}_state.pt", weights_only=True)["parts"])
     model.train()
-    learn(model, loss, steps=args.steps, rate=args.rate, state=args.out / f"{args.round}_state", after_step=save)
+    learn(model, loss, steps=args.steps, rate=args.rate, state=args.out / "decoder_state", after_step=save)
 
 
-def padded(rows: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids, (rows, longest), padded on the right, and the same with LEFT_OUT wherever nothing is learned."""
-    longest = max(sum(len(ids) for ids, _ in pieces) for pieces in rows)
-    token_ids, labels = torch.zeros(len(rows), longest, dtype=torch.long), torch.full((len(rows), longest), LEFT_OUT)
-    for row, pieces in enumerate(rows):
-        start = 0
-        for ids, is_learned in pieces:
-            token_ids[row, start : start + len(ids)] = torch.tensor(ids)
-            if is_learned:
-                labels[row, start : start + len(ids)] = torch.tensor(ids)
-            start += len(ids)
-    return token_ids, labels
+def padded(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids of prompts and answers, (rows, longest), and the same with LEFT_OUT wherever nothing is learned."""
+    longest = max(len(prompt) + len(answer) for prompt, answer in rows)
+    ids = torch.zeros(len(rows), longest, dtype=torch.long)
+    labels = torch.full((len(rows), longest), LEFT_OUT)
+    for row, (prompt, answer) in enumerate(rows):
+        ids[row, : len(prompt) + len(answer)] = torch.tensor([*prompt, *answer])
+        labels[row, len(prompt) : len(prompt) + len(answer)] = torch.tensor(answer)
+    return ids, labels
 
 
 def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Path) -> None:  # noqa: ANN401
@@ -282,11 +264,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--chats", nargs="+", type=Path, required=True, help="exports of them")
     parser.add_argument("--out", type=Path, required=True, help="working folder; holds the checkpoint in the end")
     parser.add_argument("--tower-steps", type=int, default=2000)
-    parser.add_argument("--round", default="first", help="of aligner and language model; names what it writes")
-    parser.add_argument("--after", help="the round that this one goes on from")
-    parser.add_argument("--steps", type=int, default=6000, help="of the round")
-    parser.add_argument("--early", type=int, default=0, help="the step that is kept as the smaller training")
-    parser.add_argument("--batch", type=int, default=16, help="chats a step; 0: drills alone")
+    parser.add_argument("--steps", type=int, default=6000, help="of aligner and language model")
+    parser.add_argument("--early", type=int, default=600, help="the step that is kept as the smaller training")
+    parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--drill", type=int, default=8, help="questions a step of which letter a label has")
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--weights", default="{}", help="JSON: how often a task is sampled, by the start of its ids")

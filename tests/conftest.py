@@ -145,6 +145,15 @@ def source_of(small_kitchen: Path, generated: Callable[[str], Path], made_once: 
     return source
 
 
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny encoder of sentences."""
+    pytest.importorskip("torch")
+    from tests.tiny_families import make_tiny_sentence_encoder
+
+    return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
+
+
 @pytest.fixture
 def datasets_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A `datasets` cache of the test's own."""

@@ -34,6 +34,7 @@ from barista_bench.interchange.mask_formats import read_mask_tracks
 from barista_bench.interchange.recorded_answers import import_recorded, write_submission_file
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.mini import write_kitchen
+from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig
@@ -65,6 +66,7 @@ COMMANDS = {
 CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "mini": ([write_kitchen], set()),
     "generate": ([generate], set()),
+    "import-graph": ([import_graphs], {"from_"}),
     "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
     "tasks": ([], {"json"}),

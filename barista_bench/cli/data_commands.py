@@ -84,6 +84,31 @@ def mini(
 
 
 @app.command(rich_help_panel=MAKE)
+def import_graph(
+    source: Annotated[Path, typer.Argument(help="Folder of the dataset, as its owners lay it out.")],
+    out: Annotated[Path, typer.Option(help="Folder of the graphs. A second call goes on where one was broken off.")],
+    from_: Annotated[str, typer.Option("--from", help="Whose layout: pvsg, visor, or a reader of another package.")],
+    domain: Annotated[
+        Path | None, typer.Option(help="Domain file whose words predicates become. Coffee making by default.")
+    ] = None,
+    videos: Annotated[str, typer.Option(help="Ids of videos, with commas between; all by default.")] = "",
+    progress: Progress = True,
+) -> None:
+    """Make scene graphs of a public dataset that is one already; says what was taken, guessed and left out.
+
+    Then `validate`, `build` and `generate`, as for any release. What the dataset does not say is unknown, never "no".
+    """
+    from barista_bench.other_graphs.importing import import_graphs
+
+    chosen = [name.strip() for name in videos.split(",") if name.strip()]
+    with exit_on_error():
+        report = import_graphs(from_, source, out, domain=domain, videos=chosen, progress=progress)
+    for line in report.lines():
+        print_result(line)
+    echo(f"wrote {out}")
+
+
+@app.command(rich_help_panel=MAKE)
 def validate(
     root: Annotated[Path, typer.Argument(help="Data root; of other benchmarks, the folder of the annotations.")],
     benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",

@@ -14,7 +14,7 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeAlias
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import SamplingT
 from barista_bench.core.task import Example, Task
-from barista_bench.scene_graph import Problem, VideoGraph
+from barista_bench.scene_graph import LAYERS, Layer, Problem, VideoGraph
 
 Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
 """Pairs of words, each once, in the order of videos and of their files: see `GraphTask.vocabulary`."""
@@ -45,6 +45,18 @@ class GraphTask(Task, Generic[SamplingT]):
     """
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
+    layers: ClassVar[tuple[Layer, ...]] = LAYERS
+    """Sections of the graph in which what is not stated makes an answer wrong."""
+
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> tuple[int, int]:
+        """Frames [start, stop) over which these sections must leave nothing out; by default those of the video."""
+        return 0, video.frame_count
+
+    def left_open(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
+        """Why a right answer cannot be told from a wrong one where a video is not annotated completely; else None."""
+        span = self.span(video, candidate, sampling)
+        lacking = [layer for layer in self.layers if not video.coverage.layer(layer, *span)]
+        return f"its source does not state all {' and '.join(lacking).replace('_', ' ')} there" if lacking else None
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """Words of one video that the examples of others need too, e.g. class ids and names. Asked of every video."""

@@ -5,6 +5,7 @@
 | benchmarks | a `Benchmark`: its tasks appear in every command and page |
 | models | a `ModelKind`: `run --model NAME:REST` asks it |
 | propagators, segmenters | a function of what stands after the colon in project.json: `NAME:REST` |
+| graph_sources | a `GraphSource` of `barista_bench.other_graphs.source`: `import-graph --from NAME` |
 | metrics | a module of `evaluate`: what `barista_bench.load_metric(NAME)` gives |
 
 Our own are registered by the same means (docs/plugins.md).
@@ -18,7 +19,7 @@ from typing import Literal, TypeAlias
 
 from barista_bench.errors import ConfigError
 
-Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", "metrics"]
+Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", "graph_sources", "metrics"]
 
 
 @cache

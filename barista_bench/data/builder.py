@@ -32,6 +32,7 @@ from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.terms import read_terms
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
@@ -135,12 +136,13 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
             self.lost.extend(sorted(lost, key=lambda example: positions[example.example_id]))
 
     def _info(self) -> datasets.DatasetInfo:
+        terms = read_terms(Path(self.config.source)) if self.config.source else None
         return datasets.DatasetInfo(
             description=f"{self.benchmark.title}: {self.benchmark.description}",
             features=row_features(self._task, self.config.frames) if self.is_task else table_features(self.config.name),
             homepage=self.benchmark.homepage,
-            license=self.benchmark.licence,
-            citation=self.benchmark.citation,
+            license=terms.licence if terms else self.benchmark.licence,
+            citation=terms.citation if terms else self.benchmark.citation,
         )
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:

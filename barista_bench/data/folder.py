@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import datasets
+import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import yaml
@@ -189,7 +190,9 @@ def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig],
             else f"no example for any of {', '.join(plans.empty)}. Remedy: loosen the sampling. First: {reasons[0]}"
         )
     # A local path says nothing to others, and may say too much.
-    source = origin.identity if origin.identity["kind"] == "hub" else {"kind": "local"}
+    source: dict[str, Any] = dict(origin.identity) if origin.identity["kind"] == "hub" else {"kind": "local"}
+    if origin.terms:
+        source["terms"] = msgspec.to_builtins(origin.terms)
     return Built(out, tuple(configs), tuple(plans.empty), plans.problems, source, protocol, origin.benchmark.name)
 
 

@@ -25,6 +25,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded_json
 from barista_bench.files.writing import DATASET, MAX_MANIFEST
 from barista_bench.scene_graph import Problem
+from barista_bench.scene_graph.terms import Terms
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:  # `datasets` takes long to load, and whoever reads a manifest needs none of it
@@ -156,13 +157,16 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
         "| config | examples | of candidates | skipped | sampling | SHA-256 of the frozen lines |",
         "|---" * 6 + "|",
     ]
+    terms = msgspec.convert(source["terms"], Terms) if "terms" in source else None
+    whose = f" The annotations are those of [{terms.title}]({terms.homepage}). {terms.licence_note}" if terms else ""
     card = _card(
         get_benchmark(built.benchmark),
         {config.name: tuple(config.rows) for config in built.configs},
         infos,
         frames,
         examples=sum(sum(config.rows.values()) for config in built.configs if config.content_hash),
-        made=f"By `barista_bench` {__version__} from {origin}, protocol `{built.protocol}`.",
+        made=f"By `barista_bench` {__version__} from {origin}, protocol `{built.protocol}`.{whose}",
+        terms=terms,
         provenance_table="\n".join([*table, *rows]),
     )
     card.save(folder / "README.md")
@@ -219,9 +223,11 @@ def _card(
     infos: DatasetInfosDict,
     frames: FramesMode,
     examples: int | None = None,
+    terms: Terms | None = None,
     **values: str,
 ) -> DatasetCard:
-    """Metadata and body; `splits` are those of each config, `values` what is known of how it was made.
+    """Metadata and body; `splits` are those of each config, `values` what is known of how it was made, `terms` those of
+    other data than the benchmark's own.
 
     Without a number of examples the size is that of the benchmark as published.
     """
@@ -234,7 +240,7 @@ def _card(
         if frames == "frozen" and examples:
             intro += f"\n\n![An example: what a model is shown, and the true boxes]({PICTURE})"
     data = DatasetCardData(
-        license=benchmark.licence,
+        license=terms.licence if terms else benchmark.licence,
         **header,
         pretty_name=benchmark.title,
         task_categories=["image-text-to-text", "visual-question-answering"],
@@ -256,7 +262,7 @@ def _card(
         "config_table": "\n".join(f"| `{name}` | {notes[name]} |" for name in splits),
         "frames_note": _FRAMES_NOTE[frames],
         "protocol_table": protocol_table(benchmark),
-        "citation": benchmark.citation,
+        "citation": f"{benchmark.citation}\n\n{terms.citation}" if terms else benchmark.citation,
         "title": benchmark.title,
         "name": benchmark.name,
         "first_task": benchmark.task_names[0],

@@ -28,6 +28,7 @@ from barista_bench.errors import ConfigError, DataError, SourceError
 from barista_bench.files.reading import confined, read_bounded_json
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
+from barista_bench.scene_graph.terms import Terms, read_terms
 
 TRAIN, TEST = "train", "test"
 SPLITS = (TRAIN, TEST)
@@ -43,12 +44,13 @@ class Origin(ABC):
     """An opened release.
 
     `roots` are the folders that nothing published may name, `media` the one that video files are named from, and
-    `identity` tells the card where the release came from.
+    `identity` tells the card where the release came from, `terms` under which terms, if not the benchmark's.
     """
 
     roots: tuple[Path, ...]
     media: Path
     identity: Mapping[str, str | None]
+    terms: Terms | None = None
 
     def __init__(self, benchmark: str) -> None:
         self._name = benchmark  # not the record: builders travel to other processes, and its functions may not
@@ -86,6 +88,7 @@ class GraphOrigin(Origin):
         self._source = open_source(source, revision=revision)
         self.graph = SceneGraph(self._source.root, strict=strict)
         self.roots, self.media, self.identity = (self.graph.root,), self._source.root, self._source.identity
+        self.terms = read_terms(self.graph.root)
         self._split = partial(split_of, split_file)
 
     @cached_property
@@ -118,7 +121,7 @@ class ReleaseOrigin(Origin):
 
     def __init__(self, benchmark: str, release: Release, source: str | Path) -> None:
         super().__init__(benchmark)
-        self.release = release
+        self.release, self.terms = release, read_terms(Path(source))
         self.roots, self.media = (release.videos, release.root), release.videos
         self.identity = {"kind": "local", "id": str(source), "sha": None, "requested_revision": None}
 

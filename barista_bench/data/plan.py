@@ -21,11 +21,11 @@ from barista_bench.core.cluster import RayCluster, worker_processes
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Vocabulary
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted
-from barista_bench.scene_graph import Problem, SceneGraph
+from barista_bench.scene_graph import Problem, SceneGraph, VideoGraph
 
 
 class NoExamples(DataError):
@@ -140,6 +140,8 @@ class VideoReader:
             surveys = {}
             for name, (task, sampling) in self.tasks.items():
                 items = list(task.candidates(video, sampling)) if sampling.selects(video) else []
+                if video.coverage.is_partial:
+                    items = [_unless_open(task, video, item, sampling) for item in items]
                 surveys[name] = TaskSurvey(
                     task.vocabulary(video, sampling),
                     tuple(item for item in items if isinstance(item, Candidate)),
@@ -157,6 +159,15 @@ class VideoReader:
             examples = map(task.stamped, task.build(video, list(candidates.values()), job.vocabularies[name], sampling))
             built[name] = dict(zip(candidates, examples, strict=True))
         return built
+
+
+def _unless_open(
+    task: AnyGraphTask, video: VideoGraph, item: Candidate | SkippedExample, sampling: Sampling
+) -> Candidate | SkippedExample:
+    """A candidate that the graph has an answer to, else why it has none."""
+    if isinstance(item, SkippedExample) or (reason := task.left_open(video, item, sampling)) is None:
+        return item
+    return SkippedExample(FrameRef(video.video_id, item.frame), reason)
 
 
 @dataclass(frozen=True, slots=True)

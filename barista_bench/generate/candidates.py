@@ -102,7 +102,7 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
         return DIVISIBLE
     for statement in candidate.given:
         if statement.truth(scene) is not True:
-            return statement.unmet
+            return f"{statement.unmet}, or its source does not say" if scene.coverage.is_partial else statement.unmet
     if any(choice.statement.truth(scene) is not True for choice in candidate.right):
         return "the graph does not prove the answer"
     distractors: list[Choice] = []

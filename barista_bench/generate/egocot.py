@@ -21,7 +21,7 @@ from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.core.boxes import Xyxy
 from barista_bench.core.task import Json
-from barista_bench.files.writing import place_file, write_whole
+from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_statements import (
@@ -36,6 +36,7 @@ from barista_bench.generate.egocot_statements import (
     NextState,
 )
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping, third_person
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
@@ -265,7 +266,7 @@ class EgoCoTFamily(Family):
             split: Split = "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev"
             records[split] += [record_of(item, None if split == "test" else maker) for item in asked]
             manifest.append({"media_id": video_id, "dataset": self.domain.name, "uid": video_id})
-            place_file(source.video_path(video_id), out / media_file(video_id))
+            place_video(source, video_id, out / media_file(video_id))
         for name, content in (*records.items(), ("media_manifest", manifest)):
             if content:
                 write_whole(out / f"{name}.json", msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,7 @@ from barista_bench.generate.statements import (
     differ,
 )
 from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import DomainRecord, Side
 
 Across: TypeAlias = Literal["left", "right"]
@@ -47,7 +48,7 @@ class InQuarter(Statement, frozen=True):
     across: Across
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         quarter = quarter_of(scene, self.object, self.frame)
         return None if quarter is None else quarter == (self.down, self.across)
 
@@ -59,7 +60,7 @@ class AwayFrom(Statement, frozen=True):
     object: str
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         touches = Touches(self.side, self.object, self.frame).truth(scene)
         return None if touches is None else not touches
 
@@ -68,10 +69,13 @@ class InStep(Statement, frozen=True):
     """A process step is under way at a frame, and no other. False: another one is, by a verb that cannot mean the same
     (transfer, empty), and this one at other times."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
+    false_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
+
     step: str
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         now = {s.name for s in scene.steps if s.start + scene.margin <= self.frame < s.end - scene.margin}
         if len(now) != 1:
             return None
@@ -91,11 +95,14 @@ class NextAction(Statement, frozen=True):
     False: it is neither, and it is not how one handles the thing anyway, whatever one does with it (`grasp the cup`).
     """
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+    false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+
     action: str
     frame: int
     until: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         is_next = DoesNext(self.action, self.frame).truth(scene)
         if is_next is not Does(self.action, self.until).truth(scene):
             return None
@@ -114,13 +121,15 @@ class NextState(Statement, frozen=True):
     False: a value that excludes it is there at both, and it did not come and go in between.
     """
 
+    false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
+
     object: str
     type: str
     value: str
     frame: int
     until: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         before = HasValue(self.object, self.type, self.value, self.frame).truth(scene)
         after = HasValue(self.object, self.type, self.value, self.until).truth(scene)
         if before is not False:
@@ -139,6 +148,9 @@ class BringsAbout(Statement, frozen=True):
     False: there is no such change, or clearly another action is the one.
     """
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
+    false_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
+
     action: str
     object: str
     type: str
@@ -148,7 +160,7 @@ class BringsAbout(Statement, frozen=True):
     end: int
     verbs: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         changes = Changes(self.object, self.type, self.before, self.after, self.start, self.end).truth(scene)
         if changes is not True:
             return changes

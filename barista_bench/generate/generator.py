@@ -17,6 +17,7 @@ from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.family import Family, SampledItems, family_class
+from barista_bench.generate.media import check_placeable
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
@@ -29,6 +30,7 @@ from barista_bench.generate.review import (
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 
 REVIEW_FILE = "review.jsonl"
 SPARE = 4
@@ -124,6 +126,7 @@ def generate(
     if per_subtask < 1:
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
+    terms = read_terms(graph.root)
     words = load_domain(Path(domain) if domain else None)
     makers = {name: family_class(name)(words) for name in families}
     if not makers:
@@ -146,6 +149,8 @@ def generate(
             if items:
                 (folder / family.name).mkdir()
                 family.write(items, graph, folder / family.name)
+                if terms:
+                    write_whole(folder / family.name / TERMS_FILE, terms_bytes(terms))
                 write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
             rows += [verdicts.get(row.item, row) for row in to_review]
         lacking = [report for report in reports if not report.sampled]
@@ -197,6 +202,7 @@ def _of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], 
     tallies = {name: Tally() for name in families}
     domain = next(iter(families.values())).domain
     try:
+        check_placeable(graph, graph[video_id])
         scene = Scene(graph[video_id], domain)
         candidates = {name: family.offered(scene, tallies[name], most, seed) for name, family in families.items()}
     except DataError as error:

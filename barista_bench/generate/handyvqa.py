@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -27,6 +26,7 @@ from barista_bench.generate.candidates import (
 )
 from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
+from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window
@@ -95,7 +95,7 @@ class HanDyVQAFamily(Family):
         (out / "videos").mkdir()
         for video_id, asked in by_video(items):
             path = out / _video_name(video_id)
-            shutil.copyfile(source.video_path(video_id), path)
+            place_video(source, video_id, path)
             graph, facts = source[video_id], video_facts(path)
             for item in asked:
                 lines[item.candidate.subtask].append(msgspec.json.encode(_record(item, graph, facts)) + b"\n")

@@ -13,7 +13,7 @@ from barista_bench.generate import statements
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, ValueSpan, overlapping
 from barista_bench.media.frame_choice import evenly_spaced
-from barista_bench.scene_graph import Rle
+from barista_bench.scene_graph import Layer, Rle
 from barista_bench.scene_graph.domain import Side
 
 SHOWN = OptionsTask.sampling.frames or 16
@@ -66,7 +66,7 @@ class InWords(statements.Statement, frozen=True):
     action: str
     is_told: bool
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         return self.is_told
 
 
@@ -78,7 +78,7 @@ class HandAtWork(statements.Statement, frozen=True):
     action: str
     frames: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         noun = ActionSpan(self.action, 0, 0).noun
         named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
         seen = [
@@ -97,12 +97,14 @@ class TouchedInClip(statements.Statement, frozen=True):
     four a second; and on every frame on which the object is in the picture, all hands there are apart from it.
     """
 
+    false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
+
     object: str
     start: int
     end: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         if uses := statements.uses_near(scene, self.start, self.end, object_id=self.object):
             is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
             return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
@@ -128,13 +130,14 @@ class NothingElseTouched(statements.Statement, frozen=True):
     nor is one in front of or at anything else on half of the frames `shown` or more, as if it touched that, unless it
     is recorded as in, on or at one of the objects."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "hands touch something else near the clip, or seem to"
     objects: tuple[str, ...]
     start: int
     end: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         touched = {use.thing.id for use in statements.uses_near(scene, self.start, self.end)}
         others = [item for item in scene.things if not self._is_among(scene, item)]
         pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
@@ -157,7 +160,7 @@ class Masked(statements.Statement, frozen=True):
     objects: tuple[str, ...]
     frames: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         items = [
             item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects
         ]
@@ -175,11 +178,12 @@ class HandIsOn(statements.Statement, frozen=True):
     frame: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         near = statements.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
         uses, hand = statements.lasting(scene, near, self.frame), scene.hand_id(self.side)
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
-        if not near and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
+        is_free = not near and statements.is_known_to_touch(scene, self.side, self.frame)
+        if is_free and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
             return False
         if not values or not any(_is_on(scene, use, self.frame) for use in uses):
             return statements.Touches(self.side, self.object, self.frame, self.contact).truth(scene)
@@ -194,11 +198,12 @@ class Placed(statements.Located, frozen=True):
     """An object stands in a spatial relation to another, as `Located` says it. False too where nothing that is recorded
     joins the two, the object is well to be seen, and the other is out of the picture or apart from it."""
 
-    def truth(self, scene: Scene) -> statements.Truth:
-        located = super().truth(scene)
+    def recorded(self, scene: Scene) -> statements.Truth:
+        located = super().recorded(scene)
         if located is not None or scene.is_part_of_other(self.object, self.other):
             return located
         is_joined = bool(statements.places_near(scene, self.object, self.other, self.frame))
+        is_joined = is_joined or not scene.coverage.layer("relations", self.frame, self.frame + 1)
         return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
 
 
@@ -227,7 +232,7 @@ class HandsDo(statements.Statement, frozen=True):
     frame: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         return statements.all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
 
     def _does(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
@@ -236,6 +241,8 @@ class HandsDo(statements.Statement, frozen=True):
         if near := statements.uses_near(scene, self.frame, self.frame + 1, side=side):
             return False if any(_is_on(scene, use, self.frame) for use in near) else None
         hand, visible = scene.hand_id(side), scene.hand_visible(side, self.frame)
+        if not statements.is_known_to_touch(scene, side, self.frame):
+            return None
         if hand is None or visible is False:
             return True if visible is False else None
         others = [item for item in scene.boxes(self.frame) if item in scene.things]
@@ -251,6 +258,9 @@ class StateSequence(statements.Statement, frozen=True):
     goes on to bring about (`goes_on`), nor any where a change by degrees is near the beginning or the end.
     """
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
+    false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
+
     object: str
     type: str
     values: tuple[str, ...]
@@ -258,7 +268,7 @@ class StateSequence(statements.Statement, frozen=True):
     end: int
     shown: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> statements.Truth:
+    def recorded(self, scene: Scene) -> statements.Truth:
         recorded = recorded_course(scene, self.object, self.type, self.start, self.end, self.shown)
         if recorded is None:
             return None

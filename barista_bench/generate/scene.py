@@ -73,6 +73,7 @@ class Scene:
             raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata")
         self.video = video
         self.domain = domain
+        self.coverage = video.coverage
         self.fps: float = video.video.fps
         self.frame_count = video.frame_count
         self.memo: dict[object, Any] = {}
@@ -112,7 +113,8 @@ class Scene:
         return self.video.frames_of(self._index[object_id])
 
     def visible(self, object_id: str, frame: int) -> bool | None:
-        """Whether an object is well to be seen on a frame; None where too little of it is, or in a short hole."""
+        """Whether an object is well to be seen on a frame; None where too little of it is, in a short hole, or where
+        it is not annotated and what is in view may lack things."""
         frames, areas, median = self._areas(object_id)
         at = int(np.searchsorted(frames, frame))
         if at < len(frames) and frames[at] == frame:
@@ -121,12 +123,13 @@ class Scene:
             return True if is_large and area >= UNCOVERED * median else None
         gap = self.frames(self.domain.lengths.gap)
         near = (at > 0 and frame - frames[at - 1] <= gap) or (at < len(frames) and frames[at] - frame <= gap)
-        return None if near else False
+        category = self.video.objects[self._index[object_id]].category
+        return None if near or not self.coverage.category(category, frame, frame + 1) else False
 
     def hand_visible(self, side: Side, frame: int) -> bool | None:
         """As `visible`, for the hand of that side; None too where several objects are that hand."""
         hand = self.hand_id(side)
-        return self.visible(hand, frame) if hand else None if self.hands[side] else False
+        return self.visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
 
     def hand_id(self, side: Side) -> str | None:
         """The object that is the hand of that side; None where there is none, or more than one."""
@@ -175,8 +178,11 @@ class Scene:
         grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
         return not bool((grown.astype(bool) & near).any())
 
-    def unique(self, thing: NamedObject, frames: Iterable[int]) -> bool:
-        """Whether a thing's name says which one is meant: on none of the frames is there another that it could name."""
+    def unique(self, thing: NamedObject, frames: Collection[int]) -> bool:
+        """Whether a thing's name says which one is meant: on none of the frames is there another that it could name.
+        Where things of its category may be in view that are not annotated, it does not."""
+        if not all(self.coverage.category(thing.category, frame, frame + 1) for frame in frames):
+            return False
         others = [other.id for other in self.things.values() if other.id != thing.id and self._could_name(thing, other)]
         nameless = [
             item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name
@@ -237,6 +243,7 @@ class Scene:
         for run, start, end in self._joined(sorted(contacts, key=_by_time), seen):
             before = start - self.margin
             begins = before >= 0 and all(self.annotated(item, before) for item in seen)
+            begins = begins and self.coverage.hand(hand, before, start)
             yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
 
     def _joined(self, rows: Iterable[Labelled], seen: Sequence[str]) -> Iterator[tuple[list[Labelled], int, int]]:
@@ -254,6 +261,8 @@ class Scene:
         """Whether a hole [start, end) is short, or one in which something of `seen` is never to be seen."""
         if end - start <= self.frames(self.domain.lengths.gap):
             return True
+        if self.coverage.is_partial:  # what is not annotated in it may be to be seen
+            return False
         return any(self._annotated_within(object_id, start, end) == 0 for object_id in seen)
 
     def _annotated_within(self, object_id: str, start: int, end: int) -> int:

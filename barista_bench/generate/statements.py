@@ -17,6 +17,7 @@ import msgspec
 
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, overlapping
+from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
 
 Truth: TypeAlias = "bool | None"
@@ -26,12 +27,23 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     """One thing that can be said. In JSON, `says` is the name of its class.
 
     `unmet` says to people why nothing can be asked that takes the statement for granted where it does not hold.
+    `true_needs` and `false_needs` are sections of the graph that must leave nothing out for it to be true, or false:
+    the proof rests on what they do not say.
     """
 
     unmet: ClassVar[str] = "what the question takes for granted is not proved"
+    true_needs: ClassVar[tuple[Layer, ...]] = ()
+    false_needs: ClassVar[tuple[Layer, ...]] = ()
 
     def truth(self, scene: Scene) -> Truth:
-        """True where the graph records it, False where what it records excludes it, None otherwise."""
+        """True where the graph proves it, False where it excludes it, None otherwise; of an incomplete graph too."""
+        truth = self.recorded(scene)
+        if truth is None or not scene.coverage.is_partial:
+            return truth
+        return truth if all(map(scene.coverage.layer, self.true_needs if truth else self.false_needs)) else None
+
+    def recorded(self, scene: Scene) -> Truth:
+        """As `truth`, if the sections that it needs leave nothing out."""
         raise NotImplementedError
 
 
@@ -53,7 +65,7 @@ class Seen(Statement, frozen=True):
     object: str
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         return scene.visible(self.object, self.frame)
 
 
@@ -65,7 +77,7 @@ class Unique(Statement, frozen=True):
     object: str
     frames: tuple[int, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         return scene.unique(scene.things[self.object], self.frames)
 
 
@@ -74,7 +86,7 @@ class AllOf(Statement, frozen=True):
 
     parts: tuple[Statement, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         return all_of(part.truth(scene) for part in self.parts)
 
 
@@ -92,11 +104,13 @@ class Touches(Statement, frozen=True):
     frame: int
     contact: str | None = None
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         near = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
         if not near:
             hand = scene.hand_id(self.side)
             if hand is None or not scene.visible(hand, self.frame) or not scene.visible(self.object, self.frame):
+                return None
+            if not is_known_to_touch(scene, self.side, self.frame):
                 return None
             return False if scene.apart(hand, self.object, self.frame) else None
         recorded = [row for use in near for row in use.contacts if row[1] <= self.frame < row[2]]
@@ -116,11 +130,13 @@ class TouchedDuring(Statement, frozen=True):
     each of these moments every hand in the picture is apart from it.
     """
 
+    false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
+
     object: str
     start: int
     end: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         if near := uses_near(scene, self.start, self.end, object_id=self.object):
             rows = [row for use in near for row in use.contacts]
             return any(min(row[2], self.end) - max(row[1], self.start) > scene.margin for row in rows) or None
@@ -142,7 +158,7 @@ class HasValue(Statement, frozen=True):
     value: str
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         if not scene.is_settled(self.object, self.type, self.frame):
             return None
         spans = lasting(scene, scene.values_of(self.object, self.type), self.frame)
@@ -160,6 +176,8 @@ class Changes(Statement, frozen=True):
     False: the value at either end of the span is excluded, or it changes where it is said to stay.
     """
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
+
     object: str
     type: str
     before: str
@@ -167,7 +185,7 @@ class Changes(Statement, frozen=True):
     start: int
     end: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         first = HasValue(self.object, self.type, self.before, self.start).truth(scene)
         last = HasValue(self.object, self.type, self.after, self.end - 1).truth(scene)
         if first is not True or last is not True:
@@ -189,7 +207,7 @@ class Located(Statement, frozen=True):
     other: str
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         near = places_near(scene, self.object, self.other, self.frame)
         whole = lasting(scene, near, self.frame)
         if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in whole):
@@ -199,7 +217,8 @@ class Located(Statement, frozen=True):
             return False
         seen = all(scene.visible(item, self.frame) for item in (self.object, self.other))
         is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)
-        return False if seen and not is_joined and scene.apart(self.object, self.other, self.frame) else None
+        is_free = seen and not is_joined and scene.coverage.layer("relations", self.frame, self.frame + 1)
+        return False if is_free and scene.apart(self.object, self.other, self.frame) else None
 
 
 class Does(Statement, frozen=True):
@@ -209,10 +228,12 @@ class Does(Statement, frozen=True):
     does not go on within the domain's `gap` of the frame either.
     """
 
+    false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+
     action: str
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         now = [a for a in scene.actions if a.start + scene.margin <= self.frame < a.end - scene.margin]
         if any(action.name == self.action for action in now):
             return True
@@ -224,10 +245,13 @@ class Does(Statement, frozen=True):
 class DoesNext(Statement, frozen=True):
     """Of the actions that begin after a frame an action is the first. False: the first is clearly another one."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+    false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+
     action: str
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         later = [action for action in scene.actions if action.start > self.frame]
         if not later:
             return None
@@ -244,10 +268,13 @@ class DoesNext(Statement, frozen=True):
 class Precedes(Statement, frozen=True):
     """Hands first get to these objects in this order. False: two of them are clearly got to the other way round."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
+    false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
+
     objects: tuple[str, ...]
     frame: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         first: dict[str, HandUse] = {}
         for use in scene.uses:
             first.setdefault(use.thing.id, use)
@@ -271,9 +298,16 @@ def uses_near(
     return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
 
 
+def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
+    """Whether all that a hand touches around a frame is recorded, as far as anything is annotated there."""
+    annotated = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    return all(scene.coverage.hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
+
+
 def lasting(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
-    """Those that hold on a frame and for the domain's `margin` around it, as far as the video has that."""
-    low, high = max(0, frame - scene.margin), min(scene.frame_count - 1, frame + scene.margin)
+    """Those that hold on a frame and for the domain's `margin` around it, as far as the video is annotated there."""
+    near: list[int] = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]
 
 
@@ -284,9 +318,12 @@ def places_near(scene: Scene, first: str, second: str, frame: int) -> list[Place
 
 
 def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
-    """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value."""
-    rows = overlapping((*scene.actions, *scene.steps), start, end)
+    """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value; or
+    one may that is not recorded."""
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
+    if verbs and not scene.coverage.layer("activities", start, end):
+        return True
+    rows = overlapping((*scene.actions, *scene.steps), start, end)
     return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
 
 

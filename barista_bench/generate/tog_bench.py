@@ -6,7 +6,6 @@ benchmark, whose videos show rooms in which nobody acts.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
@@ -28,10 +27,11 @@ from barista_bench.benchmarks.tog_bench.t_stvg import RATE
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
-from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph import Layer, SceneGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
 
 
@@ -42,8 +42,8 @@ class Fillable(Statement, frozen=True):
 
     kinds: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        return len(_in_view(scene, self.kinds)) == 1
+    def recorded(self, scene: Scene) -> Truth:
+        return all(map(scene.coverage.category, self.kinds)) and len(_in_view(scene, self.kinds)) == 1
 
 
 class NoneInView(Statement, frozen=True):
@@ -53,8 +53,8 @@ class NoneInView(Statement, frozen=True):
 
     kinds: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        return not _in_view(scene, self.kinds)
+    def recorded(self, scene: Scene) -> Truth:
+        return all(map(scene.coverage.category, self.kinds)) and not _in_view(scene, self.kinds)
 
 
 class Unmistakable(Statement, frozen=True):
@@ -64,7 +64,7 @@ class Unmistakable(Statement, frozen=True):
 
     object: str
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         frames = {frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))
         return scene.unique(scene.things[self.object], sorted(frames))
 
@@ -73,11 +73,12 @@ class Handled(Statement, frozen=True):
     """A hand is on an object or on a part of it, at some time, for longer than the domain's `margin`: of what hands are
     on an annotation leaves nothing out."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "no hand touches it, and its name could mean a thing that is not annotated"
 
     object: str
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         is_touched = any(
             end - start > scene.margin
             for use in scene.uses
@@ -94,8 +95,9 @@ class NotParts(Statement, frozen=True):
 
     objects: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
-        return not any(scene.is_part_of_other(first, second) for first, second in combinations(self.objects, 2))
+    def recorded(self, scene: Scene) -> Truth:
+        is_known = len(self.objects) < 2 or scene.coverage.layer("relations")
+        return is_known and not any(scene.is_part_of_other(*pair) for pair in combinations(self.objects, 2))
 
 
 class Trackable(Statement, frozen=True):
@@ -105,9 +107,9 @@ class Trackable(Statement, frozen=True):
 
     object: str
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         shown = [frame for frame in shown_frames(scene) if scene.visible(self.object, frame)]
-        spans = stretches(scene, self.object)
+        spans = stretches(scene, self.object) if scene.coverage.category(scene.things[self.object].category) else []
         return bool(spans) and all(any(start <= frame < end for frame in shown) for start, end in spans)
 
 
@@ -191,7 +193,7 @@ class Fills(Statement, frozen=True):
     object: str
     kinds: tuple[str, ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         return serves(scene.things[self.object], self.kinds)
 
 
@@ -205,7 +207,7 @@ class BroughtAbout(Statement, frozen=True):
     frame: int
     other: str | None = None
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         near = scene.frames(scene.domain.lengths.gap)
         is_used = any(
             use.thing.id == self.object and use.start - near <= self.frame <= use.end + near for use in scene.uses
@@ -314,7 +316,7 @@ class ToGBenchFamily(Family):
             size = scene.video.video.width, scene.video.video.height
             videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
             tasks += [self._task(item, scene) for item in asked]
-            shutil.copyfile(source.video_path(video_id), out / video_file(video_id))
+            place_video(source, video_id, out / video_file(video_id))
         (out / ANNOTATIONS).write_bytes(msgspec.json.encode(AnnotationFile("tog_bench", 1, videos, tasks)))
 
     def _task(self, item: Item, scene: Scene) -> TaskRecord:
@@ -346,9 +348,16 @@ def _own_names(things: Sequence[NamedObject]) -> Slots:
 
 
 def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
-    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order."""
+    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order.
+
+    Several slots take none but those of whose category all is annotated, as every object asked for must be: where a
+    source knows no identities a video has hundreds of things.
+    """
+    things = list(scene.things.values())
+    if len(takes) > 1:
+        things = [thing for thing in things if scene.coverage.category(thing.category)]
     if len(set(takes)) == 1:
-        yield from combinations([thing for thing in scene.things.values() if serves(thing, takes[0])], len(takes))
+        yield from combinations([thing for thing in things if serves(thing, takes[0])], len(takes))
         return
-    pools = [[thing for thing in scene.things.values() if serves(thing, kinds)] for kinds in takes]
-    yield from (things for things in product(*pools) if len({thing.id for thing in things}) == len(things))
+    pools = [[thing for thing in things if serves(thing, kinds)] for kinds in takes]
+    yield from (filling for filling in product(*pools) if len({thing.id for thing in filling}) == len(filling))

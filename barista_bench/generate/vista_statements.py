@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import NamedObject, overlapping
 from barista_bench.generate.statements import Statement, Truth, differ, moments_of
+from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")
 HANDS_SEEN = 0.5
@@ -22,10 +23,12 @@ class Depicts(Statement, frozen=True):
     recorded activity were several of them. What a value says to go on (a pitcher is "pouring") is recorded too.
     """
 
+    false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+
     actions: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         if len(self.actions) == len(self.spans) and all(
             any(action.name == said and action.start <= start and end <= action.end for action in scene.actions)
             for said, (start, end) in zip(self.actions, self.spans, strict=True)
@@ -71,7 +74,7 @@ class HandsAtWork(Statement, frozen=True):
     start: int
     end: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         moments = list(moments_of(scene, self.start, self.end))
         seen = [any(scene.hand_visible(side, frame) for side in scene.hands) for frame in moments]
         is_used = any(
@@ -91,13 +94,14 @@ class Continues(Statement, frozen=True):
     recorded must not have been touched between them.
     """
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes", "relations")
     unmet: ClassVar[str] = "the end of one clip does not fit the start of the next"
 
     last: int
     first: int
     end: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         if follow_each_other(scene, self.last, self.first):
             return True
         if _held(scene, self.last) != _held(scene, self.first):
@@ -115,13 +119,14 @@ class AsLeft(Statement, frozen=True):
     """Objects that a later clip takes are where two clips are joined as they were: state, place and holder. Frames are
     as in `Continues`."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes", "relations")
     unmet: ClassVar[str] = "something that a later clip takes changes between two clips"
 
     objects: tuple[str, ...]
     last: int
     first: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         return follow_each_other(scene, self.last, self.first) or all(
             _is_same(scene, item, self.last, self.first) for item in self.objects
         )
@@ -130,6 +135,7 @@ class AsLeft(Statement, frozen=True):
 class NothingInside(Statement, frozen=True):
     """At no time in [start, end) does anything stand in a spatial relation, that of contents, to an object."""
 
+    true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "something is inside of it"
 
     object: str
@@ -137,7 +143,7 @@ class NothingInside(Statement, frozen=True):
     start: int
     end: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         return not any(
             (span.predicate, span.other.id) == (self.predicate, self.object)
             for span in overlapping(scene.places, self.start, self.end)
@@ -154,12 +160,13 @@ class AloneInView(Statement, frozen=True):
     start: int
     end: int
 
-    def truth(self, scene: Scene) -> Truth:
+    def recorded(self, scene: Scene) -> Truth:
         others = [
             thing.id for thing in scene.things.values() if thing.id != self.object and is_of_kind(thing, self.kind)
         ]
         frames = moments_of(scene, self.start, self.end)
-        return not any(scene.annotated(other, frame) for other in others for frame in frames)
+        is_known = scene.coverage.category(scene.things[self.object].category, self.start, self.end)
+        return is_known and not any(scene.annotated(other, frame) for other in others for frame in frames)
 
 
 def is_of_kind(thing: NamedObject, kind: str) -> bool:

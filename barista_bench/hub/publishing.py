@@ -139,6 +139,11 @@ def _check_dataset(
             raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
     path = folder / README
     card = checked(DatasetCardMetadata, _card(DatasetCard, folder, files), str(path))
+    source = manifest.get("source")
+    terms = source.get("terms") if isinstance(source, dict) else None
+    if isinstance(terms, dict) and card.license != terms.get("licence"):
+        problem = f"is {card.license!r}, but the data of {terms.get('title')} are under {terms.get('licence')!r}"
+        raise DataError(f"{path}: license: {problem}. Remedy: publish it under that licence, or not at all")
     built, listed = set(rows_of_configs(folder)), {config.config_name for config in card.configs}
     if built != listed:
         name = sorted(built ^ listed)[0]

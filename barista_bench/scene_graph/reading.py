@@ -25,6 +25,7 @@ from barista_bench.scene_graph.release import (
     ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseCategory,
+    ReleaseCoverage,
     ReleaseFile,
     ReleaseRecord,
     ReleaseRelation,
@@ -219,6 +220,8 @@ def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
     for segment in chain(release.activities, release.process_steps):
         if segment.activity_class_id is not None:
             segment.activity_class_id = unified(segment.activity_class_id)
+    if release.coverage:
+        release.coverage.hands = {unified(hand): ranges for hand, ranges in release.coverage.hands.items()}
 
 
 def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:
@@ -268,6 +271,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
         raw = sections.pop(section, msgspec.Raw(b"[]"))
         kept[section], rows[section] = _section(section, raw, record_type, extras, log)
     objects = _object_table(sections.pop("object_id_to_category_id"), log)
+    coverage = _coverage(sections.pop("coverage", msgspec.Raw(b"null")), log)
     if sections:
         extras[""] = sections
         log.warning(
@@ -275,11 +279,19 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
             f"{len(sections)} top-level key(s) unknown to the format: kept, not used",
             "none needed if they are meant",
         )
-    release = msgspec.convert(
-        {"video_metadata": videos, "object_id_to_category_id": objects, **kept}, ReleaseFile, from_attributes=False
-    )
+    tables = {"video_metadata": videos, "object_id_to_category_id": objects, "coverage": coverage}
+    release = msgspec.convert({**tables, **kept}, ReleaseFile, from_attributes=False)
     _unify_ids(release, log)
     return ReadRelease(release, rows, extras)
+
+
+def _coverage(raw: msgspec.Raw, log: ProblemLog) -> ReleaseCoverage | None:
+    """What is complete; nothing at all where that cannot be read."""
+    try:
+        return msgspec.json.decode(raw, type=ReleaseCoverage | None)
+    except MALFORMED as error:
+        log.error("coverage", f"{error}: nothing counts as annotated completely", "correct it, or leave it out")
+        return ReleaseCoverage([])
 
 
 def _section(

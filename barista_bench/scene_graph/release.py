@@ -8,7 +8,7 @@ Ranges are `image_id_start`, `image_id_end`: half-open wherever this package rea
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -90,8 +90,30 @@ class ReleaseSegment(ReleaseRecord):
     display_name: str
 
 
+Layer: TypeAlias = Literal["attributes", "relations", "activities", "process_steps"]
+"""The sections that state what is so, rather than what is to be seen."""
+
+
+class ReleaseCoverage(ReleaseRecord):
+    """What of a video is annotated completely, where not everything is. Ours: the release itself has no such record.
+
+    Outside of these frames a thing or a fact may be annotated too, but that none is says nothing.
+
+    Args:
+        frames: those on which objects are annotated at all.
+        categories: by name, the frames on which every object of the category that is in view is annotated.
+        hands: by object id, the frames on which everything that the hand touches is recorded.
+        layers: the frames over which a section leaves nothing out.
+    """
+
+    frames: list[ReleaseRange]
+    categories: dict[str, list[ReleaseRange]] = {}
+    hands: dict[str, list[ReleaseRange]] = {}
+    layers: dict[Layer, list[ReleaseRange]] = {}
+
+
 class ReleaseFile(ReleaseRecord):
-    """One whole `coco_annotation.json`."""
+    """One whole `coco_annotation.json`; without `coverage` it leaves nothing out."""
 
     video_metadata: list[ReleaseVideo]
     categories: list[ReleaseCategory]
@@ -101,6 +123,7 @@ class ReleaseFile(ReleaseRecord):
     relations: list[ReleaseRelation] = []
     activities: list[ReleaseSegment] = []
     process_steps: list[ReleaseSegment] = []
+    coverage: ReleaseCoverage | None = None
 
 
 def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:

@@ -177,7 +177,7 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], drawn: NDArray[np.flo
 
 def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
     declared = graph.video
-    if not path.is_file():
+    if not path.exists():
         log.error("", "missing: no frame of this video can be shown", "fetch the video")
         return
     try:

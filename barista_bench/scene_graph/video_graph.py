@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.coverage import Coverage
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ReadRelease
@@ -156,6 +157,7 @@ class VideoGraph:
         self.video: ReleaseVideo = release.video_metadata[0]
         self.problems = tuple(problems)
         self.read = read
+        self.coverage = Coverage(release.coverage, self.video.frame_count)
         names = {category.id: category.name for category in release.categories}
         self.objects = tuple(SceneObject(o, names[c]) for o, c in release.object_id_to_category_id.items())
         self._index = {item.id: index for index, item in enumerate(self.objects)}

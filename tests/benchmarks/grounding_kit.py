@@ -1,8 +1,6 @@
 """Scenes for the tests of phrase grounding, and what is asked of them."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +8,8 @@ from barista_bench.benchmarks.barista.grounding import Grounding, GroundingSampl
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
-from barista_bench.scene_graph import SceneGraph
-from tests.graph_examples import graph_examples
-from tests.releases import document, span, write_release
+from tests import answering
+from tests.releases import document, span
 
 TASK = Grounding()
 GRID = BoxFormat()
@@ -23,15 +20,11 @@ Content = dict[str, Any]
 
 
 def derive(root: Path, sampling: Sampling = EVERY_FRAME) -> list[Example]:
-    return [e for e in graph_examples(TASK, SceneGraph(root), sampling) if isinstance(e, Example)]
+    return answering.derived(TASK, root, sampling)
 
 
 def derived(tmp_path: Path, content: Content, sampling: Sampling = EVERY_FRAME) -> list[Example]:
-    return derive(write_release(tmp_path, content=content, video=False), sampling)
-
-
-def on_frame(examples: Iterable[Example], frame: int) -> dict[str, Example]:
-    return {e.label: e for e in examples if e.frames[0].frame_index == frame}
+    return answering.derived(TASK, tmp_path, sampling, content)
 
 
 def phrases(examples: Mapping[str, Example]) -> dict[str, object]:

@@ -1,7 +1,5 @@
 """Scenes for the tests of referring, and what is asked of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +7,8 @@ from barista_bench.benchmarks.barista.referring import Referring, ReferringSampl
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
-from barista_bench.scene_graph import SceneGraph
-from tests.graph_examples import graph_examples
-from tests.releases import FRAMES, segmentation, span, write_release
+from tests import answering
+from tests.releases import FRAMES, segmentation, span
 
 TASK = Referring()
 BOXES = BoxFormat()
@@ -19,11 +16,11 @@ DENSE = ReferringSampling(frame_step=4)
 
 
 def derive(root: Path, sampling: Sampling = DENSE, task: Referring = TASK) -> list[Example]:
-    return [e for e in graph_examples(task, SceneGraph(root), sampling) if isinstance(e, Example)]
+    return answering.derived(task, root, sampling)
 
 
 def derive_from(tmp_path: Path, content: dict[str, Any], sampling: Sampling = DENSE) -> list[Example]:
-    return derive(write_release(tmp_path, content=content, video=False), sampling)
+    return answering.derived(TASK, tmp_path, sampling, content)
 
 
 def add_object(content: dict[str, Any], name: str, category: str, box: tuple[int, int, int, int], **more: str) -> None:

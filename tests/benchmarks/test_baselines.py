@@ -1,7 +1,5 @@
 """What every task can be asked beside a model: its prior, the middle of the image, and the schema of its answers."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -19,25 +17,15 @@ from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
-from barista_bench.scene_graph import SceneGraph
-from tests.benchmarks.answering import answer_all
-from tests.graph_examples import graph_examples
+from tests.answering import answer_all, derived, read
+from tests.conformance.task_examples import SMALL
 
 GRID = BoxFormat()
 FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]
 BOXED = {"grounding", "hand_object"}
 JSON_TASKS = {"grounding", "hand_object", "relations"}
-SMALL: dict[str, dict[str, Any]] = {
-    "grounding": {"min_area": 20.0, "fraction": 0.2},
-    "hand_object": {"fraction": 0.2},
-    "referring": {"frame_step": 10},
-    "activity": {},
-    "relations": {"frame_step": 20},
-    "temporal_vqa": {"spacing": 8},
-}
-"""Sampling that suits videos of some seconds."""
 
 every_json_task = pytest.mark.parametrize(
     "task", [kind() for kind in TASKS if kind.name in JSON_TASKS], ids=lambda task: task.name
@@ -48,12 +36,11 @@ every_task = pytest.mark.parametrize("task", [kind() for kind in TASKS], ids=lam
 @pytest.fixture(scope="module")
 def drawn(small_kitchen: Path) -> dict[str, tuple[Example, ...]]:
     """Up to 60 examples of each task from a scripted kitchen of three videos."""
-    graph, by_task = SceneGraph(small_kitchen), {}
+    by_task = {}
     for kind in TASKS:
         task = kind()
-        sampling: Sampling = replace(task.sampling, limit=60, **SMALL[task.name])
-        candidates = [item for item in graph_examples(task, graph, sampling) if isinstance(item, Example)]
-        by_task[task.name] = tuple(sampling.sample(candidates))
+        sampling: Sampling = replace(task.sampling, limit=60, **SMALL.get(task.name, {}))
+        by_task[task.name] = tuple(sampling.sample(derived(task, small_kitchen, sampling)))
     return by_task
 
 
@@ -63,17 +50,9 @@ def others_of(examples: Sequence[Example]) -> dict[str, tuple[Example, ...]]:
 
 
 def scores(task: Task, examples: Sequence[Example], answer: Callable[[Example], str]) -> float:
-    samples = [Scored(example, readable(task, example, answer(example), GRID)) for example in examples]
-    figure = task.aggregate(samples)[task.primary]
-    assert isinstance(figure, float)
-    return figure
-
-
-def readable(task: Task, example: Example, text: str, box_format: BoxFormat) -> Prediction:
-    parsed = task.parse(text, example.inputs, box_format)
-    assert isinstance(parsed, Prediction), (parsed, text)
-    assert parsed.dropped == 0, text
-    return parsed
+    figures = answer_all(task, examples, answer)
+    assert figures["n_failed"] == 0
+    return float(figures[task.primary])
 
 
 @pytest.mark.full
@@ -178,8 +157,7 @@ def test_the_images_begin_with_the_frames(task: Task, drawn: dict[str, tuple[Exa
 
 @every_task
 def test_real_clips_are_answered_by_the_oracle_and_not_by_chance(task: GraphTask, real_release: Path) -> None:
-    items = graph_examples(task, SceneGraph(real_release), task.sampling)
-    examples = [item for item in items if isinstance(item, Example)]
+    examples = derived(task, real_release)
     if not examples and task.name == "activity":
         pytest.skip("too few classes in these clips for a question")
     assert scores(task, examples, lambda e: task.reference_answer(e, GRID)) == pytest.approx(1)
@@ -196,7 +174,7 @@ def test_the_middle_is_answered_where_boxes_are_asked_for(task: Task, drawn: dic
     width, height = 128, 72
     middle = [width / 4, height / 4, width * 3 / 4, height * 3 / 4]
     for boxes in FORMATS:
-        value: Any = readable(task, example, task.centre_answer(example, boxes), boxes).value
+        value: Any = read(task, task.centre_answer(example, boxes), example, boxes).value
         answered = (
             value["boxes"] if task.name == "grounding" else [item["object_box"] for item in value["interactions"]]
         )
@@ -245,4 +223,4 @@ def test_what_keeps_to_a_schema_is_read_whole(
     assert schema is not None
     answer = data.draw(from_schema(schema))
     for boxes in FORMATS:
-        readable(task, example, json.dumps(answer), boxes)
+        assert read(task, answer, example, boxes).dropped == 0

@@ -1,7 +1,5 @@
 """What is said of boxes that do not match, and how large boxes are."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

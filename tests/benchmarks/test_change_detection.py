@@ -1,7 +1,5 @@
 """Changes within a clip, rule by rule, on keyframes 0, 4, ..., 20: windows 0..2 and 18..22."""
 
-from __future__ import annotations
-
 import json
 from itertools import groupby
 from pathlib import Path
@@ -13,10 +11,45 @@ from barista_bench.benchmarks.barista.change_detection import Change, detect_cha
 from barista_bench.benchmarks.barista.clips import ClipView, clips
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.core.options import Sampling
-from barista_bench.scene_graph import SceneGraph
-from tests.benchmarks.clip_kit import KEYFRAMES, SAMPLING, changes, detected, graph, quiet
+from barista_bench.scene_graph import SceneGraph, VideoGraph
 from tests.conftest import Compared
-from tests.releases import BUTTON, CATEGORIES as OBJECTS, CUP, FRAMES, LEFT, MACHINE, RIGHT, document, relation, span
+from tests.releases import (
+    BUTTON,
+    CATEGORIES as OBJECTS,
+    CUP,
+    FRAMES,
+    LEFT,
+    MACHINE,
+    RIGHT,
+    document,
+    relation,
+    span,
+    write_release,
+)
+
+SAMPLING = TemporalSampling(frames=6, spacing=4)
+KEYFRAMES = (0, 4, 8, 12, 16, 20)
+
+
+def graph(root: Path, content: dict[str, Any]) -> VideoGraph:
+    return SceneGraph(write_release(root, content=content, video=False))["v1"]
+
+
+def detected(root: Path, content: dict[str, Any]) -> dict[Any, list[Change]]:
+    return detect_changes(ClipView(graph(root, content), KEYFRAMES))
+
+
+def changes(root: Path, content: dict[str, Any], category: str) -> list[Change]:
+    return detected(root, content).get(category, [])
+
+
+def quiet() -> dict[str, Any]:
+    """The small document with nothing that could change."""
+    return {**document(), "attributes": [], "relations": [], "activities": []}
+
+
+def activity(name: str, start: int, end: int, class_id: str | None = "a") -> dict[str, Any]:
+    return {"image_range": span(start, end), "activity_class_id": class_id, "display_name": name}
 
 
 def attribute(name: str, value: str, *ranges: tuple[int, int], kind: str = "state") -> dict[str, Any]:
@@ -367,3 +400,64 @@ def test_all_changes_are_those_of_the_released_code(golden: Path, real_release: 
                 count += 1
     assert count > 100
     compared("temporal_vqa", "clips with all their changes", count)
+
+
+def progression(listed: list[Change]) -> list[tuple[int, str, str, int, int]]:
+    return [(c.number, c.kind, c.subject, c.start, c.end) for c in listed]
+
+
+def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
+    content = quiet()
+    content["relations"] = [relation(RIGHT, CUP, "human_actions", "holds", (10, 11))]
+    content["activities"] = [
+        activity("Grasp cup", 0, 7),
+        activity("Place cup", 7, 15),
+        activity("Brew coffee", 0, 40),
+        activity("Hidden act", 13, 15),
+        activity("No class", 7, 40, None),
+    ]
+    listed = changes(tmp_path, content, "activity_progression")
+    assert progression(listed) == [
+        (0, "ended", "Grasp cup", 4, 8),
+        (0, "started", "Place cup", 4, 8),
+        (0, "continuing", "Brew coffee", 4, 8),
+        (1, "ended", "Place cup", 12, 16),
+        (1, "continuing", "Brew coffee", 12, 16),
+    ]
+    assert [c.rows for c in listed] == [[0], [1], [2], [1], [2]]
+    assert [c.object_ids for c in listed] == [[CUP], [CUP], [CUP], [CUP], [CUP]], "what hands act on meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("activities", "expected"),
+    [
+        # The end frame counts.
+        (
+            [("Place cup", 0, 20), ("Press button", 20, 40)],
+            [(0, "started", "Press button", 16, 20), (0, "continuing", "Place cup", 16, 20)],
+        ),
+        # A step that repeats itself is told once.
+        (
+            [("Stir milk", 4, 4), ("Stir milk", 12, 12)],
+            [(0, "started", "Stir milk", 0, 4), (1, "ended", "Stir milk", 4, 8)],
+        ),
+        # Going on alone is no change.
+        ([("Place cup", 0, 40)], []),
+    ],
+)
+def test_a_step_is_told_where_something_begins_or_ends(
+    tmp_path: Path, activities: list[tuple[str, int, int]], expected: list[tuple[int, str, str, int, int]]
+) -> None:
+    content = {**quiet(), "activities": [activity(*listed) for listed in activities]}
+    assert progression(changes(tmp_path, content, "activity_progression")) == expected
+
+
+def test_names_of_activities_are_read_without_identifiers_and_outer_blanks(tmp_path: Path) -> None:
+    names = ("Stir milk", " Stir milk (#9492f2cd-333e-519b)", "Wipe  machine (quickly)", " (#0a)")
+    content = {**quiet(), "activities": [activity(name, 6 * i, 6 * i + 5) for i, name in enumerate(names)]}
+    listed = changes(tmp_path, content, "activity_progression")
+    assert [(kind, subject) for _, kind, subject, _, _ in progression(listed)] == [
+        ("ended", "Stir milk"),
+        ("started", "Wipe  machine (quickly)"),
+        ("ended", "Wipe  machine (quickly)"),
+    ]

@@ -1,7 +1,5 @@
 """Answers, figures of examples and figures of runs against what the released BARISTA code makes of the same answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Marks and parts of prompts beside those of the released code."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Phrase grounding: which questions are asked of a frame, rule by rule (the released build's rules)."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,11 +10,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import Sampling
-from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example
-from tests.benchmarks.grounding_kit import TASK, Content, color, derive, derived, on_frame, phrases
+from tests.answering import on_frame
+from tests.benchmarks.grounding_kit import Content, color, derive, derived, phrases
 from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, WIDTH, document, relation, span, write_release
 
 
@@ -74,13 +71,6 @@ def test_a_relation_needs_both_ends_boxed(tmp_path: Path) -> None:
     assert frames == set(range(20)), "the left hand is seen on frames 0 to 19"
 
 
-def test_the_fraction_is_taken_from_each_video(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        write_release(tmp_path, name, video=False)
-    frames = [(e.video_id, e.frames[0].frame_index) for e in derive(tmp_path, GroundingSampling(fraction=0.05))]
-    assert list(dict.fromkeys(frames)) == [(v, f) for v in "ab" for f in (0, 39)]
-
-
 def test_small_objects_are_left_out(root: Path) -> None:
     # The button is 4 x 4 pixels, the left hand 10 x 16.
     assert "button" not in on_frame(derive(root, GroundingSampling(min_area=16.5)), 12)
@@ -121,25 +111,6 @@ def test_an_example_is_whole(example: Example) -> None:
     assert example.evidence["object_ids"] == [CUP]
     assert example.evidence["related_object_id"] in (MACHINE, LEFT, RIGHT)
     assert example.metadata["activities"] == ["Place cup"]
-
-
-def test_metadata_change_with_the_segment(root: Path) -> None:
-    activities = [e.metadata["activities"] for e in derive(root) if e.label == "button"]
-    assert activities == [["Place cup"]] * 20 + [["Press button"]] * 20
-
-
-def test_a_video_with_nothing_to_tell_gives_nothing(tmp_path: Path) -> None:
-    assert derived(tmp_path / "a", document() | {"relations": [], "attributes": []}) == []
-    assert derived(tmp_path / "b", document() | {"activities": []}, TASK.sampling) == []
-
-
-def test_the_prompt_says_format_and_phrase_and_nothing_of_the_target(example: Example) -> None:
-    prompt = TASK.prompt(example, BoxFormat("yxyx", 1000))
-    assert prompt.parts[0] == ImagePart(0)
-    assert isinstance(prompt.parts[1], TextPart)
-    assert f'"{example.inputs["phrase"]}"' in prompt.parts[1].text
-    assert '{"bboxes": [[y_min, x_min, y_max, x_max], ...]}' in prompt.system
-    assert "integers from 0 to 1000" in prompt.system
 
 
 WORDS = {"under": ("under", None), "holds": ("holding", "held by"), "contains": ("containing", "inside")}

@@ -1,7 +1,5 @@
 """Phrase grounding: what a phrase says of an object, and which objects fit it."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import product
@@ -11,7 +9,8 @@ import pytest
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
 from barista_bench.core.options import Sampling
-from tests.benchmarks.grounding_kit import CUP2, CUP3, color, derive, derived, on_frame, phrases, scene
+from tests.answering import on_frame
+from tests.benchmarks.grounding_kit import CUP2, CUP3, color, derive, derived, phrases, scene
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, relation, write_release
 
 

@@ -1,7 +1,5 @@
 """Hand-object interaction, rule by rule (docs/upstream/barista.md)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,29 +7,26 @@ from typing import Any
 
 import pytest
 
-from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject, HandObjectSampling
+from barista_bench.benchmarks.barista.hand_object import HandObject, HandObjectSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import Sampling
-from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.task import Example, Prediction, Scored
-from barista_bench.scene_graph import SceneGraph
-from tests.benchmarks.answering import interaction_entry as item
-from tests.graph_examples import graph_examples
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
+from tests import answering
+from tests.answering import answered, interaction_entry as item, read
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
 TASK = HandObject()
 GRID = BoxFormat()
-FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]
 
 Content = dict[str, Any]
 
 
 def derive(root: Path, sampling: Sampling = TASK.sampling) -> list[Example]:
-    return [e for e in graph_examples(TASK, SceneGraph(root), sampling) if isinstance(e, Example)]
+    return answering.derived(TASK, root, sampling)
 
 
 def derived(tmp_path: Path, content: Content, sampling: Sampling = TASK.sampling) -> list[Example]:
-    return derive(write_release(tmp_path, content=content, video=False), sampling)
+    return answering.derived(TASK, tmp_path, sampling, content)
 
 
 def contact(source: str, target: str, verb: str, *ranges: tuple[int, int]) -> Content:
@@ -64,10 +59,6 @@ def test_frames_are_those_with_an_interaction(root: Path) -> None:
         (CUP, "left", 1),
         (CUP, "right", 1),
     ]
-
-
-def test_activities_do_not_matter(tmp_path: Path) -> None:
-    assert len(derived(tmp_path, document() | {"activities": []})) == 30
 
 
 @pytest.mark.parametrize(
@@ -188,28 +179,8 @@ def test_an_example_is_whole(example: Example) -> None:
     assert [(a["object_id"], a["image_id"]) for a in rows] == [(CUP, 12), (LEFT, 12), (RIGHT, 12)]
 
 
-def test_a_video_without_contacts_gives_nothing(tmp_path: Path) -> None:
-    assert derived(tmp_path / "a", document() | {"relations": []}) == []
-    assert derived(tmp_path / "b", document() | {"relations": document()["relations"][:2]}) == []
-
-
-def test_the_prompt_shows_three_exemplars_in_the_format_of_the_model(example: Example) -> None:
-    for boxes in FORMATS:
-        prompt = TASK.prompt(example, boxes)
-        assert prompt.parts[0] == ImagePart(0)
-        assert isinstance(prompt.parts[1], TextPart)
-        arrays = [line for line in prompt.system.splitlines() if line.startswith("[{")]
-        read = [TASK.parse(line, example.inputs, boxes) for line in arrays]
-        types = [[i["hand_type"] for i in p.value["interactions"]] for p in read if isinstance(p, Prediction)]
-        assert types == [["right"], ["both"], ["left", "right"]]
-    first = json.loads(arrays[0])[0]["object_box"]
-    exact = [v * size / 1000 for v, size in zip(EXEMPLARS["one_hand"][0].object_box, (WIDTH, HEIGHT) * 2, strict=True)]
-    assert first == [round(v) for v in exact], "pixels of this frame"
-
-
 def test_a_failed_answer_counts_as_none_predicted(example: Example) -> None:
-    full = TASK.parse(TASK.reference_answer(example, GRID), example.inputs, GRID)
-    assert isinstance(full, Prediction)
+    full = read(TASK, TASK.reference_answer(example, GRID), example)
     result = TASK.aggregate([Scored(example, full), Scored(example, None)])
     assert (result["precision"], result["recall"], result["no_detection_rate"]) == (1.0, 0.5, 0.5)
     assert (result["n"], result["n_failed"], result["coverage"]) == (2, 1, 0.5)
@@ -240,3 +211,91 @@ def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> N
         ("wrong", "right hand on an object at [0, 0, 5, 5]"),
     ]
     assert [row.verdict for row in TASK.explain(example, None).rows] == ["miss", "miss"]
+
+
+SIZE: dict[str, Any] = {"frame_width": 2000, "frame_height": 500}
+
+# On a frame of 2000 x 500, [x0, y0, x1, y1] on the grid are [2 x0, y0 / 2, 2 x1, y1 / 2] in pixels.
+ONE = json.dumps(item())
+ONE_PX = {"hand_boxes": [[2.0, 1.0, 6.0, 2.0]], "object_box": [20.0, 10.0, 60.0, 20.0], "hand_type": "left"}
+BOTH = json.dumps(item(hands=((1, 2, 3, 4), (5, 6, 7, 8.5)), kind="both"))
+BOTH_PX = {**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 2.0], [10.0, 3.0, 14.0, 4.0]], "hand_type": "both"}
+BAD = json.dumps(item(kind="none"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("[]", []),
+        (f" \n[{ONE}, {BOTH}] ", [ONE_PX, BOTH_PX]),
+        (f"Sure:\n```\n[{BOTH}]\n``` so [] it is", [BOTH_PX]),
+        *(
+            (text.replace("*", f"[{ONE}]"), [ONE_PX])
+            for text in ("*", "```json\n*\n```", "```json \n*\n```", "I see *.")
+        ),
+        *((text.replace("*", f"[{ONE}]"), [ONE_PX]) for text in ("See [1] and [2, 3]: *", f"not [{BAD}] but *")),
+        *((text.replace("*", f"[{ONE}]"), [ONE_PX]) for text in (f"first * then [{BOTH}]", '{"interactions": *}')),
+        ("I see none: []", []),
+        # Where an outer list in running text is not valid, those inside of it are tried: an empty one says `none`.
+        (f"so [[{ONE}]]", [ONE_PX]),
+        (f"not [{json.dumps(item(hands=()))}] but [{ONE}]", []),
+        (
+            json.dumps([item(hands=[["1", " 2 ", "3.4", True]], target=["1_0", 20, 30, 40])]),
+            [{**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 0.5]]}],
+        ),
+        (json.dumps([{**item(), "verb": "holds"}]), [ONE_PX]),
+        # Inverted boxes and surplus hands stay.
+        (json.dumps([item(target=(30, 40, 10, 20))]), [{**ONE_PX, "object_box": [60.0, 20.0, 20.0, 10.0]}]),
+        (json.dumps([item(hands=[[1, 2, 3, 4]] * 3)]), [{**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 2.0]] * 3}]),
+    ],
+)
+def test_answers_are_read_as_released(answer: str, expected: list[Content]) -> None:
+    assert read(TASK, answer, SIZE).value["interactions"] == expected
+
+
+def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
+    parsed = read(TASK, f"[{BOTH}]", SIZE, BoxFormat("yxyx", 1000))
+    assert parsed.value["written"] == [item(hands=[[1, 2, 3, 4], [5, 6, 7, 8]], target=[10, 20, 30, 40], kind="both")]
+
+
+@pytest.mark.parametrize(
+    "bad", [item(hands=[[1, 2, 3, True]]), item(target=[1, 2, 3, "4"]), item(target=[1, 2, 3, 1e12])]
+)
+def test_the_papers_protocol_reads_plain_numbers_alone(bad: object) -> None:
+    assert isinstance(TASK.parse(json.dumps([bad]), SIZE, GRID), Prediction)
+    assert isinstance(HandObject(options={"protocol": "paper"}).parse(json.dumps([bad]), SIZE, GRID), ParseError)
+
+
+def test_a_true_hand_that_nothing_overlaps_uses_up_an_answered_one_as_released() -> None:
+    hands, alone = [[700, 700, 800, 800], [0, 0, 100, 100]], [[0, 0, 100, 100]]
+    entry = {"object_id": "o", "category": "cup", "hand_type": "both", "hand_boxes": hands, "object_box": [0, 0, 9, 9]}
+    target = {"interactions": [{**entry, "hand_pixels": hands, "object_pixels": [0, 0, 9, 9]}]}
+    size = {"frame_width": 1000, "frame_height": 1000}
+    asked = Example("e", "barista", "hand_object", "both", (FrameRef("v", 0),), size, target)
+    answer = json.dumps([item(hands=alone, target=[0, 0, 9, 9], kind="both")])
+    tasks = TASK, HandObject(options={"protocol": "paper"})
+    assert [task.aggregate([answered(task, asked, answer)])["hand_iou"] for task in tasks] == [0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *(item(hands=hands) for hands in ([], None, [1, 2, 3, 4], [[1, 2, 3, 4], None])),
+        *(item(hands=[[1, 2, 3, *end]]) for end in ([], [4, 5], ["four"], ["nan"])),
+        *(item(target=[1, 2, 3, *end]) for end in ([], ["inf"], [1e99], [float("nan")], [float("inf")], [10**400])),
+        *(item(target=target) for target in ([[1, 2, 3, 4]], None)),
+        *(item(kind=kind) for kind in ("Left", "neither", None, ["left"])),
+        *({}, [], None, 3),
+    ],
+)
+def test_one_bad_entry_rejects_the_whole_answer(bad: object) -> None:
+    assert isinstance(TASK.parse(json.dumps([item(), bad]), SIZE, GRID), ParseError)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "none", "null", "{}", ONE, f"[{ONE}", f"[{ONE}, {ONE[:30]}", "[1]", "[" * 9_000,
+     '[{"hand_boxes": [[' + "9" * 5_000],
+)  # fmt: skip
+def test_an_answer_without_a_valid_array_is_a_parse_error(answer: str) -> None:
+    assert isinstance(TASK.parse(answer, SIZE, GRID), ParseError)

@@ -1,7 +1,5 @@
 """Word overlap, labelled lines and the vocabulary: what the free-text tasks share."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

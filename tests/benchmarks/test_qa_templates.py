@@ -1,7 +1,5 @@
 """Questions and answers that templates write of changes."""
 
-from __future__ import annotations
-
 import msgspec
 from hypothesis import given, strategies as st
 

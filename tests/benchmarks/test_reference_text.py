@@ -1,7 +1,5 @@
 """The reference of referring, line by line, and its sentence (docs/upstream/barista.md)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

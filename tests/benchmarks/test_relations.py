@@ -1,7 +1,6 @@
 """Relation extraction, rule by rule (docs/upstream/barista.md)."""
 
-from __future__ import annotations
-
+import json
 import random
 from pathlib import Path
 
@@ -12,12 +11,10 @@ from PIL import Image
 from barista_bench.benchmarks.barista.relations import Relations, RelationsSampling
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import Sampling
-from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.task import Example, FrameRef, Prediction
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks, mark_color
-from barista_bench.scene_graph import SceneGraph
-from tests.graph_examples import graph_examples
+from tests.answering import derived
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, RIGHT, document, relation, segmentation, write_release
 
 TASK = Relations()
@@ -26,7 +23,7 @@ EVERY_FRAME, EVERY_FIFTH = RelationsSampling(frame_step=1), RelationsSampling(fr
 
 
 def derive(root: Path, sampling: Sampling = EVERY_FRAME) -> list[Example]:
-    return [e for e in graph_examples(TASK, SceneGraph(root), sampling) if isinstance(e, Example)]
+    return derived(TASK, root, sampling)
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +45,22 @@ def test_frames_are_taken_at_the_stride_and_only_with_relations(tmp_path: Path) 
     ]
 
 
-def test_objects_are_numbered_by_category_and_id(example: Example) -> None:
+def test_objects_are_numbered_by_category_and_id_and_relations_use_the_numbers(example: Example) -> None:
+    rows = [document()["annotations"][row] for row in example.evidence["instance_rows"]]
     assert [(o["mark"], o["category"], o["object_id"]) for o in example.inputs["objects"]] == [
-        (1, "button", BUTTON),
-        (2, "coffee cup", CUP),
-        (3, "coffee machine", MACHINE),
-        (4, "left hand", LEFT),
-        (5, "right hand", RIGHT),
+        (number, category, row["object_id"])
+        for number, (row, category) in enumerate(
+            zip(rows, ("button", "coffee cup", "coffee machine", "left hand", "right hand"), strict=True), start=1
+        )
     ]
+    assert {row["image_id"] for row in rows} == {12}
+    assert [tuple(r.values()) for r in example.target["relations"]] == [
+        (1, 3, "position", "part of"),
+        (2, 3, "position", "under"),
+        (4, 2, "human_actions", "holds"),
+        (5, 2, "human_actions", "holds"),
+    ]
+    assert example.evidence["relation_rows"] == [0, 1, 2, 3]
 
 
 def test_every_annotation_has_a_number_and_rows_name_the_last_one_of_an_object(tmp_path: Path) -> None:
@@ -87,23 +92,6 @@ def test_every_annotation_has_a_number_and_rows_name_the_last_one_of_an_object(t
     assert example.label == "5 relations"
 
 
-def test_truth_is_directed_and_uses_the_numbers_shown(example: Example) -> None:
-    assert [tuple(r.values()) for r in example.target["relations"]] == [
-        (1, 3, "position", "part of"),
-        (2, 3, "position", "under"),
-        (4, 2, "human_actions", "holds"),
-        (5, 2, "human_actions", "holds"),
-    ]
-
-
-def test_evidence_leads_back_to_the_file(example: Example) -> None:
-    content = document()
-    assert example.evidence["relation_rows"] == [0, 1, 2, 3]
-    rows = example.evidence["instance_rows"]
-    assert [content["annotations"][row]["object_id"] for row in rows] == [BUTTON, CUP, MACHINE, LEFT, RIGHT]
-    assert {content["annotations"][row]["image_id"] for row in rows} == {12}
-
-
 def test_the_vocabulary_comes_from_all_videos_even_if_few_are_sampled(tmp_path: Path) -> None:
     other = document()
     other["relations"] = [relation(CUP, MACHINE, "position", "inside", (0, 1))]
@@ -115,11 +103,6 @@ def test_the_vocabulary_comes_from_all_videos_even_if_few_are_sampled(tmp_path: 
         {"relation_type": "human_actions", "values": ["holds"]},
         {"relation_type": "position", "values": ["inside", "part of", "under"]},
     ]
-
-
-def test_sampling_selects_preparations(small_release: Path) -> None:
-    items = derive(small_release, RelationsSampling(preparations=("portafilter",), frame_step=20))
-    assert {e.metadata["preparation"] for e in items} == {"portafilter"}
 
 
 @pytest.mark.parametrize("seed", [42, None])
@@ -137,20 +120,6 @@ def test_shuffling_and_cutting_are_those_of_the_released_freezer(seed: int | Non
 def test_a_wrong_sampling_is_refused(overrides: dict[str, int], what: str) -> None:
     with pytest.raises(ConfigError, match=what):
         TASK.sampling.with_overrides(overrides)
-
-
-def test_the_prompt_shows_both_images_after_what_they_are_and_says_all_that_the_answer_needs(example: Example) -> None:
-    prompt = TASK.prompt(example, BoxFormat())
-    kinds = [part.index if isinstance(part, ImagePart) else "text" for part in prompt.parts]
-    assert kinds == ["text", 0, "text", 1, "text"]
-    text = prompt.parts[4]
-    assert isinstance(text, TextPart)
-    assert "\n  human_actions:\n    - holds\n  position:\n    - part of\n    - under\n" in prompt.system
-    for key in ("source_id", "target_id", "relation_type", "value"):
-        assert key in prompt.system
-    lines = "\n  1: button\n  2: coffee cup\n  3: coffee machine\n  4: left hand\n  5: right hand\n"
-    assert lines in text.text
-    assert "{" not in text.text
 
 
 def test_the_images_are_the_frame_and_the_marked_frame(example: Example) -> None:
@@ -231,7 +200,67 @@ def test_an_explanation_names_hits_misses_and_wrong_answers(example: Example) ->
     assert {row.verdict for row in TASK.explain(example, None).rows} == {"miss"}
 
 
-def test_per_example_scores(example: Example) -> None:
-    half = Prediction({"relations": example.target["relations"][:2]})
-    assert TASK.score(example, half) == {"precision": 1.0, "recall": 0.5, "f1": pytest.approx(2 / 3)}
-    assert TASK.score(example, None) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+ONE = {"source_id": 1, "target_id": 2, "relation_type": "position", "value": "on"}
+TEXT = json.dumps(ONE)
+INFINITE = json.dumps([ONE, {**ONE, "source_id": float("inf")}])
+
+
+@pytest.mark.parametrize(
+    ("answer", "relations", "dropped"),
+    [
+        *((text.replace("*", f"[{TEXT}]"), [ONE], 0) for text in ("*", "  \n*\n ", "```json\n*\n```", "so [*]")),
+        (f"Sure!\n```\n[{TEXT}]\n``` I hope this helps", [ONE], 0),
+        *((text.replace("*", f"[{TEXT}]"), [ONE], 0) for text in ("They are *.", "See [1] and [2, 3]: *")),
+        *((text, [], 0) for text in ("[]", "See [1]. There are none: []", "so [[]]")),
+        (f"[{TEXT}, {{}}, 3, null]", [ONE], 3),
+        ("[3, 4]", [], 2),
+        (f"[{TEXT}, {TEXT}]", [ONE, ONE], 0),
+        ('[{"source_id": "1", "target_id": 2.0, "relation_type": "position", "value": "on"}]', [ONE], 0),
+        *(
+            (f'[{{"source_id": {said}, "target_id": 2, "relation_type": "position", "value": "on"}}]', [ONE], 0)
+            for said in ("true", "1.5", '" 1 "', '"+1"', '"0_1"', '"١"')
+        ),
+        *(
+            (f'[{{"source_id": {said}, "target_id": 2, "relation_type": "position", "value": "on"}}]', [], 1)
+            for said in ('"1.0"', '"ID 1"', "[1]", "null", "NaN")
+        ),
+        (
+            '[{"source_id": 1, "target_id": 2, "relation_type": 5, "value": ["on"]}]',
+            [{**ONE, "relation_type": "5", "value": "['on']"}],
+            0,
+        ),
+        ("[[]]", [], 1),
+        ('[{"source_id": 1, "target_id": 2, "relation_type": "position", "value": null}]', [], 1),
+        (f"first [{TEXT}] then [{TEXT}, {TEXT}]", [ONE], 0),
+        # Half a character is spelled out, so that it can be written down.
+        (json.dumps([{**ONE, "value": "o\ud83dn"}]), [{**ONE, "value": "o\\ud83dn"}], 0),
+    ],
+)
+def test_answers_are_read_as_released(answer: str, relations: list[dict], dropped: int) -> None:
+    assert TASK.parse(answer, {}, BOXES) == Prediction({"relations": relations}, dropped)
+
+
+def test_the_papers_protocol_drops_numbers_that_are_not_whole_and_fields_that_are_no_texts() -> None:
+    entries = [{**ONE, "source_id": 1.5}, {**ONE, "target_id": True}, {**ONE, "value": 5}, ONE]
+    parsed = Relations(options={"protocol": "paper"}).parse(json.dumps(entries), {}, BOXES)
+    assert parsed == Prediction({"relations": [ONE]}, dropped=3)
+
+
+def test_truths_of_unread_answers_count_in_the_pooled_figures_and_not_by_type() -> None:
+    asked = Example("e", "barista", "relations", "", (FrameRef("v", 0),), {"objects": []}, {"relations": [ONE]})
+    samples = [Scored(asked, Prediction({"relations": [ONE]})), Scored(asked, None)]
+    both = [task.aggregate(samples) for task in (TASK, Relations(options={"protocol": "paper"}))]
+    assert [figures["micro_recall"] for figures in both] == [0.5, 0.5]
+    assert [figures["per_relation_type"]["position"]["recall"] for figures in both] == [1.0, 0.5]
+    for task, figures in zip((TASK, Relations(options={"protocol": "paper"})), both, strict=True):
+        drawn = task.statistics(samples).figures(np.ones((1, 2)))
+        assert {name: values[0] for name, values in drawn.items()} == pytest.approx(
+            {name: figures[name] for name in drawn}
+        )
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "no relations", TEXT, f"[{TEXT}", "see [1]", "[" * 100_000, "{}", "null", INFINITE]
+)
+def test_an_answer_without_an_array_is_a_parse_error(answer: str) -> None:
+    assert isinstance(TASK.parse(answer, {}, BOXES), ParseError)

@@ -1,7 +1,5 @@
 """Reading any release of annotations: files to values, values to typed records, and what each mistake costs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated
@@ -64,7 +62,10 @@ def test_what_no_field_takes_costs_the_element_that_holds_it(tmp_path: Path, nam
     cups, problems = cups_of(list(elements(whole.value, ProblemLog("cups.json"))))
     assert cups == ["a", "b"]
     (problem,) = problems
-    assert problem.startswith("error: cups.json: [1].name: Expected `str`, got ")
+    what = (
+        "`array`" if name == b"[]" else "`float`" if name == b"1e999" else "NaN, an infinity, or text that is not UTF-8"
+    )
+    assert problem.startswith(f"error: cups.json: [1].name: Expected `str`, got {what}")
     assert problem.endswith("; the cup is left out. Remedy: correct it")
 
 
@@ -114,10 +115,3 @@ def test_media_lie_beside_the_annotations_unless_named(tmp_path: Path) -> None:
     file.write_text("[]")
     assert media_folder(file, None) == media_folder(tmp_path, None) == tmp_path
     assert media_folder(file, tmp_path / "videos") == tmp_path / "videos"
-
-
-@pytest.mark.parametrize("name", [rb'"\ud800"', b'"\xff"', b"NaN"])
-def test_what_is_no_json_is_called_that(tmp_path: Path, name: bytes) -> None:
-    ((whole,), _) = values_of(tmp_path, "cups.json", b'{"name": ' + name + b"}")
-    with pytest.raises(RecordError, match="name: Expected `str`, got NaN, an infinity, or text that is not UTF-8"):
-        typed(whole.value, Cup)

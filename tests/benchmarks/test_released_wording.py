@@ -1,7 +1,5 @@
 """The release's wording out of a clone: what stands where, whose it is, and what is refused; nothing of it is run."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """What every sibling benchmark keeps to, whichever of their tasks and options is looked at."""
 
-from __future__ import annotations
-
 import fnmatch
 import itertools
 import random
@@ -14,9 +12,12 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.benchmarks.release_records import AnnotationRelease
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import content_seed
-from barista_bench.core.task import Example, ParseError, Scored, Task
+from barista_bench.core.task import Example, Task
+from barista_bench.errors import BaristaError
+from tests.answering import answered
 from tests.conformance.task_examples import Releases
 from tests.conftest import SHARED
 from tests.stats.made import drawn_out
@@ -66,18 +67,13 @@ def examples(source_of: Callable[[str], Path]) -> dict[type[Task], list[Example]
     return by_task | {kind: Releases(source_of).examples(kind) for kind in BENCHMARKS["extended"].tasks}
 
 
-def scored(task: Task, example: Example, text: str) -> Scored:
-    answer = task.parse(text, example.inputs, BOXES)
-    return Scored(example, None if isinstance(answer, ParseError) else answer)
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
 def test_the_oracle_has_the_best_score_by_every_combination_of_options(
     kind: type[Task], examples: dict[type[Task], list[Example]]
 ) -> None:
     for task in with_every_option(kind, itertools.product):
-        samples = [scored(task, example, task.reference_answer(example, BOXES)) for example in examples[kind]]
+        samples = [answered(task, example, task.reference_answer(example, BOXES)) for example in examples[kind]]
         figures = task.aggregate(samples)
         assert figures[task.primary] == pytest.approx(1.0, abs=1e-9), task.chosen
         for sample in samples:
@@ -93,7 +89,7 @@ def test_drawn_figures_are_those_of_the_samples_drawn_by_every_option(
         for index, example in enumerate(examples[kind]):
             chance = task.random_answer(example, random.Random(content_seed(example.example_id)), BOXES)
             text = [task.reference_answer(example, BOXES), chance, chance, chance, "no answer"][index % 5]
-            samples.append(scored(task, example, text))
+            samples.append(answered(task, example, text))
         weights = np.ones((1, len(samples)))
         if not task.scores_whole_units:  # whose draws are no lists of samples
             weights = np.vstack([weights, np.random.default_rng(1).integers(0, 3, (4, len(samples)))])
@@ -102,6 +98,13 @@ def test_drawn_figures_are_those_of_the_samples_drawn_by_every_option(
         for name, values in drawn.items():
             wanted = slow.get(name, [np.nan] * len(weights))
             np.testing.assert_allclose(values, wanted, atol=1e-12, err_msg=f"{name} {task.chosen}")
+
+
+@pytest.mark.parametrize("name", ["vista", "handyvqa", "egocot"])
+def test_a_release_of_another_benchmark_is_refused(name: str, tmp_path: Path) -> None:
+    task = BENCHMARKS[name].tasks[0]()
+    with pytest.raises(BaristaError, match=r"no .*release.*Remedy"):
+        list(task.examples(AnnotationRelease(tmp_path, tmp_path, ()), task.sampling))  # type: ignore[attr-defined]
 
 
 def test_runner_analysis_and_reporting_name_no_sibling() -> None:

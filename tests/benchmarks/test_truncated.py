@@ -1,7 +1,5 @@
 """Answers that break off inside of their JSON: read by the paper's protocol, and never more than was said."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

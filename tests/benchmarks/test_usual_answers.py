@@ -1,7 +1,5 @@
 """What the prior takes for usual: numbers of boxes, typical texts, the commonest choice."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence

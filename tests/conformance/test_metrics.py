@@ -168,6 +168,13 @@ def test_a_result_counts_its_examples_and_is_plain_json(name, sample, loaded):
     n_failed = sample.columns["predictions"].count(sample.failure)
     assert (result["n"], result["n_failed"]) == (size(sample), n_failed)
     assert result["coverage"] == pytest.approx(1 - n_failed / size(sample))
+    lost = loaded.compute(name, sample, sample.columns | {"predictions": [sample.failure] * size(sample)})
+    assert (lost["coverage"], lost["n_failed"]) == (0, size(sample))
+    json.dumps(lost, allow_nan=False)
+    for index in range(size(sample)):
+        alone = loaded.compute(name, sample, rows_of(sample.columns, [index]))
+        assert alone["n"] == 1
+        json.dumps(alone, allow_nan=False)
 
 
 @every_sample
@@ -177,26 +184,11 @@ def test_empty_input_is_refused_in_words(name, sample, loaded):
 
 
 @every_sample
-def test_each_example_can_be_scored_alone(name, sample, loaded):
-    for index in range(size(sample)):
-        result = loaded.compute(name, sample, rows_of(sample.columns, [index]))
-        assert result["n"] == 1
-        json.dumps(result, allow_nan=False)
-
-
-@every_sample
 def test_perfect_answers_get_the_most_and_wrong_ones_the_least(name, sample, loaded):
     for predictions, expected in ((sample.perfect, sample.highest), (sample.all_wrong, sample.lowest)):
         result = loaded.compute(name, sample, sample.columns | {"predictions": predictions})
         assert headline(result, sample) == pytest.approx(expected)
         assert result["n_failed"] == 0
-
-
-@every_sample
-def test_answers_that_all_failed_give_a_result_without_coverage(name, sample, loaded):
-    result = loaded.compute(name, sample, sample.columns | {"predictions": [sample.failure] * size(sample)})
-    assert (result["coverage"], result["n_failed"]) == (0, size(sample))
-    json.dumps(result, allow_nan=False)
 
 
 @every_sample
@@ -209,37 +201,24 @@ def test_the_order_of_examples_does_not_matter(name, sample, loaded):
 
 
 @every_sample
-def test_splitting_into_batches_changes_nothing(name, sample, loaded):
+def test_however_examples_are_handed_in_the_figures_are_the_same(name, sample, loaded, tmp_path):
     want = loaded.compute(name, sample, sample.columns)
     for cut in range(1, size(sample)):
-        metric = loaded.metric(name, sample)
-        metric.add_batch(**rows_of(sample.columns, range(cut)))
-        metric.add_batch(**rows_of(sample.columns, range(cut, size(sample))))
-        assert_same(metric.compute(), want)
-
-
-@every_sample
-def test_what_compute_is_given_is_added_to_what_was_there(name, sample, loaded):
-    metric = loaded.metric(name, sample)
-    metric.add_batch(**rows_of(sample.columns, [0]))
-    result = metric.compute(**rows_of(sample.columns, range(1, size(sample))))
-    assert_same(result, loaded.compute(name, sample, sample.columns))
-
-
-@every_sample
-def test_adding_one_by_one_changes_nothing(name, sample, loaded):
-    metric = loaded.metric(name, sample)
+        first, rest = rows_of(sample.columns, range(cut)), rows_of(sample.columns, range(cut, size(sample)))
+        added, given = loaded.metric(name, sample), loaded.metric(name, sample)
+        added.add_batch(**first)
+        added.add_batch(**rest)
+        assert_same(added.compute(), want)
+        given.add_batch(**first)
+        assert_same(given.compute(**rest), want)
+    one_by_one = loaded.metric(name, sample)
     for index in range(size(sample)):
         row = {column: values[index] for column, values in sample.columns.items()}
-        metric.add(prediction=row.pop("predictions"), reference=row.pop("references"), **row)
-    assert_same(metric.compute(), loaded.compute(name, sample, sample.columns))
-
-
-@every_sample
-def test_kept_on_disk_it_gives_the_same_figures(name, sample, loaded, tmp_path):
-    metric = loaded.metric(name, sample, keep_in_memory=False, cache_dir=str(tmp_path))
-    metric.add_batch(**sample.columns)
-    assert_same(metric.compute(), loaded.compute(name, sample, sample.columns))
+        one_by_one.add(prediction=row.pop("predictions"), reference=row.pop("references"), **row)
+    assert_same(one_by_one.compute(), want)
+    on_disk = loaded.metric(name, sample, keep_in_memory=False, cache_dir=str(tmp_path))
+    on_disk.add_batch(**sample.columns)
+    assert_same(on_disk.compute(), want)
 
 
 @pytest.mark.parametrize(("name", "sample"), [case for case in CASES if case.values[1].config is None])

@@ -17,21 +17,9 @@ from tests.conformance.task_examples import TASKS, Releases, options_of
 
 VERSIONS = Path(__file__).with_name("task_versions.json")
 KEYS = (
-    *(
-        "bboxes",
-        "boxes",
-        "scores",
-        "object",
-        "time",
-        "box",
-        "start",
-        "end",
-        "answer",
-        "reasoning",
-        "source_id",
-        "masks",
-    ),
+    *("bboxes", "boxes", "scores", "object", "time", "box", "start", "end", "answer", "reasoning", "source_id"),
     *("target_id", "relation_type", "value", "hand_boxes", "object_box", "hand_type", "steps", "spatial_tracking"),
+    "masks",
 )
 """Names that answers have."""
 every_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.benchmark}-{task.name}")
@@ -56,19 +44,10 @@ def test_a_change_of_the_task_has_a_new_version(task: type[Task], releases: Rele
 
 
 PIECES = st.text(max_size=30) | st.sampled_from(
-    [
+    (
         *'[]{}":,().-\n',
-        "answer:",
-        "ANSWER: B",
-        "(A) ",
-        "```json",
-        '"bboxes"',
-        '"object"',
-        "1000",
-        "0.5",
-        "00:04",
-        "1e999",
-    ]
+        *("answer:", "ANSWER: B", "(A) ", "```json", '"bboxes"', '"object"', "1000", "0.5", "00:04", "1e999"),
+    )
 )
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),

@@ -1,7 +1,5 @@
 """Records and items of the tests' own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

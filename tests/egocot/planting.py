@@ -5,8 +5,6 @@
 `said` is the sentence with the falsehood; the rest of the rationale says what the evidence says.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sys

@@ -3,8 +3,6 @@
 Not written to suit the grammar: some of them it misses. `planting.py` counts how many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, Times

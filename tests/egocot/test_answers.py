@@ -1,16 +1,16 @@
 """How letter and rationale are told apart (the rules of `answers.py`)."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
-from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.egocot.answers import read_answer, steps_of, unnumbered
 from barista_bench.benchmarks.egocot.items import CotAnswer
 
 CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettle (white)"}
+
+
+def letter_of(text: str, choices: dict[str, str] = CHOICES) -> str | None:
+    answer = read_answer(text, choices)
+    return answer and answer.answer
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,8 @@ CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettl
         ("(B)", "B", ""),
         ("B. left hand\nIt is held.", "B", "It is held."),
         ("D: a kettle (white) - it is held", "D", "it is held"),
+        ("ANSWER: B, A hand holds it.", "B", "A hand holds it."),  # a word is no second letter
+        ("ANSWER: C, and D is wrong", "C", "and D is wrong"),
         ('{"answer": "B", "reasoning": ["one", "two"]}', "B", "one\ntwo"),
         ('Here is my JSON: {"predicted_answer": "B", "reasoning": "one"} Bye.', "B", "one"),
         ('```json\n{"predicted_answer": "B.", "reasoning": {"step1": "one"}}\n```', "B", "one"),
@@ -55,20 +57,9 @@ def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: 
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "The left hand holds it.",
-        "Answer: a left hand, I think",  # an article is no letter
-        "Answer: A pot is held",
-        "Answer: E",
-        "Answer: AB",
-        "A hand is seen.",
-        "I am not sure.",
-        '{"answer": 2}',
-        '{"reasoning": "B"}',
-        "Answer:",
-        "Answers: none",
-        "<answer>left hand</answer>",
-        "\\boxed{12}",
+        *("Answer: a left hand, I think", "Answer: A pot is held", "A hand is seen."),  # an article is no letter
+        *("", "The left hand holds it.", "I am not sure.", "Answer: E", "Answer: AB", "Answer:", "Answers: none"),
+        *('{"answer": 2}', '{"reasoning": "B"}', "<answer>left hand</answer>", "\\boxed{12}"),
         *("\\boxed{A, B}", "\\boxed{A; B}", "<answer>A,B</answer>", "<answer>A or B</answer>"),
         '{"predicted_answer": "", "reasoning": "so the final answer: B."}',
         '{"predicted_answer": "Z", "reasoning": "Answer: B"}',
@@ -90,9 +81,7 @@ def test_what_names_no_letter_by_itself_is_no_answer(text: str) -> None:
 def test_every_letter_is_read_in_the_forms_in_which_any_is(form: str) -> None:
     """A is a word too, but a parser that reads it less often than B would favour models that prefer B."""
     for letter, choice in CHOICES.items():
-        answer = read_answer(form.format(letter, letter.lower(), choice), CHOICES)
-        assert answer is not None, letter
-        assert answer.answer == letter
+        assert letter_of(form.format(letter, letter.lower(), choice)) == letter
 
 
 @pytest.mark.parametrize(
@@ -103,13 +92,6 @@ def test_two_letters_in_one_answer_are_none(form: str) -> None:
         for second in CHOICES:
             if first != second:
                 assert read_answer(form.format(first, second), CHOICES) is None
-
-
-@pytest.mark.parametrize(("text", "letter"), [("ANSWER: B, A hand holds it.", "B"), ("ANSWER: C, and D is wrong", "C")])
-def test_a_word_behind_a_letter_is_no_second_letter(text: str, letter: str) -> None:
-    answer = read_answer(text, CHOICES)
-    assert answer is not None
-    assert answer.answer == letter
 
 
 @pytest.mark.parametrize(
@@ -128,44 +110,25 @@ def test_a_word_behind_a_letter_is_no_second_letter(text: str, letter: str) -> N
 def test_where_letters_are_judged_the_last_conclusion_counts(form: str, expected: int | None) -> None:
     for first in CHOICES:
         for second in set(CHOICES) - {first}:
-            answer = read_answer(form.format(first, second), CHOICES)
-            assert (answer and answer.answer) == (None if expected is None else (first, second)[expected])
+            wanted = None if expected is None else (first, second)[expected]
+            assert letter_of(form.format(first, second)) == wanted
 
 
 def test_a_choice_that_denies_something_is_no_denial() -> None:
     choices = {"A": "Out of view", "B": "not held", "C": "left hand"}
     for letter, choice in choices.items():
         for form in ("{0}) {1}", "{0}: {1}", "{0}. {1}\nIt is held.", "({0}) {1} - it is held"):
-            answer = read_answer(form.format(letter, choice), choices)
-            assert answer is not None
-            assert answer.answer == letter
+            assert letter_of(form.format(letter, choice), choices) == letter
     assert read_answer("A) Out of view - no.", choices) is None
 
 
 def test_a_missing_rationale_is_empty_and_no_failure() -> None:
     for text in ("ANSWER: C", "**\n\nAnswer: C", "Reasoning:\nAnswer: C"):
-        answer = read_answer(text, CHOICES)
-        assert answer == CotAnswer("C", ""), text
+        assert read_answer(text, CHOICES) == CotAnswer("C", ""), text
 
 
 def test_only_letters_of_the_question_count() -> None:
     assert read_answer("ANSWER: D", {"A": "x", "B": "y"}) is None
-
-
-LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot.", "", "Answer?"]), max_size=5)
-
-
-@given(LINES, st.sampled_from(sorted(CHOICES)))
-def test_a_submission_record_is_read_as_an_answer(lines: list[str], letter: str) -> None:
-    answer = read_answer(json.dumps({"predicted_answer": letter, "reasoning": "\n".join(lines)}), CHOICES)
-    assert answer is not None
-    assert answer.answer == letter
-
-
-def test_lone_surrogates_do_not_reach_the_results() -> None:
-    answer = read_answer("\ud800 it\nANSWER: B", CHOICES)
-    assert answer is not None
-    answer.reasoning.encode()
 
 
 def test_steps_of_anything_else_than_texts_are_left_out() -> None:

@@ -1,7 +1,5 @@
 """Claims against the evidence of whole scene graphs: references are found true, planted falsehoods are found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

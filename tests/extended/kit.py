@@ -1,6 +1,5 @@
 """Long hand-made videos without pictures, with the activities or steps that a test names."""
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, ParseError, Scored
+from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import document, span, write_release
@@ -46,16 +45,3 @@ def derived(task: GraphTask, root: Path, sampling: Sampling) -> tuple[list[Examp
     return [item for item in items if isinstance(item, Example)], [
         item for item in items if isinstance(item, SkippedExample)
     ]
-
-
-def answered(task: GraphTask, example: Example, text: str) -> Scored:
-    """The sample of an answer; None where it cannot be read."""
-    prediction = task.parse(text, example.inputs, BOXES)
-    return Scored(example, None if isinstance(prediction, ParseError) else prediction)
-
-
-def chance_scores(task: GraphTask, example: Example, figure: str, draws: int) -> float:
-    """The mean score of answers by chance to one example."""
-    rng = random.Random(0)
-    samples = [answered(task, example, task.random_answer(example, rng, BOXES)) for _ in range(draws)]
-    return float(task.statistics(samples).scores()[figure].mean())

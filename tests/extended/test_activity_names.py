@@ -4,7 +4,6 @@ import json
 import random
 from dataclasses import replace
 from importlib import resources
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from barista_bench.benchmarks.name_matching import Matcher
 from barista_bench.benchmarks.sentence_similarity import sentence_encoder
 from barista_bench.core.task import Example, FrameRef, Scored
 from barista_bench.errors import ConfigError
-from tests.extended.kit import BOXES, answered, chance_scores
+from tests.answering import answered
+from tests.extended.kit import BOXES
 
 DOMAIN = yaml.safe_load(resources.files("barista_bench.scene_graph").joinpath("domain.yaml").read_text())
 CLASSES = ["Close drawer", "Grasp cup", "Lift cup", "Open drawer", "Place cup", "Pour milk", "Press espresso button"]
@@ -123,22 +123,6 @@ def test_two_answers_agree_whichever_stands_for_the_truth(first: str, second: st
     assert scores == both_ways
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
-def test_chance_is_at_its_computed_value(kind: type[NamedActivityTask]) -> None:
-    task = kind()
-    asked, names = example(task, "Grasp cup"), made_up_names()
-    right = sum(by_hand(name, "Grasp cup", synonyms=True) for name in names)
-    assert right
-    first = right / len(names)
-    five = 1 - comb(len(names) - right, 5) / comb(len(names), 5)
-    figures = {"accuracy": first} if kind is OpenActivity else {"top_1": first, "top_5": five}
-    for figure, expected in figures.items():
-        draws = 3000
-        spread = (expected * (1 - expected) / draws) ** 0.5
-        assert chance_scores(task, asked, figure, draws) == pytest.approx(expected, abs=4 * spread)
-
-
 @pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
 def test_the_prior_says_what_is_usual_in_other_videos(kind: type[NamedActivityTask]) -> None:
     task = kind()
@@ -146,14 +130,6 @@ def test_the_prior_says_what_is_usual_in_other_videos(kind: type[NamedActivityTa
     text = task.prior_answer(example(task, "Open drawer"), others, BOXES)
     assert text == ("Activity: Pour milk" if kind is OpenActivity else '["Pour milk", "Grasp cup"]')
     assert "Grasp cup" in task.prior_answer(example(task, "Open drawer"), (), BOXES)
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip("torch")
-    from tests.tiny_families import make_tiny_sentence_encoder
-
-    return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
 
 
 @pytest.mark.parametrize("threshold", [0.01, 0.9, 1.0])

@@ -8,7 +8,8 @@ from barista_bench.benchmarks import get_task
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
-from tests.extended.kit import BOXES, answered
+from tests.answering import answered
+from tests.extended.kit import BOXES
 from tests.graph_examples import graph_examples
 
 NAMES = ["anticipation", "mask_tracking", "step_segmentation", "temporal_scene_graph"]

@@ -12,7 +12,8 @@ from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.task import Example, ParseError, Prediction
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.tables import Ranged
-from tests.extended.kit import BOXES, Named, answered, derived, video
+from tests.answering import answered
+from tests.extended.kit import BOXES, Named, derived, video
 
 TASK, BY_CHOICE = OpenActivity(), Activity()
 ALL = ActivitySampling(seed=42, frames=4, choices=4, per_class=2, same_verb=2)
@@ -39,14 +40,6 @@ def test_the_clips_are_those_of_the_question_with_choices(videos: Path, protocol
     assert [example.metadata for example in openly] == [example.metadata for example in by_choice]
     assert skipped == skipped_there
     assert any("is called 'Pour'" in item.reason for item in skipped)
-
-
-def test_the_question_names_no_activity(videos: Path) -> None:
-    example = derived(TASK, videos, ALL)[0][0]
-    text = TASK.prompt(example, BOXES).as_text()
-    assert not any(name in text for name in example.target["classes"])  # type: ignore[operator,union-attr]
-    assert example.inputs == {"n_frames": 4}
-    assert TASK.choices(example) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from barista_bench.benchmarks.extended.step_segmentation import StepSampling, St
 from barista_bench.benchmarks.parsing import MAX_ENTRIES
 from barista_bench.core.task import Example, ParseError
 from barista_bench.metrics.temporal_segmentation import temporal_segmentation
-from tests.extended.kit import BOXES, Named, answered, chance_scores, derived, video
+from tests.answering import answered
+from tests.extended.kit import BOXES, Named, derived, video
 
 TASK = StepSegmentation()
 WHOLE = StepSampling(frames=4)
@@ -113,11 +114,6 @@ def test_the_last_list_of_entries_is_read(
     assert not isinstance(prediction, ParseError)
     assert prediction.value["segments"] == [{"step": name, "start": a, "end": b} for name, a, b in segments]
     assert prediction.dropped == dropped
-
-
-def test_chance_is_right_on_a_step_s_frames_as_often_as_there_are_steps(example: Example) -> None:
-    in_steps = sum(end - start for start, end, _ in STEPS) / 900
-    assert chance_scores(TASK, example, "frame_accuracy", 3000) == pytest.approx(in_steps / len(STEPS), abs=0.02)
 
 
 def test_the_prior_has_at_each_place_what_other_videos_mostly_show_there(tmp_path: Path) -> None:

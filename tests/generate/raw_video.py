@@ -46,17 +46,17 @@ class RawVideo:
         for row in document["annotations"]:
             self.marks[row["object_id"]][row["image_id"]] = row
         self.values: dict[tuple[str, str], list[Row]] = {}
-        for row in document["attributes"]:
+        for row in document.get("attributes", []):
             self.values.setdefault((row["object_id"], row["attribute_type"]), []).extend(self._rows(row, row["value"]))
         self.contacts: dict[tuple[str, str], list[Row]] = {}
         self.places: dict[tuple[str, str], list[Row]] = {}
-        for row in document["relations"]:
+        for row in document.get("relations", []):
             pair = row["source_object_id"], row["target_object_id"]
             kinds = {DOMAIN["contact_type"]: self.contacts, DOMAIN["place_type"]: self.places}
             if row["relation_type"] in kinds:
                 kinds[row["relation_type"]].setdefault(pair, []).extend(self._rows(row, row["value"]))
-        self.actions = [row for row in self._segments(document["activities"]) if " " in row.label]
-        self.steps = self._segments(document["process_steps"])
+        self.actions = [row for row in self._segments(document.get("activities", [])) if " " in row.label]
+        self.steps = self._segments(document.get("process_steps", []))
         self._masks: dict[tuple[str, int], NDArray[np.bool_]] = {}
         self._apart: dict[tuple[str, str, int], bool] = {}
 

@@ -12,7 +12,7 @@ from PIL import Image
 from barista_bench.benchmarks.handyvqa import HandyvqaRelease
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
+from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.scene_graph import encode_mask
 
 BOXES = BoxFormat()
@@ -51,6 +51,14 @@ def rle(mask: NDArray[np.bool_]) -> dict[str, Any]:
     return {"size": list(encoded.size), "counts": encoded.counts}
 
 
+SIZE = [HEIGHT, WIDTH]
+DAMAGED_MASKS: list[Any] = [
+    *({"size": SIZE, "counts": counts} for counts in ("0", "~~~", "P", "oooooooooooo0", "\x00", "é", "", 7, [1])),
+    *({"size": size, "counts": "0"} for size in ([0, WIDTH], [10**6] * 2, [10**9] * 2, [HEIGHT], ["a", None], HEIGHT)),
+]
+"""Too few runs, outside of the code, cut off, a huge run, no text, no size."""
+
+
 def target(option: int, mask: NDArray[np.bool_]) -> dict[str, Any]:
     return {"option": option, "segmentation": rle(mask)}
 
@@ -74,9 +82,3 @@ def question(
         target={"correct": list(correct)},
         metadata={"split": "test", "n_frames": 3},
     )
-
-
-def answered(task: Task, example: Example, text: str | None) -> Scored:
-    """An answer, parsed as a run would; None for a model that said nothing."""
-    parsed = None if text is None else task.parse(text, example.inputs, BOXES)
-    return Scored(example, parsed if isinstance(parsed, Prediction) else None)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading, parse_letters, strict_letters, write_letters
+from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading, parse_letters, strict_letters
 from barista_bench.core.example import write_scores
 from barista_bench.core.task import ParseError
 from tests.handyvqa.made import CUPS
@@ -66,10 +66,6 @@ def test_a_bare_letter_is_not_the_text_of_a_blank_option() -> None:
 
 def test_scores_of_other_labels_are_text_like_any_other() -> None:
     assert isinstance(parse_letters(write_scores({"A": 0.1}), CUPS), ParseError)
-
-
-def test_an_answer_in_the_asked_format_reads_back() -> None:
-    assert strict_letters(write_letters(["E", "A"], CUPS), CUPS) == ["E", "A"]
 
 
 @given(st.text(max_size=300) | st.text(alphabet="(ABab).: \n", max_size=300))

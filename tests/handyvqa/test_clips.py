@@ -8,9 +8,7 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, RvosParts, open_release
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.options import EvenSampling
 from barista_bench.core.task import Example
-from barista_bench.errors import ConfigError
 from tests.handyvqa.made import HEIGHT, WIDTH, examples_of, record, rectangle, target, write_folder, write_lines
 from tests.releases import write_video
 
@@ -25,10 +23,6 @@ def indices(item: Example | SkippedExample) -> list[int]:
 def derive(root: Path, *records: dict[str, Any], frames: int = 16, **more: Any) -> list[Example | SkippedExample]:
     write_lines(root / "action.jsonl", records)
     return examples_of(Action(), open_release(root, None), frames=frames, **more)
-
-
-def test_published_sampling_is_the_default() -> None:
-    assert Action().sampling == EvenSampling(limit=None, frames=16)
 
 
 def test_a_folder_named_after_the_record_is_its_clip(tmp_path: Path) -> None:
@@ -75,11 +69,6 @@ def test_a_window_of_a_folder_goes_by_its_rate(tmp_path: Path) -> None:
     assert indices(example) == [5, 10, 15]
 
 
-def test_the_number_of_frames_is_an_override(tmp_path: Path) -> None:
-    write_folder(tmp_path / "action_0000_frames", 9)
-    assert [indices(derive(tmp_path, record(), frames=count)[0]) for count in (1, 3)] == [[4], [0, 4, 8]]
-
-
 def test_an_absent_or_damaged_clip_is_skipped_by_name_and_never_scored(tmp_path: Path) -> None:
     (tmp_path / "c_frames").mkdir()
     (tmp_path / "c_frames/000000.png").write_bytes(b"no picture")
@@ -109,14 +98,6 @@ def test_a_clip_that_is_a_link_out_of_the_media_is_skipped(tmp_path: Path) -> No
     assert indices(good) == [0, 1, 2]
 
 
-def test_media_may_lie_elsewhere(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "annotations/action.jsonl", [record()])
-    write_folder(tmp_path / "media/action_0000_frames", 4)
-    release = open_release(path.parent, tmp_path / "media")
-    assert indices(examples_of(Action(), release)[0]) == [0, 1, 2, 3]
-    assert release.video_path("action_0000_frames") == tmp_path / "media/action_0000_frames"
-
-
 def test_examples_come_by_id_and_can_be_chosen_by_video_and_split(tmp_path: Path) -> None:
     for name in ("action_2", "action_10", "action_1"):
         write_folder(tmp_path / f"{name}_frames", 2)
@@ -127,17 +108,6 @@ def test_examples_come_by_id_and_can_be_chosen_by_video_and_split(tmp_path: Path
     assert [item.example_id for item in chosen if isinstance(item, Example)] == ["action_2"]
     chosen = derive(tmp_path, *records, splits=["train"])
     assert [item.example_id for item in chosen if isinstance(item, Example)] == ["action_1"]
-
-
-def test_another_benchmarks_release_is_refused() -> None:
-    class Other:
-        root, videos, problems = Path("elsewhere"), Path("elsewhere"), ()
-
-        def video_path(self, video_id: str) -> Path:
-            return self.videos / video_id
-
-    with pytest.raises(ConfigError, match="is no HanDyVQA release"):
-        list(Action().examples(Other(), Action().sampling))
 
 
 def segmented(root: Path, *moments: dict[str, Any], clip: dict[str, Any] | None = None) -> Example | SkippedExample:
@@ -191,10 +161,3 @@ def test_max_side_scales_images_down_and_never_up(tmp_path: Path) -> None:
         shown = task.shown(example, task.images(example, frames))
         assert {image.size for image in shown} == {size}
         assert [image.getpixel((0, 0)) for image in shown] == [(0,) * 3, (10,) * 3, (20,) * 3]
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(ConfigError, match="max_side"):
-        Action(options={"max_side": 3})
-    with pytest.raises(ConfigError, match="mode"):
-        RvosParts(options={"mode": "backwards"})

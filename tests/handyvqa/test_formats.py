@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from barista_bench.benchmarks import RecordedAnswers
-from barista_bench.benchmarks.handyvqa import BENCHMARK, RvosObjects, RvosParts
+from barista_bench.benchmarks.handyvqa import RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs, read_png
 from barista_bench.core.task import FrameRef, Json
 from barista_bench.errors import DataError
-from barista_bench.scene_graph import decode_mask
-from tests.handyvqa.made import CUPS, HEIGHT, WIDTH, answered, record, rectangle, rle, target, write_lines
+from tests.answering import answered
+from tests.handyvqa.made import record, rectangle, rle, target, write_lines
 
 FIRST, LAST = rectangle(10, 10, 40, 30), rectangle(50, 20, 80, 60)
 
@@ -188,15 +188,3 @@ def test_an_annotated_second_needs_the_video_and_is_refused(tmp_path: Path) -> N
     write_lines(tmp_path / "rvos_objects.jsonl", [segmented(annotated=annotated)])
     with pytest.raises(DataError, match="o1: an annotated frame is named by its second"):
         read_mask_outputs(tmp_path)
-
-
-def test_a_picture_reads_as_its_pixels(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    mask = rng.random((HEIGHT, WIDTH)) < 0.5
-    picture(tmp_path, 1, mask)
-    np.testing.assert_array_equal(decode_mask(read_png(tmp_path / "1.png")), mask)
-
-
-def test_both_formats_are_declared() -> None:
-    assert set(BENCHMARK.formats) == {"handyvqa", "handyvqa_rvos"}
-    assert len(CUPS) == 5

@@ -11,8 +11,9 @@ from barista_bench.benchmarks.handyvqa import open_release
 from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
 from barista_bench.core.task import Json, Prediction
+from tests.answering import answered
 from tests.conftest import SHARED
-from tests.handyvqa.made import BOXES, answered
+from tests.handyvqa.made import BOXES
 from tests.handyvqa.released_rule import official_figures
 
 SAMPLE = SHARED / "data/handyvqa/sample_150.jsonl"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
-from tests.handyvqa.made import answered, write_lines
+from tests.answering import answered
+from tests.handyvqa.made import write_lines
 from tests.handyvqa.released_rule import SINGLE, official_figures
 
 CATEGORIES = (*SINGLE, "objects")

@@ -1,27 +1,18 @@
 """From a small generated release all the way to scores."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from barista_bench.api import evaluate
-from barista_bench.benchmarks.handyvqa import HandyvqaRelease, open_release
 from barista_bench.data.folder import build
-from barista_bench.interchange.recorded_answers import import_recorded
-from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 
 
 @pytest.fixture(scope="module")
 def root(generated: Callable[[str], Path]) -> Path:
     return generated("handyvqa")
-
-
-@pytest.fixture(scope="module")
-def release(root: Path) -> HandyvqaRelease:
-    return open_release(root, None)
 
 
 @pytest.fixture(scope="module")
@@ -57,24 +48,3 @@ def test_options_change_what_is_shown_of_frozen_images(dataset: Path, tmp_path: 
         images = run.examples[index].images(run.task)
         assert len(images) == len(example.inputs["frames"])  # type: ignore[arg-type]
         assert {max(image.size) for image in images} == {32}
-
-
-def test_recorded_masks_of_the_truth_score_one(root: Path, release: HandyvqaRelease, tmp_path: Path) -> None:
-    records = []
-    for line in (root / "rvos_parts.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        (question,) = [question for question in release.questions["rvos_parts"] if question.item_id == record["id"]]
-        if all(frame.moment.frame is not None for frame in question.annotated):
-            masks = [
-                {"frame": frame.moment.frame, "rle": {"size": frame.mask.size, "counts": frame.mask.counts}}
-                for frame in question.annotated
-            ]
-            records.append({**record, "inference": {"masks": masks}})
-    assert records
-    (tmp_path / "said").mkdir()
-    path = tmp_path / "said/rvos_parts.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    (folder,) = import_recorded(path, tmp_path / "runs", "handyvqa_rvos")
-    scored = score(folder)
-    assert scored.results.figures["J_and_F"].mean == 1.0
-    assert scored.results.coverage.scored == len(records)

@@ -21,7 +21,7 @@ from barista_bench.metrics.region_boundary import region_boundary
 from barista_bench.models.base import Request
 from barista_bench.models.specialists.sam3_masks import is_sequential, problem_with, wanted_images, write_masks
 from barista_bench.scene_graph import decode_mask
-from tests.handyvqa.made import BOXES, HEIGHT, WIDTH, rectangle, rle
+from tests.handyvqa.made import BOXES, DAMAGED_MASKS, HEIGHT, WIDTH, rectangle, rle
 from tests.stats.made import drawn_out
 
 TASK = RvosObjects()
@@ -104,19 +104,10 @@ def test_an_empty_list_says_that_nothing_is_there() -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        {"size": [HEIGHT, WIDTH], "counts": "0"},
-        {"size": [HEIGHT, WIDTH], "counts": "oooooooooooo0"},
-        {"size": [HEIGHT, WIDTH], "counts": "\x00"},
-        {"size": [HEIGHT, WIDTH], "counts": "é"},
-        {"size": [HEIGHT, WIDTH], "counts": ""},
-        {"size": [HEIGHT, WIDTH], "counts": 7},
+        *DAMAGED_MASKS,
         {"size": [HEIGHT, WIDTH]},
         {"size": [HEIGHT + 1, WIDTH], "counts": rle(FIRST)["counts"]},
-        {"size": [10**9, 10**9], "counts": "0"},
-        {"size": ["a", None], "counts": "0"},
-        {"size": HEIGHT, "counts": "0"},
-        "PPYo0",
-        None,
+        *("PPYo0", None),
     ],
 )
 def test_a_damaged_mask_is_dropped_and_costs_no_other(entry: object) -> None:

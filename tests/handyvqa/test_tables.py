@@ -1,20 +1,28 @@
 """The paper's tables and figures out of scored samples."""
 
+import json
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
-from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables
+from barista_bench import cli
+from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Location, Objects, Parts, Process, RvosObjects, State
+from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables, region_move, set_tables
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.resampling import ResampledRun, run_intervals
 from barista_bench.core.task import Scored, Task
-from barista_bench.tables import Ranged, Table
-from tests.handyvqa.made import BOXES, CUPS, answered, question
-from tests.handyvqa.test_segmentation import EXAMPLE, read
+from barista_bench.data.folder import build
+from barista_bench.scene_graph import encode_mask
+from barista_bench.tables import Ranged, Table, number
+from tests.answering import answered
+from tests.handyvqa.made import BOXES, CUPS, question, rectangle
+from tests.handyvqa.test_segmentation import EXAMPLE, example_of, read
 
 SINGLE: tuple[type[Task], ...] = (Action, Process, Location, State, Parts)
 
@@ -23,8 +31,8 @@ def run_of(task: Task, rights: Sequence[bool | None], frames: int = 16, n: int =
     """Answers to questions of one video each; None is an unanswered one."""
     options = [f"{cup} {k}" for k in range(3) for cup in CUPS][:n]
     samples = []
-    for number, is_right in enumerate(rights):
-        example = question(type(task), options, [1], f"{task.name}_{number}", f"video_{number % 7}")
+    for place, is_right in enumerate(rights):
+        example = question(type(task), options, [1], f"{task.name}_{place}", f"video_{place % 7}")
         example = replace(example, metadata={**example.metadata, "n_frames": frames})
         text = "no idea" if is_right is None else task.reference_answer(example, BOXES) if is_right else "(A) wrong"
         samples.append(answered(task, example, text))
@@ -84,28 +92,15 @@ def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -
     assert cells["Action"] is not None
 
 
-def test_intervals_hold_the_figure_and_are_the_same_again() -> None:
-    (entry,) = model("m", 3, tasks=[Action])
-    first, second = (ScoredTask.of(entry).figures["accuracy"] for _ in range(2))
-    assert first == second
-    assert isinstance(first, Ranged)
-    assert first.low < first.value < first.high
-    assert first.low >= 0
-    assert first.high <= 1
-
-
-def test_the_interval_in_a_table_is_the_one_in_the_results() -> None:
+def test_the_interval_in_a_table_is_the_one_in_the_results_and_one_resampling_unit_has_none() -> None:
     (entry,) = model("m", 3, tasks=[Action])
     shown = ScoredTask.of(entry).figures["accuracy"]
     ends = run_intervals([ResampledRun.of(entry.task, run) for run in entry.runs])["accuracy"]
     assert isinstance(shown, Ranged)
     assert (shown.low, shown.high) == (ends.low, ends.high)
-
-
-def test_one_cluster_has_no_interval() -> None:
-    task = Action()
-    samples = run_of(task, [True])
-    assert ScoredTask.of(ModelSamples("m", task, (samples,))).figures["accuracy"] == 1.0
+    assert 0 <= shown.low < shown.value < shown.high <= 1
+    alone = ModelSamples("m", entry.task, (run_of(entry.task, [True]),))
+    assert ScoredTask.of(alone).figures["accuracy"] == 1.0
 
 
 @pytest.mark.full
@@ -142,3 +137,46 @@ def test_table_5_names_the_settings_of_segmentation() -> None:
     cells = dict(zip(paper_table.heads, paper_table.values[0], strict=True))
     assert [value(cells[f"Objects {name}"]) for name in ("J", "F", "J&F", "answered")] == [0.5] * 4
     assert cells["Parts J"] is None
+
+
+def test_table_2_counts_questions_options_and_words() -> None:
+    options = ["a red cup", "jar", "lid", "tap", "two words"]
+    actions = [question(Action, options, [0]), question(Action, options, [1])]
+    several = [question(Objects, options, [0, 1]), question(Objects, [*options, "box"], [2])]
+    (table,) = set_tables({"action": actions, "objects": several})
+    assert table.values == (("action", 2, 5, 1, 8 / 5), ("objects", 2, 5.5, 1.5, 17 / 11))
+
+
+def test_table_3_measures_how_regions_move_between_annotated_frames() -> None:
+    masks = {0: rectangle(0, 0, 4, 4), 2: rectangle(2, 0, 6, 4), 5: rectangle(2, 3, 6, 7)}
+    (table,) = set_tables({"rvos_objects": [example_of(masks), example_of({1: rectangle(0, 0, 2, 2)})]})
+    # 2 px across with 8 of 24 px in common, 3 px down with 4 of 28
+    assert table.values == (("rvos_objects", 4, 2, pytest.approx(2.5), pytest.approx((1 / 3 + 1 / 7) / 2)),)
+
+
+def test_a_region_that_is_out_of_view_does_not_move() -> None:
+    assert region_move(encode_mask(rectangle(0, 0, 4, 4)), encode_mask(rectangle(0, 0, 0, 0))) is None
+    (table,) = set_tables({"rvos_parts": [example_of({1: rectangle(0, 0, 2, 2)})]})
+    assert table.values == (("rvos_parts", 1, 1, None, None),)
+
+
+def test_stats_prints_and_writes_them_of_a_built_set(generated: Callable[[str], Path], tmp_path: Path) -> None:
+    data = build(
+        generated("handyvqa"), tmp_path / "data", benchmark="handyvqa", configs=("action", "rvos_parts"), cache=False
+    ).folder
+    command = ["stats", str(data), "--out", str(tmp_path / "s")]
+    shown = CliRunner().invoke(cli.app, [*command, "--benchmark", "handyvqa", "--no-plots"])
+    assert shown.exit_code == 0, shown.output
+    text = (tmp_path / "s" / "statistics.md").read_text()
+    assert text in shown.output
+    assert "## Table 2: questions" in text
+    assert re.search(r"\| action \| \d+ \| 5\.000 \| 1\.000 \|", text)
+    assert "| rvos_parts | " in text
+    for table in json.loads(CliRunner().invoke(cli.app, [*command, "--benchmark", "handyvqa", "--json"]).stdout):
+        assert f"## {table['title']}" in text
+        for row in [table["columns"], *table["rows"]]:
+            assert f"| {' | '.join(number(value) for value in row)} |" in text
+    refused = CliRunner().invoke(cli.app, [*command, "--benchmark", "vista"])
+    assert refused.exit_code == 1
+    assert "no tables of a set of ViSTa. Remedy" in refused.output
+    assert BENCHMARK.set_tables is set_tables

@@ -1,10 +1,8 @@
-"""Tasks and answers made at random, and what they score by a slow transcription of the rules.
+"""Tasks and answers made at random, and what the metric is given of them, found by trying all assignments.
 
-Nothing here is shared with the package: times are counted in half seconds, boxes in painted pixels, assignments are
-tried one by one.
+Nothing here is shared with the package but the metric, which has a slow transcription in its own tests.
 """
 
-import functools
 import itertools
 import json
 import random
@@ -12,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barista_bench.core.task import Example, FrameRef
+from barista_bench.metrics.spatio_temporal_grounding import spatio_temporal_grounding
 
 SIDE = 1000
 """Frames are as large as the grid that models write on, so that boxes are whole numbers on both."""
-THRESHOLDS = (0.3, 0.5, 0.7)
 NAMES = ("cup", "sink", "faucet", "lamp", "chair")
 BROKEN_INTERVALS = ("soon", ["later", 4], {"start": 3}, [9, 2], [[1, 2], "x"], 7, {"end": 2, "start": "never"})
 BROKEN_BOXES = ([1, 2, 3], [5, 5, 5, 9], [9, 9, 1, 1], "left", [1, 2, 3, "4"], [1, 2, 3, None], {"x": 1}, 7)
@@ -234,96 +232,42 @@ def written(said: list[SaidObject] | None, rng: random.Random, shape: Any = None
     return rng.choice(("{}", "```json\n{}\n```", "Here is the answer.\n{}\nI hope it helps.")).replace("{}", text)
 
 
-def halves(spans: list[tuple[int, int]]) -> set[int]:
-    return {half for start, end in spans for half in range(2 * start, 2 * end)}
+def counted_boxes(item: TrueObject, shown: set[int]) -> dict[int, Box]:
+    """By the option `box_times=shown`."""
+    return {time: box for time, box in item.boxes.items() if time in shown} or item.boxes
 
 
-def slow_t_iou(said: list[tuple[int, int]], true: list[tuple[int, int]]) -> float:
-    mine, theirs = halves(said), halves(true)
-    if not mine | theirs:  # instants
-        return float(bool(said) and sorted(set(said)) == sorted(set(true)))
-    return len(mine & theirs) / len(mine | theirs)
+def task_of(reference: list[TrueObject], kind: str, shown: set[int]) -> dict[str, Any]:
+    """The task as the metric takes it."""
+    objects = [
+        {"category": o.category, "kind": o.kind, "intervals": o.intervals, "boxes": counted_boxes(o, shown)}
+        for o in reference
+    ]
+    return {"kind": kind, "objects": objects}
 
 
-@functools.cache
-def slow_iou(a: Box, b: Box) -> float:
-    first = {(x, y) for x in range(a[0], a[2]) for y in range(a[1], a[3])}
-    second = {(x, y) for x in range(b[0], b[2]) for y in range(b[1], b[3])}
-    return len(first & second) / len(first | second)
-
-
-def slow_measures(said: SaidObject, true: TrueObject, shown: set[int], grid: set[int], viou: str) -> dict[str, float]:
-    """All measures of one pair, by the rules of the option `box_times=shown`."""
-    spans = [] if said.broken is not None else said.intervals
-    t_iou = slow_t_iou(spans, true.intervals)
-    counted = [t for t in true.boxes if t in shown] or list(true.boxes)
-    stamps = set(counted)
-    if viou == "union":
-        stamps |= set(said.boxes) & grid
-    ious = []
-    for t in stamps:
-        best = [slow_iou(box, true.boxes[t]) for box in said.boxes.get(t, [])] if t in counted else []
-        ious.append(max(best, default=0.0))
-    v_iou = sum(ious) / len(ious)
-    return {
-        "m_tIoU": t_iou,
-        "m_vIoU": v_iou,
-        **{f"R1@{t}": float(t_iou >= t) for t in THRESHOLDS},
-        **{f"AP@{t}": sum(i >= t for i in ious) / len(ious) for t in THRESHOLDS},
-        **{f"vIoU@{t}": float(v_iou > t) for t in THRESHOLDS},
-    }
-
-
-MEASURES = ("m_tIoU", "m_vIoU", *(f"{m}@{t}" for m in ("R1", "AP", "vIoU") for t in THRESHOLDS))
-
-
-def slow_task(
+def best_answers(
     said: list[SaidObject] | None, reference: list[TrueObject], shown: set[int], viou: str
-) -> list[list[Any]]:
-    """For each best assignment: a row (recognised, measures) a true object."""
-    grid = set(shown)
-    for item in reference:
-        grid |= set([t for t in item.boxes if t in shown] or item.boxes)
-    said = said or []
-    measured = {
-        (i, j): slow_measures(said[i], reference[j], shown, grid, viou)
-        for i in range(len(said))
-        for j in range(len(reference))
-    }
-    best: tuple[int, float] = (-1, -1.0)
-    assignment: list[list[Any]] = []
-    places: list[int | None] = [*range(len(said)), *([None] * len(reference))]
-    for choice in set(itertools.permutations(places, len(reference))):
-        if any(i is not None and said[i].name.split()[0] != reference[j].category for j, i in enumerate(choice)):
+) -> list[list[dict[str, Any]] | None]:
+    """What the metric is given by each best assignment: most objects recognised, then most overlap."""
+    if said is None:
+        return [None]
+    grid = shown.union(*(counted_boxes(item, shown) for item in reference))
+    best, answers = (-1, -1.0), []
+    for choice in set(itertools.permutations([*range(len(said)), *[None] * len(reference)], len(reference))):
+        pairs = [(said[i], j) for j, i in enumerate(choice) if i is not None]
+        if any(item.name.split()[0] != reference[j].category for item, j in pairs):
             continue
-        rows: list[Any] = [
-            (False, dict.fromkeys(MEASURES, 0.0)) if i is None else (True, measured[i, j]) for j, i in enumerate(choice)
+        answer = [
+            {
+                "match": j,
+                "intervals": [] if item.broken is not None else item.intervals,
+                "boxes": {time: boxes for time, boxes in item.boxes.items() if time in grid},
+            }
+            for item, j in pairs
         ]
-        overlap = sum(m["m_tIoU"] + m["m_vIoU"] for _, m in rows)
-        rank = (sum(r for r, _ in rows), round(overlap, 9))
-        if rank > best:
-            best, assignment = rank, []
-        if rank == best:
-            assignment.append(rows)
-    return assignment
-
-
-def slow_figures(tasks: list[tuple[list[TrueObject], list[Any]]]) -> dict[str, float]:
-    """O-, T- and ST- figures of tasks, from their rows."""
-    rows = [(item.kind, *row) for reference, matched in tasks for item, row in zip(reference, matched, strict=True)]
-    figures = {"O-Acc": mean([r for _, r, _ in rows])}
-    for name, kind in (("EAcc", "explicit"), ("IAcc", "implicit")):
-        if any(k == kind for k, _, _ in rows):
-            figures[name] = mean([r for k, r, _ in rows if k == kind])
-    right = [all(r for r, _ in matched) for _, matched in tasks]
-    figures["T-Acc"] = mean(right)
-    for name in MEASURES:
-        figures[f"O-{name}"] = mean([m[name] for _, _, m in rows])
-        means = [mean([m[name] for _, m in matched]) for _, matched in tasks]
-        figures[f"T-{name}"] = mean(means)
-        figures[f"ST-{name}"] = mean([value if ok else 0.0 for value, ok in zip(means, right, strict=True)])
-    return figures
-
-
-def mean(values: list[Any]) -> float:
-    return sum(values) / len(values)
+        figures = spatio_temporal_grounding([answer], [task_of(reference, "explicit", shown)], viou=viou)
+        rank = len(pairs), round(figures["O-m_tIoU"] + figures["O-m_vIoU"], 9)
+        answers = [*(answers if rank == best else ()), answer] if rank >= best else answers
+        best = max(best, rank)
+    return answers

@@ -1,7 +1,6 @@
 """The counterparts of the paper's tables and figures."""
 
 import random
-from pathlib import Path
 
 import pytest
 
@@ -48,6 +47,7 @@ def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
     assert BENCHMARK.paper_tables is paper_tables
     assert list(tables()) == ["Table 1", "Table 2", "Table 4", "Table 5", "Table 8", "Figure 3"]
     assert list(charts()) == ["Figure 5", "Figure 4", "Figure 6"]
+    assert paper_tables([]) == paper_tables([ModelSamples("one", EXACT, ((),))]) == []
     for table in tables().values():
         assert all(len(row) == len(table.heads) for row in table.values)
 
@@ -100,17 +100,8 @@ def test_a_group_that_does_not_occur_has_empty_cells() -> None:
     assert all(cell is not None for cell in table.values[0][:6])
 
 
-def test_models_without_samples_and_other_tasks_have_no_rows() -> None:
-    assert paper_tables([]) == []
-    assert paper_tables([ModelSamples("one", EXACT, ((),))]) == []
-
-
-def test_the_sweep_shows_what_other_thresholds_recognise(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    from tests.tiny_families import make_tiny_sentence_encoder
-
-    folder = str(make_tiny_sentence_encoder(tmp_path / "encoder"))
-    task = TSTVG(options={"encoder": folder, "threshold": 0.7})
+def test_the_sweep_shows_what_other_thresholds_recognise(encoder: str) -> None:
+    task = TSTVG(options={"encoder": encoder, "threshold": 0.7})
     run = samples_of(1, task, 30)
     chart = charts([ModelSamples("one", task, (run,))])["Recognition by the threshold of similarity"]
     assert list(chart.series) == ["one: O-Acc", "one: T-Acc", "one: T-m_vIoU"]
@@ -118,7 +109,7 @@ def test_the_sweep_shows_what_other_thresholds_recognise(tmp_path: Path) -> None
     for name in ("O-Acc", "T-Acc", "T-m_vIoU"):
         values = list(chart.series[f"one: {name}"].values())
         assert values[SWEEP.index(0.7)] == pytest.approx(task.aggregate(run)[name])
-        strict = TSTVG(options={"encoder": folder, "threshold": 1.0})
+        strict = TSTVG(options={"encoder": encoder, "threshold": 1.0})
         assert values[-1] == pytest.approx(strict.aggregate(run)[name])
     assert "Recognition by the threshold of similarity" not in charts(), "exact names have no threshold"
 

@@ -16,14 +16,6 @@ from barista_bench.errors import ConfigError
 Floats = NDArray[np.float64]
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip("torch")
-    from tests.tiny_families import make_tiny_sentence_encoder
-
-    return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
-
-
 @pytest.mark.parametrize(
     ("name", "plain"),
     [
@@ -116,14 +108,3 @@ def test_the_assignment_is_the_best_of_all_by_similarity_and_then_by_overlap(
     options: list[int | None] = [*range(columns), *([None] * rows)]
     best = max(worth(choice) for choice in set(itertools.permutations(options, rows)))
     assert worth(matches) == best
-
-
-def test_a_higher_threshold_never_recognises_more() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        similarity = rng.random((4, 3))
-        counts = [sum(m is not None for m in assign(similarity, t)) for t in (0.1, 0.3, 0.5, 0.7, 0.9)]
-        assert counts[0] >= counts[-1]
-        assert all(
-            similarity.max() >= t or count == 0 for t, count in zip((0.1, 0.3, 0.5, 0.7, 0.9), counts, strict=True)
-        )

@@ -6,21 +6,13 @@ import pytest
 
 from barista_bench.api import evaluate
 from barista_bench.data.folder import build
-from barista_bench.errors import ConfigError
 from barista_bench.generate.generator import generate
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
-from barista_bench.runs.score.scoring import ScoredRun, score
+from barista_bench.runs.score.scoring import ScoredRun
 from tests.conftest import MadeOnce
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    from tests.tiny_families import make_tiny_sentence_encoder
-
-    return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +35,6 @@ def runs(dataset: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) 
     return {model: asked(dataset, model, folder / model, {"encoder": encoder}) for model in names}
 
 
-def test_the_dataset_has_frames_with_their_times_and_one_split(dataset: Path) -> None:
-    from datasets import load_dataset
-
-    rows = load_dataset(str(dataset), "t_stvg", split="test")
-    assert len(rows) > 30
-    row = rows[0]
-    assert len(row["images"]) == len(row["inputs"]["times"]) == len(row["frame_indices"])
-    assert row["metadata"]["rate"] == 0.25
-    assert row["metadata"]["max_frames"] is None
-
-
 def test_oracle_chance_and_the_other_baselines_run_and_stand_where_they_belong(runs: dict[str, ScoredRun]) -> None:
     by_model = {model: run.results for model, run in runs.items()}
     fractions = {name: figure.mean for name, figure in by_model["oracle"].figures.items() if name[0] in "OTSEI"}
@@ -70,28 +51,6 @@ def test_oracle_chance_and_the_other_baselines_run_and_stand_where_they_belong(r
     assert isinstance(recognition, dict)
     assert recognition["matcher"] == "embeddings"
     assert recognition["revision"], "the encoder is named by its content"
-
-
-def test_a_tiny_vision_language_model_is_asked_with_all_frames(dataset: Path, encoder: str, tmp_path: Path) -> None:
-    tiny = str(make_tiny_model(tmp_path / "tiny"))
-    run = asked(dataset, tiny, tmp_path / "run", {"encoder": encoder}, limit=3, max_new_tokens=12, batch_size=1)
-    assert run.results.coverage.scored == 3
-    assert 0 <= run.results.figures["T-m_vIoU"].mean < 1
-
-
-def test_a_run_is_scored_anew_by_another_matcher_without_asking_again(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="matcher=exact"):
-        asked(dataset, "oracle", tmp_path, {"encoder": str(tmp_path / "absent")})
-    (log,) = tmp_path.rglob("samples*.jsonl")
-    before = log.read_bytes()
-    assert before.count(b"\n") > 30, "the answers are kept"
-    exact = score(log.parent, options={"matcher": "exact"}).results
-    assert exact.figures["ST-m_vIoU"].mean == pytest.approx(1)
-    assert exact.options["matcher"] == "exact"
-    assert score(log.parent, options={"matcher": "synonyms"}).results.figures["T-Acc"].mean == 1
-    with pytest.raises(ConfigError, match="threshold"):
-        score(log.parent, options={"matcher": "exact", "threshold": 2})
-    assert log.read_bytes() == before
 
 
 def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import yaml
 from PIL import Image
 
-from barista_bench.benchmarks.vista.matching import All
 from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet, match as match_videos
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored
@@ -163,9 +162,3 @@ def by_set(samples: Sequence[Scored]) -> dict[str, list[Scored]]:
     for sample in samples:
         sets.setdefault(sample.example.inputs["problem_set"], []).append(sample)
     return sets
-
-
-def answered(task: All, asked: Sequence[Example], texts: Sequence[str]) -> list[Scored]:
-    """Samples as a run makes them of texts."""
-    read = [task.parse(text, example.inputs, BOXES) for example, text in zip(asked, texts, strict=True)]
-    return [Scored(example, p if isinstance(p, Prediction) else None) for example, p in zip(asked, read, strict=True)]

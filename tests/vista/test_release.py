@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -27,23 +28,17 @@ def problems(release: VistaRelease) -> list[str]:
 # --- the real release ------------------------------------------------------------------------------------------------
 
 
-def test_the_real_release_has_its_sets_rows_and_videos(real_vista: VistaRelease) -> None:
+def test_sets_and_videos_of_every_level_and_type_are_those_of_the_paper_but_for_one_permutation(
+    real_vista: VistaRelease,
+) -> None:
     (row,) = counts(real_vista, ()).itertuples()
     assert (row.problem_sets, row.rows, row.entries, row.videos) == (492, 4515, 4494, 4340)
-
-
-def test_unique_videos_of_every_level_are_those_of_the_release(real_vista: VistaRelease) -> None:
     table = counts(real_vista, ("environment", "level"))
-    videos_of = {(row.environment, row.level): row.videos for row in table.itertuples()}
-    assert videos_of == {
+    assert {(row.environment, row.level): row.videos for row in table.itertuples()} == {
         **{("virtual_home", level): n for level, n in enumerate((1739, 174, 207, 207, 207, 207, 207, 207), start=1)},
         **{("minecraft", level): n for level, n in ((1, 32), (2, 7), (3, 14))},
         **{("real_world", level): n for level, n in ((1, 885), (2, 43), (3, 51), (4, 51), (5, 51), (8, 51))},
     }
-
-
-def test_sets_of_every_type_are_those_of_the_paper_but_for_one_permutation(real_vista: VistaRelease) -> None:
-    print(counts(real_vista).to_string())
     virtual = [problem_set for problem_set in real_vista.sets.values() if problem_set.environment == "virtual_home"]
     # Tables 1 to 3 of the paper; it has 32 permutations of level 2, where the release has 33.
     assert {
@@ -65,20 +60,13 @@ def test_every_irregularity_of_the_real_release_is_named(real_vista: VistaReleas
     (several,) = [problem for problem in real_vista.problems if problem.file == "metadata.csv"]
     # The whole difference between 4,515 rows and 4,494 entries.
     assert several.key == "minecraft/foundation/multilabel"
+    with_several = {i for i, s in real_vista.sets.items() if any(len(video.labels) > 1 for video in s.videos)}
+    assert with_several == {several.key}
     assert "53 rows for 32 videos, of which 17" in several.what
     assert sum(name.rpartition("/")[2].startswith("_") for name in real_vista.passed_over) == 20
     assert {name for name in real_vista.passed_over if not name.rpartition("/")[2].startswith("_")} == {
         "real_life/datasheet.json"
     }
-
-
-def test_only_one_real_set_fits_several_descriptions_to_a_video(real_vista: VistaRelease) -> None:
-    several = [
-        problem_set.set_id
-        for problem_set in real_vista.sets.values()
-        if any(len(video.labels) > 1 for video in problem_set.videos)
-    ]
-    assert several == ["minecraft/foundation/multilabel"]
 
 
 # --- made releases ---------------------------------------------------------------------------------------------------
@@ -195,22 +183,17 @@ def test_a_broken_description_costs_its_set_and_is_named(tmp_path: Path, text: s
     assert "Remedy" in str(problem)
 
 
-@pytest.mark.parametrize("text", ["{", '[{"path": 1, "label": "on"}]', '[{"path": "x"}]', "[" * 100_000, '"x"'])
-def test_a_broken_list_of_videos_costs_its_set(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", [None, "{", '[{"path": 1, "label": "on"}]', '[{"path": "x"}]', "[" * 100_000, '"x"'])
+def test_a_missing_or_broken_list_of_videos_costs_its_set(tmp_path: Path, text: str | None) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
-    broken = write_set(tmp_path, "alfred/foundation/toggle/tap", PLAIN, TWO, **FULL)
-    broken.with_name("tap_data.json").write_text(text)
+    broken = write_set(tmp_path, "alfred/foundation/toggle/tap", PLAIN, TWO, **FULL).with_name("tap_data.json")
+    if text is None:
+        broken.unlink()
+    else:
+        broken.write_text(text)
     release = open_release(tmp_path)
     assert list(release.sets) == [LAMP]
     assert any(problem.severity == "error" and problem.file.endswith("tap_data.json") for problem in release.problems)
-
-
-def test_a_set_without_its_list_of_videos_is_left_out(tmp_path: Path) -> None:
-    write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
-    write_set(tmp_path, "alfred/foundation/toggle/tap", PLAIN, TWO, **FULL).with_name("tap_data.json").unlink()
-    release = open_release(tmp_path)
-    assert list(release.sets) == [LAMP]
-    assert any("cannot be read (No such file" in line for line in problems(release))
 
 
 def test_a_release_of_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
@@ -228,23 +211,25 @@ def test_a_set_in_an_unknown_place_is_left_out_and_named(tmp_path: Path, set_id:
     assert any("no environment and level that are known" in line for line in problems(release))
 
 
-def test_an_unknown_type_is_kept_as_other(tmp_path: Path) -> None:
-    write_set(tmp_path, "alfred/foundation/juggling/x", PLAIN, TWO, **FULL)
+@pytest.mark.parametrize(
+    ("set_id", "entries", "changes", "said"),
+    [
+        ("alfred/foundation/juggling/x", PLAIN, {}, "unknown type 'juggling'"),
+        (LAMP, PLAIN, {"metadata": {"concepts": ["lamp"]}}, "metadata.concepts: Expected `object`"),
+        (LAMP, PLAIN, {"descriptions": {"on": "A lamp", "off": "A lamp"}}, "two labels have one description"),
+        (LAMP, [*PLAIN, ("new.mp4", "on")], {}, "has no row for 'alfred/new.mp4'"),
+    ],
+)
+def test_what_is_odd_of_a_set_is_kept_and_named(
+    tmp_path: Path, set_id: str, entries: list[tuple[str, str]], changes: dict[str, Any], said: str
+) -> None:
+    description = write_set(tmp_path, set_id, PLAIN, **{"descriptions": TWO, **FULL, **changes})
+    listed = [{"path": path, "label": label} for path, label in entries]
+    description.with_name(f"{description.stem}_data.json").write_text(json.dumps(listed))
     release = open_release(tmp_path)
-    assert release.sets["alfred/foundation/juggling/x"].type == "other"
-    assert any("unknown type 'juggling'" in line for line in problems(release))
-
-
-def test_bad_metadata_cost_the_metadata_alone(tmp_path: Path) -> None:
-    write_set(tmp_path, LAMP, PLAIN, TWO, example_gpt="e", metadata={"concepts": ["lamp"]})
-    release = open_release(tmp_path)
-    assert list(release.sets) == [LAMP]
-    assert any("metadata.concepts: Expected `object`" in line for line in problems(release))
-
-
-def test_two_labels_of_one_description_are_named(tmp_path: Path) -> None:
-    write_set(tmp_path, LAMP, PLAIN, {"on": "A lamp", "off": "A lamp"}, **FULL)
-    assert any("two labels have one description" in line for line in problems(open_release(tmp_path)))
+    assert len(release.sets[set_id].videos) == len(entries)
+    assert release.sets[set_id].type == ("object_properties" if set_id == LAMP else "other")
+    assert any(said in line for line in problems(release)), problems(release)
 
 
 def row(**changes: object) -> tuple[object, ...]:
@@ -278,15 +263,6 @@ def test_rows_that_say_otherwise_than_the_files_are_named(tmp_path: Path, extra:
     add_rows(tmp_path, [extra])
     lines = problems(open_release(tmp_path))
     assert any(re.search(said, line) for line in lines), lines
-
-
-def test_an_entry_without_a_row_is_named(tmp_path: Path) -> None:
-    description = write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
-    entries = [*({"path": path, "label": label} for path, label in PLAIN), {"path": "new.mp4", "label": "on"}]
-    description.with_name("lamp_data.json").write_text(json.dumps(entries))
-    release = open_release(tmp_path)
-    assert len(release.sets[LAMP].videos) == 3
-    assert any("has no row for 'alfred/new.mp4'" in line for line in problems(release))
 
 
 @pytest.mark.parametrize(

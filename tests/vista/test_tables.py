@@ -104,17 +104,17 @@ def test_a_set_that_two_tasks_ask_for_counts_once() -> None:
     assert paper_tables(both)[0].values == paper_tables([model_samples("m", everything)])[0].values
 
 
+def test_a_row_of_one_set_has_no_interval_and_no_samples_make_no_table() -> None:
+    assert isinstance(paper_tables([model_samples("m", run(1, sets=1))])[0].values[0][4], float)
+    assert paper_tables([]) == paper_tables([model_samples("m", ())]) == []
+
+
 def test_a_model_without_an_environment_has_no_cell_there() -> None:
     table = paper_tables([model_samples("all", run(1)), model_samples("home", run(2, environments=("virtual_home",)))])[
         0
     ]
     assert table.heads[4:] == ("all", "home", BASELINE)
     assert [row[5] is None for row in table.values] == [False] * 4 + [True] * 3 + [False]
-
-
-def test_a_row_of_one_set_has_no_interval() -> None:
-    table = paper_tables([model_samples("m", run(1, sets=1))])[0]
-    assert isinstance(table.values[0][4], float)
 
 
 def test_sequence_lengths_are_drawn_over_all_environments_and_for_each() -> None:
@@ -167,11 +167,6 @@ def test_a_model_that_was_shown_several_numbers_of_frames_has_a_column_for_each(
     assert [row[4] for row in table.values] == [
         row[4] for row in paper_tables([model_samples("m", run(1, frames=2))])[0].values
     ]
-
-
-def test_nothing_is_told_of_no_samples() -> None:
-    assert paper_tables([]) == []
-    assert paper_tables([model_samples("m", ())]) == []
 
 
 def test_the_cluttered_table_is_compared_simulated_and_filmed() -> None:

@@ -104,6 +104,11 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     target_type = ActivityTarget
     metadata_type = ActivityMetadata
     evidence_type = ActivityEvidence
+    layers = ("activities",)
+
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: ActivitySampling) -> tuple[int, int]:
+        segment = named_activities(video)[candidate.item]
+        return segment.start, segment.end
 
     def vocabulary(self, video: VideoGraph, sampling: ActivitySampling) -> Vocabulary:
         """(class id, name) pairs: the choices come from the classes of all sampled videos."""

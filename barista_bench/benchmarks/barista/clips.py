@@ -60,6 +60,11 @@ def clips(video: VideoGraph, sampling: ClipSampling) -> Iterator[Keyframes]:
             yield keyframes
 
 
+def clip_span(video: VideoGraph, first: int, sampling: ClipSampling) -> tuple[int, int]:
+    """Frames [start, stop) of the clip from `first` on, with what lies around its keyframes."""
+    return first - WINDOW, first + sampling.frames * _spacing(video, sampling) + WINDOW
+
+
 def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
     """Frames between two keyframes: as released, or so many that a clip lasts `sampling.seconds` at any frame rate."""
     if sampling.seconds is None:

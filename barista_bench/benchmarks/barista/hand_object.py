@@ -162,7 +162,11 @@ class HandObject(GraphTask[HandObjectSampling]):
     inputs_type = FrameSize
     target_type = InteractionTarget
     metadata_type = HandObjectMetadata
+    layers = ("relations",)
     evidence_type = HandObjectEvidence
+
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: HandObjectSampling) -> tuple[int, int]:
+        return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
         """Of the video's frames, evenly thinned, those on which a hand acts on an object."""

@@ -157,7 +157,11 @@ class Referring(TextTask[ReferringSampling]):
     inputs_type = ReferringInputs
     target_type = ReferringTarget
     metadata_type = ReferringMetadata
+    layers = ("attributes", "relations")
     evidence_type = ReferringEvidence
+
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: ReferringSampling) -> tuple[int, int]:
+        return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
         index = FrameArrays(video)

@@ -106,11 +106,15 @@ class Relations(GraphTask[RelationsSampling]):
     inputs_type = RelationInputs
     target_type = RelationSet
     metadata_type = FrameMetadata
+    layers = ("relations",)
     evidence_type = RelationEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers those of all videos."""
         return video.held_labels()
+
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: RelationsSampling) -> tuple[int, int]:
+        return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""

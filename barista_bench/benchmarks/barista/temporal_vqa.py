@@ -27,7 +27,7 @@ from typing import Annotated, cast
 from msgspec import Meta
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
-from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clips
+from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clip_span, clips
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
     FrameMetadata,
@@ -136,6 +136,10 @@ class TemporalVQA(TextTask[TemporalSampling]):
     target_type = TemporalTarget
     metadata_type = TemporalMetadata
     evidence_type = TemporalEvidence
+    layers = ("attributes", "relations", "activities")
+
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: TemporalSampling) -> tuple[int, int]:
+        return clip_span(video, candidate.item, sampling) if sampling.pairs is None else (0, video.frame_count)
 
     def candidates(self, video: VideoGraph, sampling: TemporalSampling) -> Iterator[Candidate | SkippedExample]:
         """A clip's categories of changes, or the pairs that were written about it.

@@ -84,6 +84,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         "how activities are compared: by sentence embeddings, synonyms, or exactly (the same content words, stemmed)",
     )
     target_type = NamedActivity
+    layers = ("activities",)
     guesses: ClassVar[Mapping[str, int]]
     """Figure to how many of the first guesses it looks at: the fraction of samples in which one of them is right."""
 

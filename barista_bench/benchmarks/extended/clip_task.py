@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clips
+from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clip_span, clips
 from barista_bench.benchmarks.barista.common import FrameArrays, FrameMetadata, frame_metadata
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, SkippedExample, Target
@@ -34,6 +34,9 @@ class ClipTask(GraphTask[ClipSamplingT]):
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSamplingT
     ) -> ClipColumns:
         """The columns of a clip's example. Raises DataError, saying why, where the clip gives none."""
+
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: ClipSamplingT) -> tuple[int, int]:
+        return clip_span(video, candidate.frame, sampling)
 
     def candidates(self, video: VideoGraph, sampling: ClipSamplingT) -> Iterator[Candidate | SkippedExample]:
         """Clips in their order; those that give no example are counted."""

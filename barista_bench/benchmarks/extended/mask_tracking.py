@@ -43,7 +43,7 @@ from barista_bench.benchmarks.kinds.masks import (
 )
 from barista_bench.benchmarks.parsing import integer
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import Vocabulary
+from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count
@@ -63,7 +63,7 @@ from barista_bench.core.task import (
 )
 from barista_bench.errors import DataError
 from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, figures as tracking_figures, sequence_counts
-from barista_bench.scene_graph import Rle
+from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.release import PixelCount
 
 
@@ -133,6 +133,12 @@ class MaskTracking(ClipTask[TrackingSampling]):
     answered_by_text = False
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
+
+    def left_open(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
+        """An object without a mask must be out of the picture."""
+        asked, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
+        is_known = all(video.coverage.category(item.category, *span) for item in asked)
+        return None if is_known else "its source does not mark everything that is to be seen in the clip"
 
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: TrackingSampling

@@ -77,6 +77,9 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
     def counts_provider_errors(self) -> bool:
         return self.by_choice.counts_provider_errors
 
+    def span(self, video: VideoGraph, candidate: Candidate, sampling: ActivitySampling) -> tuple[int, int]:
+        return self.by_choice.span(video, candidate, sampling)
+
     def candidates(self, video: VideoGraph, sampling: ActivitySampling) -> Iterator[Candidate | SkippedExample]:
         return self.by_choice.candidates(video, sampling)
 

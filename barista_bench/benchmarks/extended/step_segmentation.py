@@ -111,6 +111,7 @@ class StepSegmentation(GraphTask[StepSampling]):
     target_type = TimedSteps
     metadata_type = StepMetadata
     evidence_type = StepEvidence
+    layers = ("process_steps",)
 
     def vocabulary(self, video: VideoGraph, sampling: StepSampling) -> Vocabulary:
         """("step", name) pairs of the sampled videos."""

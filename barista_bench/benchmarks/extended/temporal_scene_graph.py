@@ -91,6 +91,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     row_note = "frames of a clip, and the relations in it, each with the frames on which it holds"
     answer_note = "JSON: relations with their first and last frame"
     inputs_type, target_type, evidence_type = ClipInputs, ClipGraph, ClipEvidence
+    layers = ("relations",)
 
     def vocabulary(self, video: VideoGraph, sampling: ClipSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers the values of all videos."""

@@ -1,0 +1,161 @@
+"""From another dataset to a root of graphs, video by video: each is written whole, so that a later call can go on."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from tqdm import tqdm
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.reading import confined, read_bounded, valid_video_id
+from barista_bench.files.writing import place_file, refuse_inside, replacing_folder, write_whole
+from barista_bench.media.video import open_reader
+from barista_bench.other_graphs.source import OpenedSource, Tally, graph_source
+from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.release import ANNOTATION_FILE, MALFORMED, VIDEO_FILE, encode
+from barista_bench.scene_graph.terms import TERMS_FILE, Terms, read_terms, terms_bytes
+
+RECORD_FILE = "import.json"
+NOTES_FILE = "notes.json"
+MAX_RECORD = 2**20
+"""Bytes of a video's record."""
+
+
+class VideoRecord(msgspec.Struct, frozen=True):
+    """`import.json` in a video's folder: which annotations it was made from (SHA-256), and what was counted."""
+
+    digest: str
+    counts: dict[str, dict[str, int]]
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(*(Counter(self.counts.get(name)) for name in Tally.__struct_fields__))
+
+
+@dataclass
+class ImportReport:
+    """Videos of a root, how many of them were there before, the counts, and the videos lost, with the reason."""
+
+    videos: int = 0
+    resumed: int = 0
+    tally: Tally = field(default_factory=Tally)
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def lines(self) -> Iterator[str]:
+        """For people; counts from the largest on."""
+        yield f"{self.videos} videos, {self.resumed} of them imported before, {len(self.lost)} lost"
+        for name in Tally.__struct_fields__:
+            for what, count in getattr(self.tally, name).most_common():
+                if count:
+                    yield f"{name.replace('_', ' ')}: {count} {what}"
+        for video_id, reason in self.lost.items():
+            yield f"lost: {video_id}: {reason}"
+
+
+def import_graphs(
+    name: str,
+    source: Path,
+    out: Path,
+    *,
+    domain: Path | None = None,
+    videos: Sequence[str] = (),
+    progress: bool = False,
+) -> ImportReport:
+    """Write the videos of a dataset as graphs in the release layout, with `terms.yaml` beside them.
+
+    Pictures are linked where the disk allows it, else copied. Videos that `out` holds already are passed over, so that
+    a call goes on where another was broken off.
+
+    Args:
+        name: of a reader, of `barista_bench.graph_sources`.
+        source: the dataset's folder.
+        out: new, or of an earlier call with the same arguments.
+        domain: file whose words predicates become; coffee making where it is None.
+        videos: ids; all of them if empty.
+
+    Raises:
+        ConfigError: no reader of that name, no such video, or `out` holds something else.
+        DataError: the dataset cannot be read as a whole, or none of its videos can.
+    """
+    reader = graph_source(name)
+    if not source.is_dir():
+        raise DataError(f"{source}: no such folder. Remedy: name the dataset's folder")
+    refuse_inside(out, source)
+    opened = reader.open(source, load_domain(domain))
+    if unknown := sorted(set(videos).difference(opened.video_ids)):
+        raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(opened.video_ids)}")
+    _prepare(out, reader.terms)
+    report = ImportReport()
+    for video_id in tqdm(sorted(videos) or opened.video_ids, "importing", unit="video", disable=not progress):
+        try:
+            if not valid_video_id(video_id):
+                raise DataError(f"{video_id!r}: is no usable name. Remedy: rename the video")
+            folder = confined(out, video_id)
+            record = _record(folder, opened.digest(video_id))
+            report.resumed += record is not None
+            tally = record.tally if record else _write(opened, video_id, folder)
+        except DataError as error:
+            report.lost[video_id] = str(error)
+            continue
+        report.videos += 1
+        report.tally.update(tally)
+    if not report.videos:
+        raise DataError(f"{source}: no video can be used: {next(iter(report.lost.values()), 'there is none')}")
+    return report
+
+
+def _prepare(out: Path, terms: Terms) -> None:
+    """Make the root, or check that it is one of the same dataset."""
+    if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
+        raise ConfigError(f"{out}: holds something else. Remedy: choose a new folder")
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / TERMS_FILE, terms_bytes(terms))
+
+
+def _record(folder: Path, digest: str) -> VideoRecord | None:
+    """The record of a video that is there already, made from these annotations."""
+    path, remedy = folder / RECORD_FILE, "remove the folder, and import again"
+    if not folder.exists():
+        return None
+    try:
+        record = msgspec.json.decode(read_bounded(path, MAX_RECORD, remedy=remedy), type=VideoRecord)
+    except MALFORMED as error:
+        raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
+    if record.digest != digest:
+        raise DataError(f"{folder}: was imported from other annotations. Remedy: {remedy}")
+    return record
+
+
+def _write(opened: OpenedSource, video_id: str, folder: Path) -> Tally:
+    video = opened.read(video_id)
+    facts = video.release.video_metadata[0]
+    with replacing_folder(folder) as fresh:
+        _place(video.pictures, fresh / VIDEO_FILE)
+        with open_reader(fresh / VIDEO_FILE) as pictures:
+            if (len(pictures), pictures.size) != (facts.frame_count, (facts.width, facts.height)):
+                has = f"{len(pictures)} frames of {pictures.size}"
+                is_due = f"{facts.frame_count} of {(facts.width, facts.height)}"
+                raise DataError(f"{folder.name}: its pictures are {has}, not {is_due}. Remedy: fetch them again")
+        write_whole(fresh / ANNOTATION_FILE, encode(video.release))
+        if video.notes:
+            write_whole(fresh / NOTES_FILE, msgspec.json.format(msgspec.json.encode(video.notes), indent=1))
+        write_whole(
+            fresh / RECORD_FILE,
+            msgspec.json.encode(VideoRecord(opened.digest(video_id), msgspec.to_builtins(video.tally))),
+        )
+    return video.tally
+
+
+def _place(pictures: Path | Sequence[Path], target: Path) -> None:
+    """A video, or the pictures of all frames as a folder whose order is theirs."""
+    if isinstance(pictures, Path):
+        place_file(pictures.resolve(), target)
+        return
+    target.mkdir()
+    for number, path in enumerate(pictures):
+        place_file(path.resolve(), target / f"{number:06d}{os.path.splitext(path.name)[1].lower()}")

@@ -1,0 +1,208 @@
+"""What a reader of another dataset hands in: graphs one by one, where their pictures lie, and counts of what it did."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from pycocotools import mask as coco
+
+from barista_bench.core.plugins import load_plugin
+from barista_bench.errors import ConfigError
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.masks import Rle, mask_boxes
+from barista_bench.scene_graph.release import (
+    ReleaseAnnotation,
+    ReleaseCategory,
+    ReleaseCoverage,
+    ReleaseFile,
+    ReleaseRange,
+    ReleaseRelation,
+    ReleaseVideo,
+    rle_segmentation,
+)
+from barista_bench.scene_graph.terms import Terms
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "other-graphs.barista-bench")
+OTHER_RELATION = "relation"
+"""Relation type of a predicate that the domain file does not know."""
+Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class Tally(msgspec.Struct):
+    """Counts, by what they are of: what was taken over, what was guessed, what was left out and why."""
+
+    taken: Counter[str] = msgspec.field(default_factory=Counter)
+    guessed: Counter[str] = msgspec.field(default_factory=Counter)
+    left_out: Counter[str] = msgspec.field(default_factory=Counter)
+
+    def update(self, other: Tally) -> None:
+        self.taken.update(other.taken)
+        self.guessed.update(other.guessed)
+        self.left_out.update(other.left_out)
+
+
+@dataclass
+class ImportedVideo:
+    """One video.
+
+    Args:
+        pictures: a video file, or the pictures of its frames in order.
+        notes: texts of the source that the graph has no place for; JSON values.
+    """
+
+    release: ReleaseFile
+    pictures: Path | Sequence[Path]
+    tally: Tally
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class OpenedSource(ABC):
+    """A dataset on disk. `video_ids` are sorted."""
+
+    video_ids: Sequence[str]
+
+    @abstractmethod
+    def digest(self, video_id: str) -> str:
+        """SHA-256 of a video's annotations."""
+
+    @abstractmethod
+    def read(self, video_id: str) -> ImportedVideo:
+        """One video. Raises DataError where it cannot be used as a whole; names file, field and remedy."""
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """What is registered in `barista_bench.graph_sources`: a dataset's terms, and how its folder is opened, given the
+    domain file whose words its predicates become."""
+
+    name: str
+    terms: Terms
+    open: Callable[[Path, Domain], OpenedSource]
+
+
+def graph_source(name: str) -> GraphSource:
+    """The reader of that name. Raises ConfigError where there is none."""
+    source = load_plugin("graph_sources", name)
+    if not isinstance(source, GraphSource):
+        raise ConfigError(f"graph_sources: {name!r} is {type(source).__name__}. Remedy: register a GraphSource")
+    return source
+
+
+class GraphWriter:
+    """Collects a video's records, with ids that stay the same from run to run.
+
+    Args:
+        dataset: its name, part of every id.
+        size: (width, height) of the frames in pixels.
+    """
+
+    def __init__(self, dataset: str, video_id: str, size: tuple[int, int]) -> None:
+        self.dataset, self.video_id, self.size = dataset, video_id, size
+        self.objects: dict[str, str] = {}
+        """Object id to category."""
+        self.relations: dict[tuple[str, str, str, str], list[tuple[int, int]]] = {}
+        self.complete: dict[str, list[int]] = {}
+        """Category to the frames on which everything of it is annotated."""
+        self.idle: dict[str, list[int]] = {}
+        """Hand to the frames on which it surely touches nothing."""
+        self._annotations: list[ReleaseAnnotation] = []
+
+    def object(self, key: str, category: str) -> str:
+        """The id of an object, by what the source knows it by."""
+        object_id = str(uuid.uuid5(_NAMESPACE, f"{self.dataset}/{self.video_id}/{key}"))
+        self.objects[object_id] = category
+        return object_id
+
+    def masks(self, frame: int, rles: Mapping[str, Rle]) -> set[str]:
+        """Adds masks of objects, by id, on a frame, but those without a pixel; the ids of those added."""
+        added = set[str]()
+        width, height = self.size
+        boxes = mask_boxes([rle.counts for rle in rles.values()], height, width).tolist()
+        for (object_id, rle), box in zip(rles.items(), boxes, strict=True):
+            if box[2] > 0 and box[3] > 0:
+                segmentation = rle_segmentation(rle.size, rle.counts)
+                self._annotations.append(ReleaseAnnotation(frame, object_id, tuple(box), segmentation))
+                added.add(object_id)
+        return added
+
+    def relate(self, source: str, target: str, words: tuple[str, str], start: int, end: int) -> None:
+        """(type, value) holds between two objects on frames [start, end)."""
+        self.relations.setdefault((source, target, *words), []).append((start, end))
+
+    def release(self, frame_count: int, fps: float | None, annotated: Iterable[int], tally: Tally) -> ReleaseFile:
+        """The file; `annotated` are the frames on which objects are."""
+        tally.taken.update(
+            {"frames": frame_count, "objects": len(self.objects), "masks": len(self._annotations)}
+            | {"relations": len(self.relations)}
+        )
+        width, height = self.size
+        return ReleaseFile(
+            video_metadata=[ReleaseVideo(width, height, frame_count, fps)],
+            categories=[ReleaseCategory(self._category(name), name) for name in sorted(set(self.objects.values()))],
+            object_id_to_category_id={item: self._category(name) for item, name in self.objects.items()},
+            annotations=self._annotations,
+            relations=[
+                ReleaseRelation(*key, [ReleaseRange(*span) for span in sorted(set(spans))])
+                for key, spans in self.relations.items()
+            ],
+            coverage=ReleaseCoverage(
+                frames=runs_of(annotated),
+                categories={name: runs_of(frames) for name, frames in sorted(self.complete.items())},
+                hands={hand: runs_of(frames) for hand, frames in sorted(self.idle.items())},
+            ),
+        )
+
+    def _category(self, name: str) -> str:
+        return str(uuid.uuid5(_NAMESPACE, f"{self.dataset}/category/{name}"))
+
+
+def runs_of(frames: Iterable[int]) -> list[ReleaseRange]:
+    """Frames as ranges.
+
+    >>> [(span.image_id_start, span.image_id_end) for span in runs_of([4, 0, 1, 5])]
+    [(0, 2), (4, 6)]
+    """
+    rows = enumerate(sorted(set(frames)))
+    runs = [[frame for _, frame in group] for _, group in groupby(rows, key=lambda row: row[1] - row[0])]
+    return [ReleaseRange(run[0], run[-1] + 1) for run in runs]
+
+
+def rles_of(labels: NDArray[np.uint8]) -> dict[int, Rle]:
+    """The masks of a picture whose pixels are labels, (height, width); 0 is no label.
+
+    All are read from the runs of the picture, once: encoding one mask after the other takes 20 times as long.
+    """
+    height, width = labels.shape
+    pixels = labels.T.ravel()
+    edges = np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
+    starts, ends = np.concatenate(([0], edges)), np.concatenate((edges, [pixels.size]))
+    values = pixels[starts]
+    rles: dict[int, Rle] = {}
+    for number in np.unique(values[values > 0]).tolist():
+        own = values == number
+        turns = np.stack([starts[own], ends[own]], axis=1).ravel()
+        counts = np.diff(turns, prepend=0, append=pixels.size).tolist()
+        counts = counts if counts[-1] else counts[:-1]  # as encoders write it
+        encoded = coco.frPyObjects({"size": [height, width], "counts": counts}, height, width)
+        rles[number] = Rle(encoded["counts"].decode("ascii"), (height, width))
+    return rles
+
+
+def relation_words(domain: Domain) -> dict[str, tuple[str, str]]:
+    """What a predicate becomes, by each of its forms in the domain file: (type, value) of a relation."""
+    words: dict[str, tuple[str, str]] = {}
+    for value, place in domain.places.items():
+        words |= dict.fromkeys((place.words, value), (domain.place_type, value))
+    for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
+        words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
+    return words

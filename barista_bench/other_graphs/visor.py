@@ -1,0 +1,331 @@
+"""VISOR: sparse masks of hands and of what they use in EPIC-KITCHENS (docs/other_graphs.md).
+
+A graph's frames are the pictures that are annotated, one after the other; where the video is there, all of its frames.
+The annotation knows no identity over time: things of one name in one subsequence are guessed to be one thing, unless a
+picture has the name twice. A hand is one object all through the video. What a hand is said to touch is a relation, and
+what else it may touch is unknown, but where it is said to touch nothing; "inconclusive" and "none of the above" say
+neither. A name that is "exhaustive" on a picture is marked there wherever it is to be seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import msgspec
+from PIL import Image
+
+from barista_bench.errors import DataError
+from barista_bench.files.reading import confined, read_bounded, valid_video_id
+from barista_bench.media.video import video_facts
+from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, Name, OpenedSource, Tally
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.masks import Rle, parse_segmentations
+from barista_bench.scene_graph.release import MALFORMED
+from barista_bench.scene_graph.terms import Terms
+
+RELEASE = "GroundTruth-SparseAnnotations"
+MAPPING = "frame_mapping.json"
+SIZE = (1920, 1080)
+"""Of the pictures that the polygons are drawn on."""
+MAX_BYTES = 2**29
+"""Of the annotations of a video, and of the mapping of frames."""
+_REMEDY = "fetch the release again"
+_SPLITS = ("train", "val")
+_NUMBER = re.compile(r"frame_0*(\d{1,9})\.(?:jpg|png)\Z")
+_HANDS = ("left hand", "right hand")
+_FREE = ("hand-not-in-contact", "glove-not-in-contact")
+_UNKNOWN = ("inconclusive", "none-of-the-above")
+_NEW_RATE, _OLD_RATE = 50.0, 59.94
+"""Frames a second of the videos of EPIC-KITCHENS-100 whose number has three digits, and of those before."""
+Polygon = list[tuple[float, float]]
+
+
+class _Picture(msgspec.Struct):
+    name: Name
+    subsequence: Name
+    video: Name
+    image_path: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+
+
+class _Entity(msgspec.Struct):
+    id: Name
+    name: Name
+    segments: Annotated[list[Polygon], msgspec.Meta(max_length=10_000)]
+    exhaustive: str = "inconclusive"
+    in_contact_object: str | None = None
+    on_which_hand: list[str] | str = []
+
+
+class _Frame(msgspec.Struct):
+    image: _Picture
+    annotations: Annotated[list[_Entity], msgspec.Meta(max_length=1000)]
+
+
+_Mapping = dict[str, dict[str, int | str] | int | str]
+
+
+class _File(msgspec.Struct):
+    video_annotations: list[msgspec.Raw]
+
+
+class _Shown(NamedTuple):
+    """An annotated picture: its number, its file, and what it shows."""
+
+    number: int
+    path: Path
+    frame: _Frame
+
+
+class Visor(OpenedSource):
+    """The folder `GroundTruth-SparseAnnotations`, or the one above it."""
+
+    def __init__(self, folder: Path, domain: Domain) -> None:
+        self._root = confined(folder, RELEASE) if (folder / RELEASE).is_dir() else folder
+        self._touches = (
+            domain.contact_type,
+            next((v for v, words in domain.contacts.items() if words.do == "touch"), "touches"),
+        )
+        self._worn = domain.place_type, "on"
+        self._files: dict[str, tuple[str, Path]] = {}
+        for split in _SPLITS:
+            annotations = confined(self._root, "annotations", split)
+            for path in sorted(annotations.glob("*.json")) if annotations.is_dir() else ():
+                self._files[path.stem] = split, confined(annotations, path.name)
+        if not self._files:
+            raise DataError(f"{self._root}: no annotations/train or val with JSON files in it. Remedy: {_REMEDY}")
+        self.video_ids = sorted(self._files)
+
+    def digest(self, video_id: str) -> str:
+        return hashlib.sha256(read_bounded(self._files[video_id][1], MAX_BYTES, remedy=_REMEDY)).hexdigest()
+
+    def read(self, video_id: str) -> ImportedVideo:
+        split, path = self._files[video_id]
+        data, tally = read_bounded(path, MAX_BYTES, remedy=_REMEDY), Tally()
+        try:
+            raws = msgspec.json.decode(data, type=_File).video_annotations
+        except MALFORMED as error:
+            raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
+        shown = self._shown(video_id, split, raws, tally)
+        if not shown:
+            why = "; ".join(+tally.left_out) or "it lists none"
+            raise DataError(f"{path}: no annotated picture can be used ({why}). Remedy: {_REMEDY}")
+        pictures, index, frame_count, fps = self._timeline(video_id, shown, tally)
+        size = _size(shown[0].path) if isinstance(pictures, list) else SIZE
+        writer = GraphWriter("visor", video_id, size)
+        _Reading(writer, tally, self._touches, self._worn).add(dict(zip(index, shown, strict=True)))
+        release = writer.release(frame_count, fps, index, tally)
+        return ImportedVideo(release, pictures, tally)
+
+    def _shown(self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: Tally) -> list[_Shown]:
+        """The annotated pictures, by number."""
+        shown: dict[int, _Shown] = {}
+        for raw in raws:
+            try:
+                frame = msgspec.json.decode(raw, type=_Frame)
+            except MALFORMED as error:
+                tally.left_out[f"pictures whose record is wrong: {str(error).partition(' - at ')[0]}"] += 1
+                continue
+            number = _NUMBER.search(frame.image.name)
+            if number is None or frame.image.video != video_id or not valid_video_id(frame.image.name):
+                tally.left_out["pictures without a frame number, or of another video"] += 1
+            elif int(number[1]) in shown:
+                tally.left_out["pictures that stand there twice"] += 1
+            else:
+                path = self._picture(video_id, split, frame.image.name)
+                shown[int(number[1])] = _Shown(int(number[1]), path, frame)
+        if self._video(video_id) is None:
+            missing = [number for number, row in shown.items() if not row.path.is_file()]
+            tally.left_out["pictures whose file is missing"] += len(missing)
+            shown = {number: row for number, row in shown.items() if number not in missing}
+        return [shown[number] for number in sorted(shown)]
+
+    def _picture(self, video_id: str, split: str, name: str) -> Path:
+        """Where a picture lies: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
+        participant = video_id.partition("_")[0]
+        folders = [(split, participant, video_id), (split, video_id), (participant, video_id), (video_id,)]
+        paths = [confined(self._root, "rgb_frames", *folder, name) for folder in folders]
+        return next((path for path in paths if path.is_file()), paths[0])
+
+    def _video(self, video_id: str) -> Path | None:
+        names = [f"{video_id}.mp4", f"{video_id}.MP4"]
+        has_mapping = (self._root / MAPPING).is_file()
+        return next(
+            (p for name in names if (p := confined(self._root, "videos", name)).is_file() and has_mapping), None
+        )
+
+    def _timeline(
+        self, video_id: str, shown: Sequence[_Shown], tally: Tally
+    ) -> tuple[Path | list[Path], list[int], int, float | None]:
+        """Pictures, the frame of each annotated one, how many frames there are, and frames a second."""
+        video = self._video(video_id)
+        if video is None:
+            seconds = (shown[-1].number - shown[0].number) / (
+                _NEW_RATE if re.search(r"_\d{3}\Z", video_id) else _OLD_RATE
+            )
+            fps = (len(shown) - 1) / seconds if seconds else None
+            tally.guessed["frame rates: the mean of pictures that are not evenly apart"] += fps is not None
+            return [row.path for row in shown], list(range(len(shown))), len(shown), fps
+        facts, mapping = video_facts(video), self._mapping(video_id)
+        frames = [mapping.get(row.frame.image.name, 0) - 1 for row in shown]  # the mapping counts from 1
+        if not all(a < b for a, b in zip([-1, *frames], [*frames, facts.frame_count], strict=True)):
+            raise DataError(
+                f"{video}: {MAPPING} names no frame of it for a picture, or in another order. Remedy: {_REMEDY}"
+            )
+        if (facts.width, facts.height) != SIZE:
+            raise DataError(
+                f"{video}: is {facts.width}x{facts.height}, masks are {SIZE[0]}x{SIZE[1]}. Remedy: {_REMEDY}"
+            )
+        return video, frames, facts.frame_count, facts.fps
+
+    def _mapping(self, video_id: str) -> dict[str, int]:
+        """Picture to frame of the video, counted from 1: `<video>/<picture>` to a number, or the name of a frame."""
+        path = confined(self._root, MAPPING)
+        try:
+            rows = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_Mapping)
+        except MALFORMED as error:
+            raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
+        nested = rows.get(video_id)
+        named = {name.partition("/")[2]: frame for name, frame in rows.items() if name.startswith(f"{video_id}/")}
+        numbers: dict[str, int] = {}
+        for name, frame in (nested if isinstance(nested, dict) else named).items():
+            number = _NUMBER.search(frame) if isinstance(frame, str) else None
+            numbers[name] = int(number[1]) if number else frame if isinstance(frame, int) else 0
+        return numbers
+
+
+class _Reading:
+    """Adds what pictures show to a graph."""
+
+    def __init__(self, writer: GraphWriter, tally: Tally, touches: tuple[str, str], worn: tuple[str, str]) -> None:
+        self._writer, self._tally = writer, tally
+        self._touches, self._worn = touches, worn
+
+    def add(self, shown: Mapping[int, _Shown]) -> None:
+        """Everything on the pictures, by frame of the graph."""
+        repeated = _repeated(row.frame for row in shown.values())
+        guessed = set[str]()
+        for at, row in shown.items():
+            names = Counter(_called(entity) for entity in row.frame.annotations)
+            ids: dict[str, str] = {}
+            for entity in row.frame.annotations:
+                name, subsequence = _called(entity), row.frame.image.subsequence
+                key = f"{subsequence}/{name}"
+                if entity.id in ids:
+                    self._tally.left_out["things whose id stands twice on a picture"] += 1
+                    continue
+                if name in _HANDS and names[name] == 1:
+                    key = name
+                elif name in _HANDS or (subsequence, name) in repeated:
+                    key = f"{row.number}/{entity.id}"
+                    self._tally.left_out["identities of things whose name stands twice on a picture"] += 1
+                ids[entity.id] = self._writer.object(key, name)
+                if key != f"{row.number}/{entity.id}":
+                    guessed.add(key)
+            masked = self._mask(at, row.frame, ids)
+            for name in names:
+                same = [entity for entity in row.frame.annotations if _called(entity) == name]
+                if all(entity.exhaustive == "y" and ids.get(entity.id) in masked for entity in same):
+                    self._writer.complete.setdefault(name, []).append(at)
+            self._contacts(at, row.frame, ids)
+        self._tally.guessed["identities of things: one name in one subsequence; hands, in the video"] += len(guessed)
+
+    def _mask(self, at: int, frame: _Frame, ids: Mapping[str, str]) -> set[str]:
+        """The ids of what has a mask that can be used."""
+        width, height = self._writer.size
+        scale = (width / SIZE[0], height / SIZE[1])
+        entities = [entity for entity in frame.annotations if entity.id in ids]
+        raws = [
+            msgspec.json.encode(
+                [[xy * factor for point in p for xy, factor in zip(point, scale, strict=True)] for p in entity.segments]
+            )
+            for entity in entities
+        ]
+        masks: dict[str, Rle] = {}
+        for entity, mask in zip(entities, parse_segmentations(raws, height, width), strict=True):
+            if isinstance(mask, Rle):
+                masks[ids[entity.id]] = mask
+            else:
+                self._tally.left_out[f"masks: {re.sub(r'[0-9]+', 'N', mask)}"] += 1
+        return self._writer.masks(at, masks)
+
+    def _contacts(self, at: int, frame: _Frame, ids: Mapping[str, str]) -> None:
+        """What hands and gloves are said to touch, and the hands that touch nothing."""
+        gloved = {side for entity in frame.annotations for side in _sides(entity)}
+        hands = {
+            _called(entity): ids[entity.id]
+            for entity in frame.annotations
+            if _called(entity) in _HANDS
+            if entity.id in ids
+        }
+        for entity in (entity for entity in frame.annotations if entity.id in ids):
+            for side in _sides(entity):
+                if side in hands:
+                    self._writer.relate(ids[entity.id], hands[side], self._worn, at, at + 1)
+            touched = entity.in_contact_object
+            if touched in ids and touched != entity.id:
+                self._writer.relate(ids[entity.id], ids[str(touched)], self._touches, at, at + 1)
+            elif touched in _FREE:
+                # What is not in contact may have a glove on that is.
+                if _called(entity) not in gloved:
+                    self._writer.idle.setdefault(ids[entity.id], []).append(at)
+            elif touched in _UNKNOWN:
+                self._tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
+            elif touched is not None:
+                self._tally.left_out["contacts with what is not on the picture"] += 1
+
+
+def _called(entity: _Entity) -> str:
+    """Names are free text: case and white space do not tell things apart."""
+    return " ".join(entity.name.split()).lower()
+
+
+def _sides(entity: _Entity) -> list[str]:
+    """The hands that a glove is on."""
+    sides = [entity.on_which_hand] if isinstance(entity.on_which_hand, str) else entity.on_which_hand
+    return [side for side in sides if side in _HANDS]
+
+
+def _repeated(frames: Iterable[_Frame]) -> set[tuple[str, str]]:
+    """(subsequence, name) of what some picture has twice."""
+    return {
+        (frame.image.subsequence, name)
+        for frame in frames
+        for name, times in Counter(map(_called, frame.annotations)).items()
+        if times > 1
+    }
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """Of the pictures: the size that the polygons are drawn on, or a smaller one of the same shape."""
+    try:
+        with Image.open(path, formats=("JPEG", "PNG")) as image:
+            size = image.size
+    except (OSError, ValueError, SyntaxError) as error:
+        raise DataError(f"{path}: the picture is damaged ({error}). Remedy: {_REMEDY}") from error
+    if abs(size[0] * SIZE[1] - size[1] * SIZE[0]) > SIZE[0] or size[0] > SIZE[0]:
+        raise DataError(f"{path}: is {size[0]}x{size[1]}, no smaller picture of {SIZE[0]}x{SIZE[1]}. Remedy: {_REMEDY}")
+    return size
+
+
+SOURCE = GraphSource(
+    name="visor",
+    terms=Terms(
+        title="VISOR",
+        licence="cc-by-nc-4.0",
+        licence_note="Annotations and pictures: CC BY-NC 4.0.",
+        citation="""@inproceedings{visor2022,
+  title = {EPIC-KITCHENS VISOR Benchmark: VIdeo Segmentations and Object Relations},
+  author = {Darkhalil, Ahmad and Shan, Dandan and Zhu, Bin and Ma, Jian and Kar, Amlan and Higgins, Richard and Fidler,
+    Sanja and Fouhey, David and Damen, Dima},
+  booktitle = {NeurIPS, Datasets and Benchmarks},
+  year = {2022}
+}""",
+        homepage="https://epic-kitchens.github.io/VISOR/",
+    ),
+    open=Visor,
+)

@@ -1,0 +1,65 @@
+"""What of a video is annotated completely. Of the rest, that nothing is annotated says nothing."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.scene_graph.release import Layer, ReleaseCoverage, ReleaseRange
+
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+_Spans = list[tuple[int, int]]
+"""Apart from each other and sorted, [start, end)."""
+
+
+class Coverage:
+    """Questions to the `coverage` of an annotation file; without one, everything is complete. Spans are [start, end)
+    and end with the video."""
+
+    def __init__(self, record: ReleaseCoverage | None, frame_count: int) -> None:
+        self.is_partial = record is not None
+        self.frame_count = frame_count
+        record = record or ReleaseCoverage([])
+        self._frames = _joined(record.frames)
+        self._layers = {name: _joined(ranges) for name, ranges in record.layers.items()}
+        self._categories = {name.lower(): _joined(ranges) for name, ranges in record.categories.items()}
+        self._hands = {object_id: _joined(ranges) for object_id, ranges in record.hands.items()}
+
+    def layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
+        """Whether a section leaves nothing out in a span; of the whole video by default."""
+        return self._holds(self._layers.get(layer), start, end)
+
+    def category(self, name: str, start: int = 0, end: int | None = None) -> bool:
+        """Whether every object of a category that is in view in a span is annotated. Case does not matter."""
+        return self._holds(self._categories.get(name.lower()), start, end)
+
+    def hand(self, object_id: str | None, start: int, end: int) -> bool:
+        """Whether everything that a hand touches in a span is recorded; of None, whether all relations are."""
+        return self.layer("relations", start, end) or self._holds(self._hands.get(object_id or ""), start, end)
+
+    def frames(self, start: int, end: int) -> NDArray[np.int64]:
+        """The frames of a span on which objects are annotated at all, sorted."""
+        low, high = max(0, start), min(end, self.frame_count)
+        spans = self._frames if self.is_partial else [(low, high)]
+        return np.concatenate([np.arange(0), *(np.arange(max(a, low), min(b, high)) for a, b in spans)])
+
+    def _holds(self, spans: _Spans | None, start: int, end: int | None) -> bool:
+        if not self.is_partial:
+            return True
+        low, high = max(0, start), self.frame_count if end is None else min(end, self.frame_count)
+        at = bisect_right(spans or [], (low, 2**31)) - 1
+        return bool(spans) and at >= 0 and high <= (spans or [])[at][1]
+
+
+def _joined(ranges: Iterable[ReleaseRange]) -> _Spans:
+    joined: _Spans = []
+    for start, end in sorted((span.image_id_start, span.image_id_end) for span in ranges):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif start < end:
+            joined.append((start, end))
+    return joined

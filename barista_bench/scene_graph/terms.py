@@ -1,0 +1,49 @@
+"""The terms of graphs that come from elsewhere: whose data it is, under which licence, and what to cite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from barista_bench.errors import DataError
+from barista_bench.files.reading import load_yaml, read_bounded
+
+TERMS_FILE = "terms.yaml"
+MAX_BYTES = 2**20
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`terms.yaml` beside the folders of videos, and in whatever is made of them.
+
+    Args:
+        title: of the data, for people.
+        licence: as the Hub calls licences. What is made of the data is published under this one or not at all.
+        licence_note: what the licence holds for, in a sentence.
+        citation: BibTeX.
+        homepage: where the data come from.
+    """
+
+    title: str
+    licence: str
+    licence_note: str
+    citation: str
+    homepage: str
+
+
+def read_terms(folder: Path) -> Terms | None:
+    """The terms that lie in a folder, if any do. Raises DataError for a file that is none."""
+    path, remedy = folder / TERMS_FILE, "import the graphs again"
+    if not path.is_file():
+        return None
+    try:
+        return msgspec.convert(
+            load_yaml(read_bounded(path, MAX_BYTES, remedy=remedy), str(path), error=DataError), Terms
+        )
+    except msgspec.ValidationError as error:
+        raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
+
+
+def terms_bytes(terms: Terms) -> bytes:
+    return yaml.safe_dump(msgspec.to_builtins(terms), sort_keys=False, allow_unicode=True, width=1000).encode()

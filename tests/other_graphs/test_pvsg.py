@@ -1,0 +1,190 @@
+"""PVSG as it is released, read; whatever is wrong in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from barista_bench.errors import DataError
+from barista_bench.other_graphs.importing import ImportReport, import_graphs
+from barista_bench.other_graphs.source import rles_of
+from barista_bench.scene_graph import SceneGraph, VideoGraph, encode_mask, validate
+from tests.releases import write_video
+
+SIZE = (32, 24)
+OBJECTS = ("adult", "cup", "wall")
+Change = Callable[[dict[str, Any]], None]
+
+
+def video(name: str = "v1", **fields: Any) -> dict[str, Any]:
+    return {
+        "video_id": name,
+        "meta": {"height": SIZE[1], "width": SIZE[0], "fps": 5, "duration": 1.2, "num_frames": 6},
+        "objects": [
+            {"object_id": number, "category": category, "is_thing": category != "wall", "status": []}
+            for number, category in enumerate(OBJECTS, start=1)
+        ],
+        "relations": [[1, 2, "holding", [[1, 3], [5, 5]]], [2, 3, "on", [[0, 5]]], [1, 3, "jumping over", [[2, 2]]]],
+        "captions": [{"time": "0000-0001", "description": "An adult (1) holds a cup (2)."}],
+        "qa_pairs": [{"time": "0001", "question": "Who?", "answer": "An adult."}],
+        "summary": "A cup is held.",
+        **fields,
+    }
+
+
+def write(root: Path, *videos: dict[str, Any], frames: bool = True) -> Path:
+    names = [row["video_id"] for row in videos]
+    content = {
+        "objects": {"thing": ["adult", "cup", "jar"], "stuff": ["wall"]},
+        "relations": ["holding", "on", "jumping over"],
+        "split": {"vidor": {"train": [name for name in names if "/" not in name], "val": []}},
+        "data": list(videos),
+    }
+    (root / "data").mkdir(parents=True)
+    (root / "data" / "pvsg.json").write_text(json.dumps(content))
+    for name in (name for name in names if "/" not in name):
+        for number in range(6):
+            labels = np.full((SIZE[1], SIZE[0]), 3, np.uint8)
+            labels[4:12, 4 + number : 12 + number] = 1
+            labels[14:20, 14:20] = 2 * (number < 5)
+            mask = Image.fromarray(labels, mode="P")
+            mask.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
+            save(mask, root / "data" / "vidor" / "masks" / name / f"{number:04d}.png")
+            if frames:
+                save(Image.new("RGB", SIZE, (number, 9, 9)), root / "data/vidor/frames" / name / f"{number:04d}.png")
+    return root
+
+
+def save(image: Image.Image, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path)
+
+
+def imported(root: Path) -> tuple[VideoGraph, ImportReport]:
+    report = import_graphs("pvsg", root, root / "../graphs")
+    assert not validate(root / "../graphs").problems
+    return SceneGraph(root / "../graphs")["v1"], report
+
+
+def test_masks_relations_and_notes_are_taken(tmp_path: Path) -> None:
+    graph, report = imported(write(tmp_path / "source", video()))
+    adult, cup, wall = graph.objects
+    assert [item.category for item in graph.objects] == list(OBJECTS)
+    assert (graph.frame_count, graph.video.fps) == (6, 5.0)
+    assert graph.boxes(2) == {adult.id: (6, 4, 8, 8), cup.id: (14, 14, 6, 6), wall.id: (0, 0, 32, 24)}
+    assert cup.id not in graph.boxes(5)
+    relations = {(row.source.category, row.type, row.value, row.start, row.end) for row in graph.relations()}
+    assert relations == {
+        ("adult", "human_actions", "holds", 1, 4),  # from 1 to 3, both included; the cup is gone at 5
+        ("cup", "position", "on", 0, 6),
+        ("adult", "relation", "jumping over", 2, 3),
+    }
+    assert report.tally.taken["relations kept as they are: jumping over"] == 1
+    assert report.tally.taken["captions, as notes"] == 1
+    notes = json.loads((tmp_path / "graphs" / "v1" / "notes.json").read_text())
+    assert notes["questions"] == [{"time": "0001", "question": "Who?", "answer": "An adult."}]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 5), (24, 32)])
+def test_masks_are_those_of_each_number_as_an_encoder_writes_them(size: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    for most in (1, 2, 256):
+        labels = rng.integers(0, most, size).astype(np.uint8)
+        labels[-1, -1] = most - 1
+        rles = rles_of(labels)
+        assert rles == {number: encode_mask(labels == number) for number in set(labels.ravel().tolist()) - {0}}
+
+
+def test_the_vocabulary_is_closed_and_relations_are_open(tmp_path: Path) -> None:
+    coverage = imported(write(tmp_path / "source", video()))[0].coverage
+    assert coverage.category("jar")
+    assert coverage.category("wall")
+    assert not coverage.category("hammer", 0, 1)
+    assert not coverage.layer("relations", 0, 1)
+
+
+def test_pictures_are_linked_and_a_second_import_gives_the_same_bytes(tmp_path: Path) -> None:
+    source = write(tmp_path / "source", video())
+    imported(source)
+    import_graphs("pvsg", source, tmp_path / "again")
+    first, again = ((tmp_path / name / "v1" / "coco_annotation.json").read_bytes() for name in ("graphs", "again"))
+    assert first == again
+    placed = tmp_path / "graphs" / "v1" / "video.mp4" / "000002.png"
+    assert placed.samefile(source / "data" / "vidor" / "frames" / "v1" / "0002.png")
+
+
+def test_of_a_video_the_frames_nearest_in_time_are_annotated(tmp_path: Path) -> None:
+    source = write(tmp_path / "source", video(), frames=False)
+    (source / "data" / "vidor" / "videos").mkdir()
+    write_video(source / "data" / "vidor" / "videos" / "v1.mp4", 40, SIZE)  # 30 frames a second
+    graph, _ = imported(source)
+    assert (graph.frame_count, round(graph.video.fps or 0)) == (40, 30)
+    assert graph.coverage.frames(0, 40).tolist() == [0, 6, 12, 18, 24, 30]
+    assert sorted(graph.frames_of(0).tolist()) == [0, 6, 12, 18, 24, 30]
+    assert [(row.start, row.end) for row in graph.relations() if row.value == "holds"] == [(6, 19)]
+    assert not graph.coverage.category("cup", 0, 7)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda row: row["meta"].update(num_frames=7), "0006.png: missing"),
+        (lambda row: row["meta"].update(num_frames=10**9), "num_frames"),
+        (lambda row: row["meta"].update(width=64), "no frame has a mask"),
+        (lambda row: row.pop("objects"), "objects"),
+        (lambda row: row["objects"][0].update(object_id=300), "object_id"),
+        (lambda row: row["objects"][0].update(category="c" * 1000), "category"),
+        (lambda row: row.update(video_id="../v2"), "no usable name"),
+        (lambda row: row.update(video_id="v1"), "stands there twice"),
+    ],
+)
+def test_a_bad_video_costs_that_video(tmp_path: Path, change: Change, complaint: str) -> None:
+    bad = video("v2")
+    change(bad)
+    videos = [video("v0"), video("v1"), bad] if bad["video_id"] == "v1" else [video("v1"), bad]
+    source = write(tmp_path / "source", *videos)
+    report = import_graphs("pvsg", source, tmp_path / "graphs")
+    assert report.videos == 1
+    (reason,) = report.lost.values()
+    assert complaint in reason
+    assert "Remedy: " in reason
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graphs", "source"]
+
+
+def test_bad_records_cost_themselves_and_are_counted(tmp_path: Path) -> None:
+    rows = [[1, 2, "holding", [[3, 1], [4, 90]]], [1, 9, "on", [[0, 1]]], [1, 1, "on", [[0, 1]]], [1, 2], "on"]
+    source = write(tmp_path / "source", video(relations=rows))
+    masks = source / "data" / "vidor" / "masks" / "v1"
+    (masks / "0000.png").write_bytes(b"no picture")
+    save(Image.new("P", (640, 480)), masks / "0001.png")
+    save(Image.new("RGB", SIZE), masks / "0002.png")
+    save(Image.fromarray(np.full((SIZE[1], SIZE[0]), 200, np.uint8), mode="L"), masks / "0003.png")
+    graph, report = imported(source)
+    assert graph.coverage.frames(0, 6).tolist() == [3, 4, 5]
+    assert not graph.coverage.category("cup", 3, 4)  # what the unlisted number is, nobody knows
+    assert graph.coverage.category("cup", 4, 6)
+    left_out = +report.tally.left_out
+    assert left_out["relations that are not [number, number, name, spans]"] == 2
+    assert left_out["relations of an object that is not listed, or with itself"] == 2
+    assert left_out["spans of relations that end before they begin, or begin after the video"] == 1
+    assert left_out["ends of relations past the end of the video"] == 1
+    assert left_out["masks of a number that is not listed"] == 1
+    assert sum(count for what, count in left_out.items() if what.startswith("frames without masks")) == 3
+    assert any(line.startswith("left out: ") for line in report.lines())
+
+
+NAMELESS = '{"objects": {"thing": [], "stuff": []}, "split": {}, "data": [1]}'
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", NAMELESS])
+def test_a_file_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "pvsg.json").write_text(content)
+    with pytest.raises(DataError, match=r"pvsg.json: .*Remedy"):
+        import_graphs("pvsg", tmp_path, tmp_path.parent / "graphs")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
@@ -83,7 +84,7 @@ def make_tokenizer(
     numbers = [" ".join(map(str, range(101)))] * 1000
     bpe.train_from_iterator([*(piece for text in texts for piece in fixed.split(text)), *answers, *numbers], trainer)
     bpe.add_tokens([AddedToken(text, normalized=False) for text in whole])
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=bpe,
         pad_token=PAD,
         eos_token=END,
@@ -100,14 +101,16 @@ def make_image_processor() -> SiglipImageProcessorPil:
 
 def make_processor(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLProcessor:
     images = make_image_processor()
-    return DeepseekVLProcessor(images, tokenizer, chat_template=CHAT, num_image_tokens=IMAGE_TOKENS)
+    return DeepseekVLProcessor(  # type: ignore[no-untyped-call]
+        images, tokenizer, chat_template=CHAT, num_image_tokens=IMAGE_TOKENS
+    )
 
 
 def tower_config() -> DINOv3ConvNextConfig:
-    return DINOv3ConvNextConfig(
+    return DINOv3ConvNextConfig(  # type: ignore[call-arg]
         hidden_sizes=[24, 48, 96, TOWER_WIDTH],
         depths=[1, 1, 3, 1],
-        hidden_size=TOWER_WIDTH,
+        hidden_size=TOWER_WIDTH,  # which the aligner of DeepSeek-VL reads
         layer_scale_init_value=0.5,
         image_size=[HEIGHT, WIDTH],
     )
@@ -116,7 +119,7 @@ def tower_config() -> DINOv3ConvNextConfig:
 def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGeneration:
     """Random weights of torch's seed."""
     tokens = {"pad_token_id": PAD, "eos_token_id": END, "bos_token_id": BEGIN}
-    ids = {name: tokenizer.convert_tokens_to_ids(token) for name, token in tokens.items()}
+    ids: dict[str, Any] = {name: tokenizer.convert_tokens_to_ids(token) for name, token in tokens.items()}
     text = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=160,
@@ -128,8 +131,8 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGe
         tie_word_embeddings=True,
         **ids,
     )
-    image = tokenizer.convert_tokens_to_ids(IMAGE)
+    image: Any = tokenizer.convert_tokens_to_ids(IMAGE)
     config = DeepseekVLConfig(text_config=text, vision_config=tower_config(), image_token_id=image)
     model = DeepseekVLForConditionalGeneration(config)
-    model.generation_config = GenerationConfig(**ids)
+    model.generation_config = GenerationConfig(**ids)  # type: ignore[no-untyped-call]
     return model

@@ -164,7 +164,7 @@ def train_tower(kitchens: Sequence[Path], out: Path, training: TrainingVideos, *
     """Write OUT/tower.pt, unless it is there."""
     if (out / "tower.pt").exists():
         return
-    tower = AutoModel.from_config(tower_config())
+    tower = AutoModel.from_config(tower_config())  # type: ignore[no-untyped-call]
     frames = read_frames(kitchens, out, training, seed)
     head = Facts(*map(int, frames["counts"]))
     objects, facts, activities = (torch.from_numpy(frames[name]) for name in ("objects", "facts", "activities"))

@@ -109,7 +109,7 @@ class Chats:
     """All chats, cached in OUT: their texts, and the numbers of their images in `pixels`."""
 
     def __init__(self, chats: Sequence[Path], out: Path) -> None:
-        self.processor = AutoProcessor.from_pretrained(out / "start")
+        self.processor = AutoProcessor.from_pretrained(out / "start")  # type: ignore[no-untyped-call]
         self.tasks: list[str] = []
         self.prompts: list[list[list[str | None]]] = []
         self.answers: list[str] = []
@@ -162,7 +162,8 @@ class Chats:
         told = f"ANSWER: {rng.choice(CHOICE.findall(texts[-1]))[0]}"
         texts, answer = shuffled(texts, told, rng)
         label, _, letter = as_taught(texts, answer).partition("\n")
-        text = "".join("<user>" + "".join(part or "" for part in turn) for turn in (*before, texts))
+        turns: list[Sequence[str | None]] = [*before, texts]
+        text = "".join("<user>" + "".join(part or "" for part in turn) for turn in turns)
         return self._tokens(f"{text}<assistant>{label}", f"\n{letter}")
 
     def _tokens(self, prompt: str, answer: str) -> Encoded:
@@ -251,7 +252,7 @@ def padded(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
 
 def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Path) -> None:  # noqa: ANN401
     """The checkpoint in half precision, with the record of its videos."""
-    half = make_model(processor.tokenizer).half()
+    half = make_model(processor.tokenizer).half()  # type: ignore[no-untyped-call]
     half.load_state_dict(model.state_dict())
     half.save_pretrained(folder)
     processor.save_pretrained(folder)

@@ -60,6 +60,7 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
     from barista_bench.models.base import ABLATIONS, SCRIPTED
+    from barista_bench.models.embedded import EMBEDDED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
     from barista_bench.version import __version__
@@ -352,7 +353,7 @@ def complete_models(incomplete: str) -> list[str]:
         return [f"{kind}:{name}" for name in complete_models(rest)]
     kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
-    return [*_starting(incomplete, (*SCRIPTED, "tiny", *kinds)), *folders]
+    return [*_starting(incomplete, (*SCRIPTED, *EMBEDDED, "tiny", *kinds)), *folders]
 
 
 def _starting(beginning: str, names: Iterable[str]) -> list[str]:

@@ -26,7 +26,7 @@ from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.settings import checked
 from barista_bench.runs.ask.catalog import load_model, specialists
 from barista_bench.runs.ask.config import ModelSettings
-from barista_bench.runs.ask.runner import adapter_training
+from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
 
@@ -161,7 +161,7 @@ class BaristaAPI(ai.ModelAPI):
             )
         settings = checked(ModelSettings, {**model_args, "model": model_name})
         self.model = load_model(settings, [])
-        self.training = adapter_training(settings, self.model.box_format)
+        self.training = trained_videos(settings, self.model.box_format)
         self._batcher = Batcher(self.model)
         self._count = 0
 

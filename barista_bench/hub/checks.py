@@ -228,7 +228,9 @@ def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as
 
 DIGITS: Final = 2
 """Of published values, which are `SCALE` times the figure."""
-BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "copy_first_mask", "tiny"})
+BASELINES: Final = frozenset(
+    {"oracle", "chance", "prior", "centre_box", "copy_first_mask", "tiny", "kitchen", "kitchen_early"}
+)
 HUMAN: Final = "human"
 ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
 FLOOR: Final = "lexical"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
-from barista_bench.models.base import HUMAN, SCRIPTED
+from barista_bench.models.base import ABLATIONS, HUMAN, SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import (
     BaselineGap,
@@ -177,12 +177,12 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
 
 def tier(run: ScoredRun) -> int:
     """0 for models, which are ranked; 1 for those that were trained on videos of these examples; 2 for people; 3 for
-    baselines, which answer from the examples themselves.
+    baselines: those that answer from the examples themselves, and models that are shown less than the others.
     """
     name = run.results.model.name
-    if name in SCRIPTED or name.startswith(f"{HUMAN}:"):
-        return 3 if name in SCRIPTED else 2
-    return int(bool(run.results.trained_on))
+    if name in SCRIPTED or name.partition(":")[0] in ABLATIONS:
+        return 3
+    return 2 if name.startswith(f"{HUMAN}:") else int(bool(run.results.trained_on))
 
 
 def is_unranked(run: ScoredRun) -> bool:

@@ -177,5 +177,5 @@ def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
     low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
     means = [number(groups[value].figure.mean) for value in (low, high)]
     if means[0] != means[1]:
-        worst, best = shortened(low), shortened(high)
+        worst, best = (shortened(value) or "none" for value in (low, high))
         yield f"Weakest by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}."

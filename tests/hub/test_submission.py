@@ -161,10 +161,10 @@ def test_baselines_ablations_and_people_are_no_models(name: str, said: str) -> N
 
 
 def test_the_names_of_people_baselines_and_ablations_are_those_of_the_runner() -> None:
-    from barista_bench.models import base
+    from barista_bench.models import base, embedded
 
     assert base.HUMAN == HUMAN
-    assert {*base.SCRIPTED, "tiny"} == BASELINES
+    assert {*base.SCRIPTED, *embedded.EMBEDDED, "tiny"} == BASELINES
     assert set(base.ABLATIONS) == ABLATIONS
 
 

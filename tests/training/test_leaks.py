@@ -15,9 +15,10 @@ from barista_bench.data.folder import build
 from barista_bench.data.rows import hash_of_each, video_hashes
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.hub.checks import check_model
+from barista_bench.models.local.loading import box_format_of_checkpoint
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.runner import adapter_training
+from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from barista_bench.training.exporting import export
@@ -146,6 +147,15 @@ def test_a_run_on_videos_of_the_training_set_is_marked_and_not_ranked(built: Pat
     check_model(unseen.results, "results.json")
 
 
+def test_a_checkpoint_is_asked_for_boxes_as_it_was_trained(tmp_path: Path) -> None:
+    TrainingVideos(videos=frozenset({"0" * 64}), box_format="yxyx/100").write(tmp_path)
+    config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", "model": f"text_only:{tmp_path}"})
+    written = box_format_of_checkpoint(str(tmp_path), "qwen2_5_vl")
+    assert trained_videos(config, written) == frozenset({"0" * 64})
+    with pytest.raises(ConfigError, match="trained to write boxes as yxyx/100"):
+        trained_videos(config, BoxFormat())
+
+
 def test_an_adapter_is_asked_for_boxes_as_it_was_trained(tmp_path: Path) -> None:
     from barista_bench.core.boxes import BoxFormat
 
@@ -153,9 +163,9 @@ def test_an_adapter_is_asked_for_boxes_as_it_was_trained(tmp_path: Path) -> None
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         (tmp_path / name).touch()
     config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", "adapter": str(tmp_path)})
-    assert adapter_training(config, BoxFormat("yxyx", 1000)) == frozenset()
+    assert trained_videos(config, BoxFormat("yxyx", 1000)) == frozenset()
     with pytest.raises(ConfigError, match="trained to write boxes as yxyx/1000"):
-        adapter_training(config, BoxFormat())
+        trained_videos(config, BoxFormat())
 
 
 def test_a_report_shows_a_model_trained_on_the_examples_below_the_ranked_ones(built: Path, tmp_path: Path) -> None:

@@ -100,6 +100,22 @@ def box_format_of(model_type: str) -> BoxFormat:
     return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), DEFAULT_BOXES)
 
 
+def checkpoint_videos(name: str) -> TrainingVideos | None:
+    """The videos that a checkpoint's folder says it was trained on; None for one that does not say, and of a Hub id.
+
+    Raises DataError where the record is broken.
+    """
+    folder = Path(name).expanduser()
+    return TrainingVideos.read(folder) if (folder / VIDEOS_FILE).is_file() else None
+
+
+def box_format_of_checkpoint(name: str, model_type: str) -> BoxFormat:
+    """The box format that a checkpoint was trained to write, if it says so, else that of its family."""
+    training = checkpoint_videos(name)
+    written = training.box_format if training else None
+    return BoxFormat.parse(written) if written else box_format_of(model_type)
+
+
 def located(name: str) -> tuple[str, dict[str, str]]:
     """Where a checkpoint lies, and the file that is meant: `FOLDER/NAME.gguf` is a file of its folder.
 

@@ -26,7 +26,7 @@ from barista_bench.models.base import (
 )
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
 from barista_bench.models.local.engine import Engine
-from barista_bench.models.local.loading import box_format_of, identity_of, load_checkpoint, template_hash
+from barista_bench.models.local.loading import box_format_of_checkpoint, identity_of, load_checkpoint, template_hash
 from barista_bench.models.settings import TransformersSettings, checked
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class TransformersModel:
             model,
             processor,
             identity=identity,
-            box_format=box_format or box_format_of(model.config.model_type),
+            box_format=box_format or box_format_of_checkpoint(name, model.config.model_type),
             batch_size=table.batch_size,
             think_tags=table.tags,
             frames_as=table.frames_as,

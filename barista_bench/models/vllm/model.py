@@ -31,7 +31,7 @@ from barista_bench.models.base import (
     repeated,
     video_settings,
 )
-from barista_bench.models.local.loading import box_format_of, template_hash
+from barista_bench.models.local.loading import box_format_of_checkpoint, template_hash
 from barista_bench.models.settings import VllmSettings, checked
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
@@ -90,7 +90,7 @@ class VllmModel:
             timeout=settings.engine_timeout,
         )
         self.window = self.batch_size + _READY
-        self.box_format = settings.box_format or box_format_of(config.model_type)
+        self.box_format = settings.box_format or box_format_of_checkpoint(name, config.model_type)
         ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
         box_format, arguments = settings.box_format, settings.answer_args

@@ -23,6 +23,7 @@ from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.answer_schemas import complaint, require_holding
 from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel, reads_text_alone
+from barista_bench.models.embedded import EMBEDDED, checkpoint_of
 from barista_bench.models.settings import (
     CheckpointSettings,
     ServedSettings,
@@ -118,7 +119,7 @@ def _refuse_mistyped(name: str) -> None:
     """Refuse, before the Hub is asked, a mistyped name of a built-in model and a file of answers."""
     if Path(name).is_file() and not name.endswith(GGUF):
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
-    near = difflib.get_close_matches(name, (*SCRIPTED, "tiny"), n=1, cutoff=0.8)
+    near = difflib.get_close_matches(name, (*SCRIPTED, *EMBEDDED, "tiny"), n=1, cutoff=0.8)
     if near and near[0] != name and not Path(name).exists():
         raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")
 
@@ -172,7 +173,7 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     """
     kind, _, rest = name.partition(":")
     if kind in ABLATIONS and rest:
-        if kind == "text_only" and _without_ablations(rest).startswith(_DUAL):
+        if kind == "text_only" and without_ablations(rest).startswith(_DUAL):
             raise ConfigError(f"{name} compares texts with no image. Remedy: use another ablation, or none")
         check_fit(rest, task, examples)
         return
@@ -213,13 +214,14 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
 
 def is_checkpoint(name: str) -> bool:
     """Whether weights that run here answer, by transformers or vLLM, to go by the name alone."""
-    bare = _without_ablations(name)
+    bare = without_ablations(name)
     return bare not in SCRIPTED and bare.partition(":")[0] not in registered("models")
 
 
-def _without_ablations(name: str) -> str:
+def without_ablations(name: str) -> str:
+    """`text_only:NAME` and its kin by the name alone."""
     kind, _, rest = name.partition(":")
-    return _without_ablations(rest) if kind in ABLATIONS and rest else name
+    return without_ablations(rest) if kind in ABLATIONS and rest else name
 
 
 class _OtherVideos:
@@ -309,7 +311,7 @@ PREDICTIONS = ModelKind(_predictions, writes_text=False)
 
 
 def _checkpoint(config: ModelSettings) -> Model:
-    path = config.model
+    path = checkpoint_of(config.model)
     if config.model == "tiny":
         from barista_bench.models.tiny import make_tiny_model
 

@@ -62,8 +62,8 @@ class AskingSettings(SettingsTable):
 
     model: str = Field(
         "oracle",
-        description="oracle, chance, prior, centre_box, copy_first_mask, tiny, a local checkpoint folder, a Hub id, "
-        "served:NAME, sam3:NAME, dual:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: "
+        description="oracle, chance, prior, centre_box, copy_first_mask, kitchen, tiny, a local checkpoint folder, "
+        "a Hub id, served:NAME, sam3:NAME, dual:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: "
         "before any of them.",
     )
     temperature: float = Field(0.7, description="0 for greedy decoding.")

@@ -24,10 +24,11 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import RUN, check_place, name_full_disk
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.base import tells_own_times
-from barista_bench.models.local.loading import adapter_videos
+from barista_bench.models.embedded import checkpoint_of
+from barista_bench.models.local.loading import adapter_videos, checkpoint_videos
 from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import Pairs, check_fit, check_schemas, load_model
+from barista_bench.runs.ask.catalog import Pairs, check_fit, check_schemas, load_model, without_ablations
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
@@ -348,7 +349,7 @@ def claimed_run(
     Raises:
         ConfigError: the folder belongs to another run.
     """
-    training = adapter_training(config, box_format)
+    training = trained_videos(config, box_format)
     described = run_description(
         opened.folder,
         opened.task,
@@ -377,17 +378,20 @@ def claimed_run(
         yield task_run
 
 
-def adapter_training(config: ModelSettings, box_format: BoxFormat) -> frozenset[str]:
-    """SHA-256 of the videos that the adapter was trained on, if it says so.
+def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[str]:
+    """SHA-256 of the videos that checkpoint and adapter were trained on, as far as they say so.
 
-    Raises ConfigError where it writes boxes otherwise.
+    Raises ConfigError where one of them writes boxes otherwise.
     """
-    training = adapter_videos(config.adapter, config.adapter_revision) if config.adapter else None
-    if training is None:
-        return frozenset()
-    if training.box_format not in (None, str(box_format)):
-        raise ConfigError(
-            f"adapter {config.adapter}: was trained to write boxes as {training.box_format}, and is asked for "
-            f"{box_format}. Remedy: say --box-format {training.box_format}"
-        )
-    return training.videos
+    checkpoint = checkpoint_of(without_ablations(config.model))
+    records = [(f"model {config.model}", checkpoint_videos(checkpoint))]
+    if config.adapter:
+        records.append((f"adapter {config.adapter}", adapter_videos(config.adapter, config.adapter_revision)))
+    known = [(name, training) for name, training in records if training]
+    for name, training in known:
+        if training.box_format not in (None, str(box_format)):
+            raise ConfigError(
+                f"{name}: was trained to write boxes as {training.box_format}, and is asked for {box_format}. "
+                f"Remedy: say --box-format {training.box_format}"
+            )
+    return frozenset[str]().union(*(training.videos for _, training in known))

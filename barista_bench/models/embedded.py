@@ -1,0 +1,13 @@
+"""Checkpoints that come with the package: trained by `scripts/train_kitchen.py` on toy kitchens alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+EMBEDDED = ("kitchen", "kitchen_early")
+"""The model, and an early step of its training."""
+
+
+def checkpoint_of(name: str) -> str:
+    """The folder of an embedded checkpoint; any other name as it is."""
+    return str(Path(__file__).parent / "checkpoints" / name) if name in EMBEDDED else name

@@ -1,0 +1,73 @@
+"""The training loop of scripts/train_kitchen.py: resumable, and the same batches wherever it goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+WARM_UP = 100
+LEAST_RATE = 0.02
+"""Of the highest rate, at the end of the cosine."""
+SAVE_SECONDS = 240
+
+
+def learn(
+    parts: torch.nn.Module,
+    loss: Callable[[int], torch.Tensor],
+    *,
+    steps: int,
+    rate: float,
+    state: Path,
+    after_step: Callable[[int], None] = lambda step: None,
+) -> None:
+    """AdamW with a warm-up and a cosine.
+
+    Args:
+        parts: what is trained.
+        loss: of a step by its number, from 0; everything random in it comes from that number.
+        state: `STATE.pt` holds weights and optimizer, from which a killed training goes on; `STATE.json` the learning
+            curve, [step, mean loss of the last 50 steps].
+        after_step: called with the number of finished steps.
+    """
+    matrices = [parameter for parameter in parts.parameters() if parameter.ndim > 1]
+    others = [parameter for parameter in parts.parameters() if parameter.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98))
+    checkpoint = state.with_suffix(".pt")
+    first, history = 0, []
+    if checkpoint.exists():
+        kept = torch.load(checkpoint, weights_only=True)
+        parts.load_state_dict(kept["parts"])
+        optimizer.load_state_dict(kept["optimizer"])
+        first, history = kept["step"], kept["history"]
+    saved, recent = time.monotonic(), []
+    for step in range(first, steps):
+        warm = min(1.0, (step + 1) / WARM_UP)
+        cosine = (1 + math.cos(math.pi * step / steps)) / 2
+        for group in optimizer.param_groups:
+            group["lr"] = rate * warm * (LEAST_RATE + (1 - LEAST_RATE) * cosine)
+        value = loss(step)
+        optimizer.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(parts.parameters(), 1.0)
+        optimizer.step()
+        recent.append(value.item())
+        if (step + 1) % 50 == 0:
+            history.append([step + 1, round(sum(recent) / len(recent), 4)])
+            print(
+                f"{state.name} {step + 1}/{steps} loss {history[-1][1]:.4f}, {time.process_time():.0f} CPU s",
+                flush=True,
+            )
+            recent = []
+        if time.monotonic() - saved > SAVE_SECONDS or step + 1 == steps:
+            saved = time.monotonic()
+            content = {"parts": parts.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
+            torch.save({**content, "history": history}, checkpoint.with_suffix(".part"))
+            checkpoint.with_suffix(".part").rename(checkpoint)
+            state.with_suffix(".json").write_text(json.dumps(history))
+        after_step(step + 1)

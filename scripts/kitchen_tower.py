@@ -1,0 +1,190 @@
+"""The vision tower of `--model kitchen`, trained alone first: what a frame shows, where, and in which state.
+
+Its targets are the scene graphs of the training kitchens; the questions of the tasks come afterwards.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from kitchen_loop import learn
+from kitchen_model import COLUMNS, IMAGE_TOKENS, ROWS, TOWER_WIDTH, make_image_processor, tower_config
+from numpy.typing import NDArray
+from PIL import Image
+from torch.nn import functional
+from transformers import AutoModel
+
+from barista_bench.core.training_videos import TrainingVideos
+from barista_bench.data.rows import file_sha256
+from barista_bench.media.video import open_reader
+from barista_bench.scene_graph import SceneGraph, VideoGraph
+
+FRAME_STEP = 12
+BATCH, RATE = 24, 3e-3
+SIDES = ("left", "right")
+
+
+def pixels_of(images: Sequence[Image.Image]) -> NDArray[np.uint8]:
+    """What the image processor makes of images, (n, 3, HEIGHT, WIDTH), before it scales them to -1..1."""
+    values = make_image_processor()(list(images), return_tensors="np")["pixel_values"]
+    return np.round((values + 1) * 127.5).astype(np.uint8)
+
+
+def seen_by(tower: torch.nn.Module, pixels: NDArray[np.uint8]) -> torch.Tensor:
+    """Features of (n, 3, HEIGHT, WIDTH) pixels: (n, IMAGE_TOKENS, TOWER_WIDTH)."""
+    scaled = (torch.from_numpy(pixels).float() / 127.5 - 1).to(memory_format=torch.channels_last)
+    with torch.autocast("cpu", torch.bfloat16):
+        features: torch.Tensor = tower(scaled).last_hidden_state
+    return features.float()
+
+
+class Labels:
+    """Numbers of names, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def __call__(self, name: str) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+
+def read_frames(kitchens: Sequence[Path], out: Path, training: TrainingVideos, seed: int) -> dict[str, NDArray[Any]]:
+    """Every twelfth frame of the training videos and what its graph states, cached in OUT/frames.npz.
+
+    `pixels`: (frames, 3, HEIGHT, WIDTH). `objects`: (frames, most, 7): kind, left, right, x_min, y_min, x_max, y_max
+    (of 1), -1 where there are fewer. `facts`: (frames, most, count), 1 where one holds. `activities`: (frames,).
+    `counts`: of kinds, facts and activities.
+    """
+    cache = out / "frames.npz"
+    if not cache.exists():
+        pixels, rows, activities = [], [], []
+        kinds, facts, names = Labels(), Labels(), Labels()
+        for release in kitchens:
+            graph = SceneGraph(release)
+            for video_id in graph.video_ids:
+                path = graph.video_path(video_id)
+                if file_sha256(path) not in training.videos:
+                    sys.exit(f"error: {path}: is in none of the chats. Remedy: name the kitchens that they are of")
+                video = graph[video_id]
+                frames = list(range(seed % FRAME_STEP, video.frame_count, FRAME_STEP))
+                with open_reader(path) as reader:
+                    pixels.append(pixels_of([Image.fromarray(frame) for frame in reader.read(frames)]))
+                for frame in frames:
+                    rows.append(_objects(video, frame, kinds, facts))
+                    activities.append(names(next((act.name for act in video.activities(frame)), "")))
+            print(release, len(rows), flush=True)
+        objects = np.full((len(rows), max(map(len, rows)), 7), -1, np.float32)
+        held = np.zeros((*objects.shape[:2], len(facts.numbers)), np.uint8)
+        for number, of_frame in enumerate(rows):
+            for place, (values, true) in enumerate(of_frame):
+                objects[number, place] = values
+                held[number, place, true] = 1
+        np.savez(
+            cache,
+            pixels=np.concatenate(pixels),
+            objects=objects,
+            facts=held,
+            activities=np.array(activities),
+            counts=np.array([len(labels.numbers) for labels in (kinds, facts, names)]),
+        )
+    return dict(np.load(cache))
+
+
+def _objects(video: VideoGraph, frame: int, kinds: Labels, facts: Labels) -> list[tuple[list[float], list[int]]]:
+    contacts = {(contact.object.id, contact.side) for contact in video.hand_contacts(frame)}
+    attributes: dict[str, dict[str, str]] = {}
+    for attribute in video.attributes(frame):
+        attributes.setdefault(attribute.object.id, {})[attribute.type] = attribute.value
+    related: dict[str, list[int]] = {}
+    for relation in video.relations(frame):
+        related.setdefault(relation.source.id, []).append(facts(f"{relation.value} {relation.target.category}"))
+    size = np.array((video.video.width, video.video.height) * 2)
+    rows = []
+    for instance in video.instances(frame):
+        thing = instance.object
+        known = attributes.get(thing.id, {})
+        x, y, width, height = instance.bbox
+        sides = [float((thing.id, side) in contacts) for side in SIDES]
+        kind = kinds(f"{thing.category}/{known.get('type', '')}")
+        true = [facts(f"{name} {value}") for name, value in known.items() if name != "type"]
+        rows.append(([kind, *sides, *np.divide((x, y, x + width, y + height), size)], true + related.get(thing.id, [])))
+    return rows
+
+
+class Facts(torch.nn.Module):
+    """What a cell of the image says: which kinds of object cover it, hands on them, their boxes, and what holds."""
+
+    def __init__(self, kinds: int, facts: int, activities: int) -> None:
+        super().__init__()
+        self.kinds = kinds
+        self.cells = torch.nn.Linear(TOWER_WIDTH, kinds * (1 + len(SIDES) + 4 + facts))
+        self.activity = torch.nn.Linear(TOWER_WIDTH, activities)
+
+    def loss(
+        self, features: torch.Tensor, objects: torch.Tensor, facts: torch.Tensor, activities: torch.Tensor
+    ) -> torch.Tensor:
+        """Of (batch, IMAGE_TOKENS, TOWER_WIDTH) features; the rest as `read_frames` gives it."""
+        logits = self.cells(features[:, 1:]).unflatten(-1, (self.kinds, -1)).unflatten(1, (ROWS, COLUMNS))
+        batch, place = torch.nonzero(objects[:, :, 0] >= 0, as_tuple=True)
+        of_object = objects[batch, place]
+        kind, sides, box = of_object[:, 0].long(), of_object[:, 1:3], of_object[:, 3:]
+        item, row, column = torch.nonzero(covered(box), as_tuple=True)
+        present = torch.zeros(logits.shape[:4])
+        present[batch[item], row, column, kind[item]] = 1
+        at = logits[batch[item], row, column, kind[item]]
+        # Small boxes must be as exact, in their own measure, as large ones.
+        extent = torch.clamp(box[:, 2:] - box[:, :2], min=0.02).repeat(1, 2)[item]
+        distance = functional.smooth_l1_loss(at[:, 3:7], box[item], reduction="none", beta=0.02) / extent
+        true = facts[batch, place][item].float()
+        binary = functional.binary_cross_entropy_with_logits
+        return (
+            binary(logits[..., 0], present) * self.kinds
+            + distance.mean()
+            + binary(at[:, 1:3], sides[item])
+            + binary(at[:, 7:], true) * 8
+            + 0.3 * functional.cross_entropy(self.activity(features[:, 0]), activities)
+        )
+
+
+def covered(boxes: torch.Tensor) -> torch.Tensor:
+    """The cells of a box, (boxes, ROWS, COLUMNS): that of its centre, and each whose own centre lies in it."""
+    columns, rows = (torch.arange(COLUMNS) + 0.5) / COLUMNS, (torch.arange(ROWS) + 0.5) / ROWS
+    centres, sizes = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
+    across = (columns - centres[:, :1]).abs() <= torch.clamp(sizes[:, :1] / 2, min=0.5 / COLUMNS)
+    down = (rows - centres[:, 1:]).abs() <= torch.clamp(sizes[:, 1:] / 2, min=0.5 / ROWS)
+    return down[:, :, None] & across[:, None, :]
+
+
+def train_tower(kitchens: Sequence[Path], out: Path, training: TrainingVideos, *, steps: int, seed: int) -> None:
+    """Write OUT/tower.pt, unless it is there."""
+    if (out / "tower.pt").exists():
+        return
+    tower = AutoModel.from_config(tower_config())  # type: ignore[no-untyped-call]
+    frames = read_frames(kitchens, out, training, seed)
+    head = Facts(*map(int, frames["counts"]))
+    objects, facts, activities = (torch.from_numpy(frames[name]) for name in ("objects", "facts", "activities"))
+
+    def loss(step: int) -> torch.Tensor:
+        chosen = np.random.default_rng([seed, step]).integers(len(frames["pixels"]), size=BATCH)
+        features = seen_by(tower, frames["pixels"][chosen])
+        return head.loss(features, objects[chosen], facts[chosen], activities[chosen])
+
+    parts = torch.nn.ModuleDict({"tower": tower, "head": head})
+    learn(parts, loss, steps=steps, rate=RATE, state=out / "tower_state")
+    torch.save(tower.state_dict(), out / "tower.pt")
+
+
+def features_of(tower: torch.nn.Module, pixels: NDArray[np.uint8], cache: Path) -> NDArray[np.float16]:
+    """Features of (images, 3, HEIGHT, WIDTH) pixels, cached in a file."""
+    if not cache.exists():
+        part = cache.with_suffix(".part")
+        with torch.inference_mode(), part.open("wb") as file:
+            for start in range(0, len(pixels), 64):
+                file.write(seen_by(tower, pixels[start : start + 64]).half().numpy().tobytes())
+        part.rename(cache)
+    return np.memmap(cache, np.float16, "r").reshape(len(pixels), IMAGE_TOKENS, TOWER_WIDTH)

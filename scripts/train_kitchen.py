@@ -1,0 +1,280 @@
+"""Train `--model kitchen` from scratch on a CPU: its vision tower on scene graphs, then the rest on chats.
+
+    python scripts/train_kitchen.py --kitchens KITCHEN ... --chats CHATS ... --out WORK
+
+KITCHEN are releases that `barista-bench mini --seed` made, CHATS what `export --format chat --box-format xyxy/100` made
+of them. The same command goes on where it was killed. WORK/model is the checkpoint, WORK/early that of `--early` steps.
+"""
+
+# ruff: noqa: S311  (what is sampled is no secret)
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from kitchen_loop import learn
+from kitchen_model import HEIGHT, IMAGE, IMAGE_TOKENS, WIDTH, make_model, make_processor, make_tokenizer
+from kitchen_tower import features_of, pixels_of, train_tower
+from PIL import Image
+from torch.nn import functional
+from transformers import AutoProcessor
+
+from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
+from barista_bench.training.exporting import PARQUET
+
+CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
+ANSWER = re.compile(r"ANSWER: ([A-Z])$")
+BLIND = 0.06
+"""The fraction of chats that are shown without their images, so that `text_only:kitchen` is asked what it knows."""
+LEFT_OUT = -100
+"""The label of a token that is not learned."""
+Encoded = tuple[list[int], list[int]]
+"""Token ids of a prompt, and of its answer."""
+
+
+def main() -> None:
+    args = _arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.chats})
+    train_tower(args.kitchens, args.out, training, steps=args.tower_steps, seed=args.seed)
+    write_processor(args.chats, args.out)
+    train_decoder(args, training)
+
+
+def task_of(example_id: str) -> str:
+    return example_id.split(":")[0]
+
+
+def read_chats(chats: Sequence[Path], columns: list[str]) -> Iterator[dict[str, Any]]:
+    for path in chats:
+        for group in pq.ParquetFile(path / PARQUET).iter_batches(64, columns=columns):
+            yield from group.to_pylist()
+
+
+def write_processor(chats: Sequence[Path], out: Path) -> None:
+    """OUT/start, unless it is there: the processor, with a tokenizer of the chats."""
+    if (out / "start").exists():
+        return
+    prompts: dict[str, list[list[str]]] = {}
+    answers, labels = [], set()
+    for chat in read_chats(chats, ["prompt", "completion", "example_id"]):
+        texts = [part["text"] for turn in chat["prompt"] for part in turn["content"] if part["type"] == "text"]
+        answer = chat["completion"][0]["content"][0]["text"]
+        prompts.setdefault(task_of(chat["example_id"]), []).append(texts)
+        answers.append(as_taught(texts, answer))
+        if ANSWER.search(answer):
+            labels |= {label for _, label in CHOICE.findall(texts[-1])}
+    make_processor(make_tokenizer(prompts, answers, labels)).save_pretrained(out / "start")
+
+
+def as_taught(texts: Sequence[str], answer: str) -> str:
+    """An answer as it is easiest to learn, and as the prompt allows it.
+
+    A letter comes after the label that it stands for; relations are in the order of the legend.
+    """
+    if (letter := ANSWER.search(answer)) and (labels := dict(CHOICE.findall(texts[-1]))):
+        return f"{labels[letter[1]]}\n{answer}"
+    if answer.startswith('[{"source_id"'):
+        return json.dumps(
+            sorted(json.loads(answer), key=lambda one: (one["source_id"], one["target_id"], one["value"]))
+        )
+    return answer
+
+
+def shuffled(texts: list[str], answer: str, rng: random.Random) -> tuple[list[str], str]:
+    """The choices of a question in another order, so that letters mean nothing by themselves."""
+    letter, choices = ANSWER.search(answer), CHOICE.findall(texts[-1])
+    if not letter or not choices:
+        return texts, answer
+    labels = [label for _, label in choices]
+    reference = dict(choices)[letter[1]]
+    rng.shuffle(labels)
+    lines = iter(f"{chr(65 + number)}. {label}" for number, label in enumerate(labels))
+    return [*texts[:-1], CHOICE.sub(lambda _: next(lines), texts[-1])], f"ANSWER: {chr(65 + labels.index(reference))}"
+
+
+class Chats:
+    """All chats, cached in OUT: their texts, and the numbers of their images in `pixels`."""
+
+    def __init__(self, chats: Sequence[Path], out: Path) -> None:
+        self.processor = AutoProcessor.from_pretrained(out / "start")  # type: ignore[no-untyped-call]
+        self.tasks: list[str] = []
+        self.prompts: list[list[list[str | None]]] = []
+        self.answers: list[str] = []
+        self.images: list[list[int]] = []
+        cache = out / "chats.json"
+        if not cache.exists():
+            self._read(chats, out)
+            cache.write_text(json.dumps([self.tasks, self.prompts, self.answers, self.images]))
+        self.tasks, self.prompts, self.answers, self.images = json.loads(cache.read_text())
+        self.pixels = np.memmap(out / "images.u8", np.uint8, "r").reshape(-1, 3, HEIGHT, WIDTH)
+        self.with_choices = [number for number, answer in enumerate(self.answers) if ANSWER.search(answer)]
+
+    def _read(self, chats: Sequence[Path], out: Path) -> None:
+        known: dict[str, int] = {}
+        with (out / "images.u8").open("wb") as file:
+            for chat in read_chats(chats, ["images", "prompt", "completion", "example_id"]):
+                numbers = []
+                for image in chat["images"]:
+                    digest = hashlib.sha256(image["bytes"]).hexdigest()
+                    if digest not in known:
+                        known[digest] = len(known)
+                        picture = Image.open(io.BytesIO(image["bytes"])).convert("RGB")
+                        file.write(pixels_of([picture]).tobytes())
+                    numbers.append(known[digest])
+                self.images.append(numbers)
+                turns = chat["prompt"]
+                self.prompts.append([[p["text"] if p["type"] == "text" else None for p in t["content"]] for t in turns])
+                self.answers.append(chat["completion"][0]["content"][0]["text"])
+                self.tasks.append(task_of(chat["example_id"]))
+
+    def encoded(self, number: int, rng: random.Random) -> tuple[Encoded, list[int]]:
+        """A chat with its choices in a random order, and its images: now and then none."""
+        *before, last = self.prompts[number]
+        texts, answer = shuffled([part for part in last if part is not None], self.answers[number], rng)
+        words, image = iter(texts), IMAGE * IMAGE_TOKENS
+        images = [] if rng.random() < BLIND else self.images[number]
+        if not images:
+            image = ""
+        last = [None if part is None else next(words) for part in last]
+        text = "".join("<user>" + "".join(image if p is None else p for p in turn) for turn in (*before, last))
+        return self._tokens(f"{text}<assistant>", as_taught(texts, answer)), images
+
+    def drill(self, rng: random.Random) -> Encoded:
+        """A question of choices without its images, one of whose labels is told: which letter is its?
+
+        To look a letter up is slow to learn, and needs no images.
+        """
+        *before, last = self.prompts[rng.choice(self.with_choices)]
+        texts = [part for part in last if part is not None]
+        told = f"ANSWER: {rng.choice(CHOICE.findall(texts[-1]))[0]}"
+        texts, answer = shuffled(texts, told, rng)
+        label, _, letter = as_taught(texts, answer).partition("\n")
+        turns: list[Sequence[str | None]] = [*before, texts]
+        text = "".join("<user>" + "".join(part or "" for part in turn) for turn in turns)
+        return self._tokens(f"{text}<assistant>{label}", f"\n{letter}")
+
+    def _tokens(self, prompt: str, answer: str) -> Encoded:
+        ids, answered = self.processor.tokenizer([prompt, f"{answer}<end>"], add_special_tokens=False)["input_ids"]
+        return ids, answered
+
+
+def batches(chats: Chats, lengths: Sequence[int], args: argparse.Namespace) -> list[list[int]]:
+    """Chats of like length together; tasks in the proportions of `--weights`, every chat of a task before one again."""
+    weights = json.loads(args.weights)
+    rng = random.Random(args.seed)
+    by_task: dict[str, list[int]] = {}
+    for number, task in enumerate(chats.tasks):
+        by_task.setdefault(task, []).append(number)
+    names = sorted(by_task)
+    sampled: list[list[int]] = []
+    queues: dict[str, list[int]] = {name: [] for name in names}
+    while len(sampled) < args.steps:
+        block = []
+        for name in rng.choices(names, [weights.get(name, 1) for name in names], k=args.batch * 16):
+            if not queues[name]:
+                queues[name] = rng.sample(by_task[name], len(by_task[name]))
+            block.append(queues[name].pop())
+        block.sort(key=lambda number: lengths[number])
+        parts = [block[start : start + args.batch] for start in range(0, len(block), args.batch)]
+        rng.shuffle(parts)
+        sampled += parts
+    return sampled[: args.steps]
+
+
+def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
+    """Aligner and language model on the chats, above what the trained tower makes of each image."""
+    chats = Chats(args.chats, args.out)
+    torch.manual_seed(args.seed)
+    model = make_model(chats.processor.tokenizer)
+    tower, core = model.model.vision_model, model.model
+    tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True))
+    tower.requires_grad_(False)
+    encoded = [chats.encoded(number, random.Random(0))[0] for number in range(len(chats.tasks))]
+    lengths = [len(prompt) + len(answer) for prompt, answer in encoded]
+    for task in sorted(set(chats.tasks)):
+        of_task = [number for number, name in enumerate(chats.tasks) if name == task]
+        longest = max(lengths[number] for number in of_task)
+        mean = sum(lengths[number] for number in of_task) / len(of_task)
+        print(f"{task}: {len(of_task)} chats of {mean:.0f} tokens, at most {longest}", flush=True)
+    order = batches(chats, lengths, args)
+    features = features_of(tower, chats.pixels, args.out / "features.f16")
+    image = model.config.image_token_id
+
+    def loss(step: int) -> torch.Tensor:
+        rng = random.Random(f"{args.seed}:{step}")
+        rows = [chats.encoded(number, rng) for number in order[step]]
+        ids, labels = padded([tokens for tokens, _ in rows])
+        embedded = model.get_input_embeddings()(ids)
+        if shown := [picture for _, images in rows for picture in images]:
+            aligned = core.aligner(torch.from_numpy(features[shown]).float())
+            embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
+        ids, drilled = padded([chats.drill(rng) for _ in range(args.drill)])
+        return read(embedded, labels) + read(model.get_input_embeddings()(ids), drilled)
+
+    def read(embedded: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        # Padding stands on the right, where nothing before it sees it.
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = core.language_model(inputs_embeds=embedded).last_hidden_state[:, :-1]
+        learned = labels[:, 1:] != LEFT_OUT
+        return functional.cross_entropy(model.lm_head(hidden[learned].float()), labels[:, 1:][learned])
+
+    def save(step: int) -> None:
+        if step in (args.steps, args.early):
+            save_model(model, chats.processor, training, args.out / ("model" if step == args.steps else "early"))
+
+    model.train()
+    learn(model, loss, steps=args.steps, rate=args.rate, state=args.out / "decoder_state", after_step=save)
+
+
+def padded(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids of prompts and answers, (rows, longest), and the same with LEFT_OUT wherever nothing is learned."""
+    longest = max(len(prompt) + len(answer) for prompt, answer in rows)
+    ids = torch.zeros(len(rows), longest, dtype=torch.long)
+    labels = torch.full((len(rows), longest), LEFT_OUT)
+    for row, (prompt, answer) in enumerate(rows):
+        ids[row, : len(prompt) + len(answer)] = torch.tensor([*prompt, *answer])
+        labels[row, len(prompt) : len(prompt) + len(answer)] = torch.tensor(answer)
+    return ids, labels
+
+
+def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Path) -> None:  # noqa: ANN401
+    """The checkpoint in half precision, with the record of its videos."""
+    half = make_model(processor.tokenizer).half()  # type: ignore[no-untyped-call]
+    half.load_state_dict(model.state_dict())
+    half.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    training.write(folder)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kitchens", nargs="+", type=Path, required=True, help="releases of the training videos")
+    parser.add_argument("--chats", nargs="+", type=Path, required=True, help="exports of them")
+    parser.add_argument("--out", type=Path, required=True, help="working folder; holds the checkpoint in the end")
+    parser.add_argument("--tower-steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=6000, help="of aligner and language model")
+    parser.add_argument("--early", type=int, default=600, help="the step that is kept as the smaller training")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--drill", type=int, default=8, help="questions a step of which letter a label has")
+    parser.add_argument("--rate", type=float, default=1.5e-3)
+    parser.add_argument("--weights", default="{}", help="JSON: how often a task is sampled, by the start of its ids")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=42)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

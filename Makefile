@@ -14,7 +14,7 @@ MODELS := kitchen kitchen_early text_only:kitchen shuffled_frames:kitchen dual:t
 JUDGED := $(foreach model,oracle chance,$(addprefix $(model)+,barista+referring barista+temporal_vqa egocot+cot)) \
   $(foreach model,kitchen text_only-kitchen,$(addprefix $(model)+,barista+referring barista+temporal_vqa))
 # Examples of each task: enough to see everything work, few enough for a laptop.
-LIMIT  ?= 20
+LIMIT  ?= 16
 SIBLINGS := vista handyvqa tog_bench egocot
 # A stand-in for the commit of the published dataset: nothing is uploaded.
 COMMIT := 0000000000000000000000000000000000000000

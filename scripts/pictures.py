@@ -46,7 +46,7 @@ class Screen(NamedTuple):
 SCREENS = (
     Screen("report", "", "table.board"),
     Screen("report_task", "#barista_relations", ".tile"),
-    Screen("report_gallery", "#barista_relations?better=prior&worse=chance", ".tile", "#samples"),
+    Screen("report_gallery", "#barista_referring?better=kitchen&worse=kitchen_early", ".tile", "#samples"),
     Screen("report_sample", "#barista_relations/{sample}?better=prior&worse=chance", ".card mark"),
     Screen("report_dark", "", "table.board", dark=True),
     Screen("report_phone", "#barista_relations/{sample}", ".card", size=(390, 844)),

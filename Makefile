@@ -79,11 +79,11 @@ dataset-%:
 	  $(if $(filter vista,$*),,--sampling limit=$(LIMIT))
 
 # The stem of a pattern holds no colon and no slash: `+` stands for them. `kitchen` has learned BARISTA's tasks alone.
-OWN = $(if $(findstring kitchen,$*),/barista)
+ALONE = $(if $(findstring kitchen,$*),/barista)
 model-%:
-	$(ENV) OMP_NUM_THREADS=1 $(BIN)/barista-bench run $(BUILD)/data$(OWN) --model $(subst +,:,$*) \
-	  --benchmark $(if $(OWN),barista --task all,all --option matcher=synonyms) --temperature 0 --max-new-tokens 192 --runs 1 \
-	  --out $(BUILD)/runs/$(subst +,-,$*)$(OWN)
+	$(ENV) OMP_NUM_THREADS=1 $(BIN)/barista-bench run $(BUILD)/data$(ALONE) --model $(subst +,:,$*) \
+	  --benchmark $(if $(ALONE),barista --task all,all --option matcher=synonyms) --temperature 0 --max-new-tokens 192 --runs 1 \
+	  --out $(BUILD)/runs/$(subst +,-,$*)$(ALONE)
 
 judged-%:
 	$(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$(subst +,/,$*) --judge lexical

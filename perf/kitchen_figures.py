@@ -43,10 +43,8 @@ def main() -> None:
     print("| task | figure | videos | kitchen | " + " | ".join(f"`{name}`" for name in OTHERS) + " | apart from |")
     print("|---" * (5 + len(OTHERS)) + "|")
     for task in task_names("barista"):
-        own, *others = (
-            asked(data, work / "runs" / name.replace(":", "-"), task, name) for name in ("kitchen", *OTHERS)
-        )
-        print(row(own, others), flush=True)
+        scored = [asked(data, work / "runs" / name.replace(":", "-"), task, name) for name in ("kitchen", *OTHERS)]
+        print(row(*scored), flush=True)
 
 
 def kitchens(out: Path) -> Path:
@@ -65,10 +63,11 @@ def asked(data: Path, folder: Path, task: str, model: str) -> ScoredRun:
     return score(folder / task)
 
 
-def row(own: ScoredRun, others: list[ScoredRun]) -> str:
-    cells = [own.task.name, f"`{own.results.primary}`", str(len({s.example.video_id for s in own.samples}))]
-    cells += [figure(scored) for scored in (own, *others)]
-    differences = [compare_pair(own, other) for other in others]
+def row(kitchen: ScoredRun, *others: ScoredRun) -> str:
+    videos = {sample.example.video_id for sample in kitchen.samples}
+    cells = [kitchen.task.name, f"`{kitchen.results.primary}`", str(len(videos))]
+    cells += [figure(scored) for scored in (kitchen, *others)]
+    differences = [compare_pair(kitchen, other) for other in others]
     pairs = zip(OTHERS, differences, strict=True)
     apart = [f"`{name}`" for name, pair in pairs if pair.low is not None and pair.low > 0]
     return f"| {' | '.join([*cells, ', '.join(apart) or 'none'])} |"

@@ -81,9 +81,9 @@ def read_frames(kitchens: Sequence[Path], out: Path, training: TrainingVideos, s
         objects = np.full((len(rows), max(map(len, rows)), 7), -1, np.float32)
         held = np.zeros((*objects.shape[:2], len(facts.numbers)), np.uint8)
         for number, of_frame in enumerate(rows):
-            for place, (values, true) in enumerate(of_frame):
-                objects[number, place] = values
-                held[number, place, true] = 1
+            for column, (values, true) in enumerate(of_frame):
+                objects[number, column] = values
+                held[number, column, true] = 1
         np.savez(
             cache,
             pixels=np.concatenate(pixels),
@@ -130,8 +130,8 @@ class Facts(torch.nn.Module):
     ) -> torch.Tensor:
         """Of (batch, IMAGE_TOKENS, TOWER_WIDTH) features; the rest as `read_frames` gives it."""
         logits = self.cells(features[:, 1:]).unflatten(-1, (self.kinds, -1)).unflatten(1, (ROWS, COLUMNS))
-        batch, place = torch.nonzero(objects[:, :, 0] >= 0, as_tuple=True)
-        of_object = objects[batch, place]
+        batch, index = torch.nonzero(objects[:, :, 0] >= 0, as_tuple=True)
+        of_object = objects[batch, index]
         kind, sides, box = of_object[:, 0].long(), of_object[:, 1:3], of_object[:, 3:]
         item, row, column = torch.nonzero(covered(box), as_tuple=True)
         present = torch.zeros(logits.shape[:4])
@@ -140,7 +140,7 @@ class Facts(torch.nn.Module):
         # Small boxes must be as exact, in their own measure, as large ones.
         extent = torch.clamp(box[:, 2:] - box[:, :2], min=0.02).repeat(1, 2)[item]
         distance = functional.smooth_l1_loss(at[:, 3:7], box[item], reduction="none", beta=0.02) / extent
-        true = facts[batch, place][item].float()
+        true = facts[batch, index][item].float()
         binary = functional.binary_cross_entropy_with_logits
         return (
             binary(logits[..., 0], present) * self.kinds

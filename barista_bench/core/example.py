@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import update_wrapper
+from itertools import pairwise
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -42,8 +43,6 @@ from barista_bench.errors import DataError
 
 if TYPE_CHECKING:
     from datasets import Features
-
-from itertools import pairwise
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Fields: TypeAlias = dict[str, "Json"]

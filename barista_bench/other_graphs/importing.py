@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,8 @@ MAX_RECORD = 2**20
 
 
 class VideoRecord(msgspec.Struct, frozen=True):
-    """`import.json` in a video's folder: which annotations it was made from (SHA-256), and what was counted."""
+    """`import.json` in a video's folder: which annotations and domain file it was made from (SHA-256), and what was
+    counted."""
 
     digest: str
     counts: dict[str, dict[str, int]]
@@ -86,7 +88,8 @@ def import_graphs(
     if not source.is_dir():
         raise DataError(f"{source}: no such folder. Remedy: name the dataset's folder")
     refuse_inside(out, source)
-    opened = reader.open(source, load_domain(domain))
+    words = load_domain(domain)
+    opened = reader.open(source, words)
     if unknown := sorted(set(videos).difference(opened.video_ids)):
         raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(opened.video_ids)}")
     _prepare(out, reader.terms)
@@ -96,9 +99,10 @@ def import_graphs(
             if not valid_video_id(video_id):
                 raise DataError(f"{video_id!r}: is no usable name. Remedy: rename the video")
             folder = confined(out, video_id)
-            record = _record(folder, opened.digest(video_id))
+            digest = hashlib.sha256(opened.digest(video_id).encode() + msgspec.json.encode(words)).hexdigest()
+            record = _record(folder, digest)
             report.resumed += record is not None
-            tally = record.tally if record else _write(opened, video_id, folder)
+            tally = record.tally if record else _write(opened, video_id, folder, digest)
         except DataError as error:
             report.lost[video_id] = str(error)
             continue
@@ -127,11 +131,11 @@ def _record(folder: Path, digest: str) -> VideoRecord | None:
     except MALFORMED as error:
         raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
     if record.digest != digest:
-        raise DataError(f"{folder}: was imported from other annotations. Remedy: {remedy}")
+        raise DataError(f"{folder}: was imported from other annotations, or by another domain file. Remedy: {remedy}")
     return record
 
 
-def _write(opened: OpenedSource, video_id: str, folder: Path) -> Tally:
+def _write(opened: OpenedSource, video_id: str, folder: Path, digest: str) -> Tally:
     video = opened.read(video_id)
     facts = video.release.video_metadata[0]
     with replacing_folder(folder) as fresh:
@@ -144,10 +148,8 @@ def _write(opened: OpenedSource, video_id: str, folder: Path) -> Tally:
         write_whole(fresh / ANNOTATION_FILE, encode(video.release))
         if video.notes:
             write_whole(fresh / NOTES_FILE, msgspec.json.format(msgspec.json.encode(video.notes), indent=1))
-        write_whole(
-            fresh / RECORD_FILE,
-            msgspec.json.encode(VideoRecord(opened.digest(video_id), msgspec.to_builtins(video.tally))),
-        )
+        record = VideoRecord(digest, msgspec.to_builtins(video.tally))
+        write_whole(fresh / RECORD_FILE, msgspec.json.encode(record))
     return video.tally
 
 

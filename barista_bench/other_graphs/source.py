@@ -189,8 +189,8 @@ def rles_of(labels: NDArray[np.uint8]) -> dict[int, Rle]:
     values = pixels[starts]
     rles: dict[int, Rle] = {}
     for number in np.unique(values[values > 0]).tolist():
-        own = values == number
-        turns = np.stack([starts[own], ends[own]], axis=1).ravel()
+        is_number = values == number
+        turns = np.stack([starts[is_number], ends[is_number]], axis=1).ravel()
         counts = np.diff(turns, prepend=0, append=pixels.size).tolist()
         counts = counts if counts[-1] else counts[:-1]  # as encoders write it
         encoded = coco.frPyObjects({"size": [height, width], "counts": counts}, height, width)

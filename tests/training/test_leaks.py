@@ -1,4 +1,4 @@
-"""No training set holds a test video, and a run whose adapter has seen its videos says so and has no rank."""
+"""No training set holds a test video; a run whose checkpoint or adapter has seen its videos says so and has no rank."""
 
 import json
 import shutil

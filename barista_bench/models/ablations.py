@@ -109,6 +109,10 @@ def _with_images(request: Request, kept: Sequence[int]) -> Request:
     return replace(request.with_images(kept), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
 
 
+_SAID = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})
+"""What only some models say, and a runner asks for."""
+
+
 class _Ablation:
     """A model behind a change of its requests."""
 
@@ -127,9 +131,9 @@ class _Ablation:
         return self._change(request)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
-        """Whatever else the wrapped model says of itself: that it sends files or reads text alone, `versions`, ..."""
-        if name == "model":  # of a copy that is not filled yet
-            raise AttributeError(name)
+        """What the wrapped model says of itself. None of its methods: they would be given requests unchanged."""
+        if name not in _SAID:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.model, name)
 
     @property

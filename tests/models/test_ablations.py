@@ -129,6 +129,15 @@ def test_a_batch_that_shrinks_shrinks_for_both() -> None:
     assert inner.batch_size == 5
 
 
+@pytest.mark.parametrize("name", ["versions", "sends_files"])
+def test_what_the_model_says_of_itself_is_passed_on_and_no_method_that_would_see_the_images(name: str) -> None:
+    model = StreamingRecorder()
+    setattr(model, name, "said")
+    blind = ablated(ablated(model, "shuffled_frames"), "text_only")
+    assert getattr(blind, name) == "said"
+    assert not hasattr(blind, "answered")
+
+
 def test_only_a_streaming_model_streams() -> None:
     assert not isinstance(ablated(Recorder(), "text_only"), StreamingModel)
     model = ablated(StreamingRecorder(), "text_only")

@@ -362,7 +362,9 @@ def test_the_first_screen_of_many_tasks_and_models_is_small_and_soon_there(
     ]
     written = write_report(runs, tmp_path, compare=False)[0]
     with opened(chromium, written.as_uri()) as watched:
-        first = watched.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        painted = "performance.getEntriesByName('first-contentful-paint')[0]"
+        watched.page.wait_for_function(painted)  # loading ends before the first frame on a quick machine
+        first = watched.page.evaluate(f"{painted}.startTime")
         record_property("milliseconds_to_first_paint", first)  # the goal is 1000; a busy machine is no failure
         assert watched.page.locator(".board tbody td").count() == 6 * 18
         assert watched.page.evaluate("document.querySelector('main').outerHTML.length") < 150_000

@@ -202,6 +202,7 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
         with page.expect_response("**/api/project/accept"):
             press(page, f"Accept keyframe {frame}")
         assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") > erased
+        expect(page.locator(".facts-list small").first).not_to_have_text("draft")  # the page has read the reply
         at_rest(page)
         page.keyboard.press("u")
         expect(page.locator("#status")).to_have_text(f"undone: frame {frame}")

@@ -362,9 +362,14 @@ def test_the_first_screen_of_many_tasks_and_models_is_small_and_soon_there(
     ]
     written = write_report(runs, tmp_path, compare=False)[0]
     with opened(chromium, written.as_uri()) as watched:
-        painted = "performance.getEntriesByName('first-contentful-paint')[0]"
-        watched.page.wait_for_function(painted)  # loading ends before the first frame on a quick machine
-        first = watched.page.evaluate(f"{painted}.startTime")
+        # A page may have loaded before it paints; an observer waits, where a polled expression needs 'unsafe-eval'.
+        first = watched.page.evaluate(
+            """() => new Promise((painted) => {
+                const seen = (paint) => paint.name === "first-contentful-paint" && painted(paint.startTime);
+                const observer = new PerformanceObserver((list) => list.getEntries().forEach(seen));
+                observer.observe({ type: "paint", buffered: true });
+            })"""
+        )
         record_property("milliseconds_to_first_paint", first)  # the goal is 1000; a busy machine is no failure
         assert watched.page.locator(".board tbody td").count() == 6 * 18
         assert watched.page.evaluate("document.querySelector('main').outerHTML.length") < 150_000

@@ -86,7 +86,8 @@ def test_a_difference_with_an_interval_apart_from_0_is_likely_where_no_permutati
     gap = board.table.rows[0][1].gap
     assert gap is not None
     assert (gap.certainty, gap.p) == ("likely", 2 / 2**5)
-    said = "good is likely ahead of bad (0.667, 0.667 more [0.667, 0.667], p 0.062 on 5 videos). It is likely above chance"
+    measured = "0.667, 0.667 more [0.667, 0.667], p 0.062 on 5 videos"
+    said = f"good is likely ahead of bad ({measured}). It is likely above chance (+0.667)."
     assert section.finding.startswith(said)
 
 

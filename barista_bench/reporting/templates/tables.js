@@ -44,7 +44,9 @@ function gapOf({ below, difference, p, certainty, better, worse }) {
   const chance = p < 0.001 ? "p < 0.001" : `p ${short(p)}`;
   const counts = `better on ${better} examples, worse on ${worse}`;
   const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): ${counts}`;
-  const found = { sure: "▲ ahead, ", likely: "△ likely ahead, ", unclear: "≈ like next, ", none: "= next, " }[certainty];
+  const found = { sure: "▲ ahead, ", likely: "△ likely ahead, ", unclear: "≈ like next, ", none: "= next, " }[
+    certainty
+  ];
   return node("span", { class: `gap ${certainty}`, title }, found, chance);
 }
 

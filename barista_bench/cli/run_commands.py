@@ -186,6 +186,9 @@ def report(
     max_size: Annotated[float, typer.Option(help="Megabytes that the page may have.", min=0)] = 18,
     compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
     tables: Annotated[bool, typer.Option("--tables", help="Write every table as CSV and LaTeX, too.")] = False,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw figures for papers: SVG, PDF, CSV, LaTeX; needs the extra viz.")
+    ] = False,
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -198,7 +201,9 @@ def report(
         check_target(out, REPORT)
         scored = scored_runs(folders, data, root, option)
         size = round(max_size * 1_000_000)
-        html, markdown = write_report(scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables)
+        html, markdown = write_report(
+            scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables, figures=figures
+        )
         for run in scored:
             echo(summary_line(run.results))
         echo(f"wrote {html} and {markdown}")

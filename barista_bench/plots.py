@@ -272,7 +272,7 @@ def _stack(table: Table) -> Figure:
         ends = [end + width for end, width in zip(ends, widths, strict=True)]
     axes.set_yticks(range(len(at)), labels([table.columns[column].head for column in at]))
     axes.invert_yaxis()
-    axes.set_xlabel("fraction of samples, summed over kinds")
+    figure.supxlabel("fraction of samples, summed over kinds", fontsize=6.5)
     _legend(figure, handles, [label(row[0].text) for row in table.rows])
     return figure
 
@@ -305,7 +305,8 @@ def _scatter(table: Table) -> Figure:
         axes.grid()
     grid[0].set_ylabel(label(table.columns[score].head))
     names = labels([row[0].text for row in table.rows])
-    _legend(figure, list(handles.values()), [names[place] for place in handles])
+    places = sorted(handles)
+    _legend(figure, [handles[place] for place in places], [names[place] for place in places])
     return figure
 
 

@@ -158,7 +158,7 @@ def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tm
     assert shown.exit_code == 0, shown.output
     assert "6 videos, 240 frames, 1020 instances" in shown.output
     assert {"statistics.json", "statistics.md"} <= {path.name for path in (tmp_path / "s").iterdir()}
-    assert bool(list((tmp_path / "s").rglob("*.png"))) != bool(plots)
+    assert bool(list((tmp_path / "s").rglob("*.svg"))) != bool(plots)
     if plots:
         again = invoke(cli.app, [*arguments, "--json"])
         assert json.loads(again.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())

@@ -42,9 +42,14 @@ def report_figures(report: Report) -> dict[str, Table]:
     for section in report.sections:
         of_section = (*section.figures, *section.breakdowns[:KEYS], *section.failures, *_beside(section))
         tables += [(section.heading, table) for table in of_section]
-    drawn = [(heading, table) for heading, table in tables if table.drawn and table.rows]
-    names = distinct(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in drawn)
-    return {name: table for name, (_, table) in zip(names, drawn, strict=True)}
+    return drawn(tables)
+
+
+def drawn(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
+    """Those of some tables, each with its heading, that are drawn, by the names of their files."""
+    chosen = [(heading, table) for heading, table in tables if table.drawn and table.rows]
+    names = distinct(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in chosen)
+    return {name: table for name, (_, table) in zip(names, chosen, strict=True)}
 
 
 def _radar(board: Table) -> Iterator[Table]:

@@ -22,6 +22,7 @@ from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
+from barista_bench.demo import demo
 from barista_bench.generate.audit import choice_sets
 from barista_bench.generate.generator import generate
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
@@ -72,6 +73,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "tasks": ([], {"json"}),
     "stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json"}),
     "build": ([build], {"protocol"}),
+    "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
     "trace": ([trace], {"data"}),

@@ -318,7 +318,7 @@ def _series(table: Table) -> Figure:
     wide = not is_line and len(xs) * len(series) > 16
     figure = new_figure(PAGE if wide else COLUMN, 2.0)
     axes = figure.subplots()
-    handles = []
+    handles: list[Any] = []
     for place, (points, colour, marker, hatch) in enumerate(
         zip(series.values(), cycle(PALETTE), cycle(MARKERS), cycle(HATCHES), strict=False)
     ):

@@ -337,7 +337,7 @@ def comparison_line(item: Comparison) -> str:
         f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
         f"{item.sample_name} {signed(item.sample_difference)}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
-        f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
+        f"{item.examples} examples in {item.units} resampling units, {item.samples} samples{part}"
     )
 
 

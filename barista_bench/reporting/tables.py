@@ -71,7 +71,7 @@ def figures(models: Sequence[Labelled]) -> Table:
         for label, results in models
     )
     note = (
-        "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
+        "Mean ± standard deviation over runs, and below it the 95% interval over resampling units where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
     return Table.of("Figures", columns, rows, f"{note} {ties(models)}".strip())

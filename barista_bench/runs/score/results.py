@@ -271,7 +271,7 @@ class Figure(Strict):
 
     There is no deviation (None) of one run, nor where the runs were scored over different examples.
 
-    [low, high] is the 95% interval of the mean over videos (`resampling`); None where there is none.
+    [low, high] is the 95% interval of the mean over resampling units (`resampling`); None where there is none.
     """
 
     mean: float

@@ -20,6 +20,7 @@ import msgspec
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
 from barista_bench.core.guarding import guarded, unit_of
+from barista_bench.core.model_names import HUMAN
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, ParseError, Task
 from barista_bench.data.dataset import recorded_root
@@ -28,7 +29,6 @@ from barista_bench.errors import DataError, TaskError
 from barista_bench.files.writing import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
-from barista_bench.models.base import HUMAN
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed_run, locked, open_tasks

@@ -25,8 +25,8 @@ from datasets.info import DatasetInfosDict
 from PIL import ImageDraw
 
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
+from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOXES
-from barista_bench.core.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.leaderboards import EVAL_FILE, FRAMEWORK, OURS, RULES_FILE, SCALE, task_id
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset import open_examples

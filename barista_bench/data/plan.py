@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 
 from barista_bench.benchmarks import task_class
-from barista_bench.core.cluster import RayCluster, worker_processes
+from barista_bench.cluster import RayCluster, worker_processes
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Vocabulary
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling

@@ -14,7 +14,7 @@ from barista_bench.runs.ask.answered import prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, Shard
-from barista_bench.runs.ask.runner import open_tasks
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
 

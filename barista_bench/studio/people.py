@@ -120,7 +120,7 @@ class Answering(View):
             DataError, ConfigError: a dataset cannot be opened, or a run folder is another run's.
         """
         with self._lock:
-            drawn = self._drawn(number)
+            drawn = self._questions_of(number)
             finished = frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
             waiting = [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
             for question in waiting:
@@ -143,7 +143,7 @@ class Answering(View):
             DataError: the question is not of the draw, or the task cannot read the answer: nothing is logged.
         """
         with self._lock:
-            drawn = self._drawn(given.number)
+            drawn = self._questions_of(given.number)
             question = next((question for question in drawn if question.token == given.question), None)
             if question is None:
                 raise DataError("this question is not of your draw. Remedy: load the page again")
@@ -173,7 +173,7 @@ class Answering(View):
                     self._claimed.add(opened.folder)
             samples.append(record)
 
-    def _drawn(self, number: int) -> list[DrawnQuestion]:
+    def _questions_of(self, number: int) -> list[DrawnQuestion]:
         """All questions of the draw, in the person's own order over all tasks."""
         self._tasks = self._tasks or list(self._opened())
         if number not in self._draws:

@@ -253,17 +253,16 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
         steps = [f'the step "{at.said(step.name)}"' for step in (first, second)]
         question = f"When did the work pass from {steps[0]} to {steps[1]}?"
         for row, number in at.intervals(second.start):
-            choices = [_passes(at, first.name, second.name, *interval) for interval in row]
+            choices = [
+                Choice(at.between(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
+                for start, end in row
+            ]
             asked = "PR", question, choices[number], choices, row[number]
             yield at.question(*asked, answer=f"interval {number}", event=f"step from {second.start}")
 
 
 def _under_way(at: Moments, name: str, frame: int) -> Choice:
     return Choice(sentence(at.said(name)), InStep(name, frame))
-
-
-def _passes(at: Moments, first: str, second: str, start: int, end: int) -> Choice:
-    return Choice(at.between(start, end), AllOf((InStep(first, start), InStep(second, end))))
 
 
 def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:

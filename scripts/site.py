@@ -20,8 +20,8 @@ from barista_bench.cli import app
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
     from mkdocs.structure import StructureItem
+    from mkdocs.structure.files import Files
     from mkdocs.structure.nav import Navigation
     from mkdocs.structure.pages import Page
 
@@ -39,7 +39,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     (reference,) = (section["Reference"] for section in config.nav or [] if "Reference" in section)
     reference[0] = {"Commands": [f"{COMMANDS}.md", *(f"{COMMANDS}/{name}.md" for name in _commands())]}
     (metrics,) = (entry for entry in reference if "Metrics" in entry)
-    metrics["Metrics"] = ["reference/metrics.md", *(site_path(path) for path in sorted(ROOT.glob("metrics/*/README.md")))]
+    metrics["Metrics"] = [
+        "reference/metrics.md",
+        *(site_path(path) for path in sorted(ROOT.glob("metrics/*/README.md"))),
+    ]
     return config
 
 
@@ -135,7 +138,9 @@ def _listed(item: StructureItem, site: Path) -> Iterator[str]:
         if ":::" not in text:
             target = str(Path(target).with_suffix(".md"))
             (site / target).write_text(text, encoding="utf-8")
-        paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n") if re.match(r"[\w`*[]", paragraph))
+        paragraphs = (
+            " ".join(paragraph.split()) for paragraph in text.split("\n\n") if re.match(r"[\w`*[]", paragraph)
+        )
         sentence = re.match(r".*?[.:?](?=\s|$)", next(paragraphs, ""))
         yield f"- [{item.title}]({target})" + (f": {sentence[0]}" if sentence else "")
 

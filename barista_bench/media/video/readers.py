@@ -21,7 +21,7 @@ from typing import ClassVar, Self, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.errors import ConfigError, VideoError
+from barista_bench.errors import ConfigError, VideoError, install_command
 from barista_bench.files.text_out import first_line
 from barista_bench.media.video.index import Image, Stamp, VideoIndex, stamp_of, video_index
 
@@ -201,7 +201,7 @@ def reader_class(backend: str) -> type[FrameReader]:
     except (ImportError, OSError, RuntimeError) as error:  # RuntimeError: torchcodec without FFmpeg's libraries
         raise ConfigError(
             f"video backend {backend!r} cannot be imported: {first_line(error)}. "
-            f"Remedy: pip install barista_bench[{extra}], or use backend='pyav'"
+            f"Remedy: {install_command(extra)}, or use backend='pyav'"
         ) from error
     return other_readers.TorchcodecReader if backend == "torchcodec" else other_readers.DecordReader
 

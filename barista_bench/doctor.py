@@ -1,4 +1,4 @@
-"""What this machine has for this package, and the command that adds what is missing. Changes nothing, asks no network."""
+"""What this machine has for this package, and the command that adds the rest. Changes nothing, asks no network."""
 
 from __future__ import annotations
 

@@ -86,6 +86,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return _outside_code(_outside_code(markdown, _LINK, moved), _NAMED_PAGE, linked)
 
 
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Load the shim with which the search works from a folder from there: Material would fetch it (version 1.0.4)."""
+    return output.replace(
+        "https://unpkg.com/iframe-worker/shim", _from(page.file.dest_uri, "javascripts/iframe-worker.js")
+    )
+
+
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
     """Remember the navigation for llms.txt."""
     config.extra["pages"] = nav

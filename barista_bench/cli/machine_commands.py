@@ -7,7 +7,7 @@ from barista_bench.cli.app import LOOK, Json, app, print_json, print_result
 
 @app.command(rich_help_panel=LOOK)
 def doctor(json: Json = False) -> None:
-    """Say what this machine has (Python, torch, GPUs, codecs, optional parts, caches) and how to add what is missing."""
+    """Say what this machine has (Python, GPUs, codecs, optional parts, caches), and what adds the rest."""
     from itertools import groupby
 
     from barista_bench.doctor import examine

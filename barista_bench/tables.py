@@ -244,7 +244,7 @@ def markdown_page(title: str, tables: Iterable[Table]) -> str:
 
 
 def _marked(cell: Cell) -> str:
-    text = markdown(_joined(cell.text, cell.extra, *cell.notes))
+    text = markdown(_spaced(cell.text, cell.extra, *cell.notes))
     return f"**{text}**" if cell.warn else text
 
 
@@ -317,12 +317,12 @@ def _printed(table: Table) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        [one_line(_joined(c.text, c.extra, *(note for note in c.notes if note.startswith("[")))) for c in row]
+        [one_line(_spaced(c.text, c.extra, *(note for note in c.notes if note.startswith("[")))) for c in row]
         for row in table.rows
     ]
     frame = pd.DataFrame(rows, columns=range(len(table.columns)), dtype="object")
     return frame.set_axis(pd.Index(map(one_line, table.heads), dtype="object"), axis="columns")  # names may repeat
 
 
-def _joined(*parts: str) -> str:
+def _spaced(*parts: str) -> str:
     return " ".join(part for part in parts if part)

@@ -23,6 +23,7 @@ from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
 from barista_bench.demo import demo
+from barista_bench.doctor import examine
 from barista_bench.generate.audit import choice_sets
 from barista_bench.generate.generator import generate
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
@@ -71,6 +72,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
     "tasks": ([], {"json"}),
+    "doctor": ([examine], {"json"}),
     "stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json"}),
     "build": ([build], {"protocol"}),
     "demo": ([demo], {"browser"}),

@@ -55,12 +55,11 @@ with ending_at_once():  # little is imported above: nothing is understood before
 
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.core.guarding import faults_at_the_end
+    from barista_bench.core.model_names import ABLATIONS, BASELINES
     from barista_bench.core.plugins import registered
     from barista_bench.errors import BaristaError, BudgetError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
-    from barista_bench.models.base import ABLATIONS, SCRIPTED
-    from barista_bench.models.embedded import EMBEDDED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
     from barista_bench.version import __version__
@@ -168,7 +167,7 @@ def _json_alone(asked: bool) -> bool:
 app = typer.Typer(
     name="barista-bench",
     cls=Commands,
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
@@ -275,8 +274,20 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+_FIRST = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
+
+First steps, offline and without a GPU:
+  barista-bench doctor                             what this machine has, and how to add what is missing
+  barista-bench mini kitchen --videos 3            a scripted kitchen: videos with a scene graph
+  barista-bench build --source kitchen --out data --configs grounding --no-progress    questions from it
+  barista-bench evaluate data --model prior --runs 1 --limit 20 --out runs    answers, scores, runs/report/report.html
+
+All commands: barista-bench --help. One of them: barista-bench COMMAND --help."""
+
+
 @app.callback()
 def _options(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -290,6 +301,8 @@ def _options(
     del version
     _QUIET.set(quiet)
     _JSON_ALONE.set(False)
+    if ctx.invoked_subcommand is None:
+        print_result(*_FIRST.splitlines())
 
 
 CONFIG_FLAG = inspect.Parameter(
@@ -354,7 +367,7 @@ def complete_models(incomplete: str) -> list[str]:
         return [f"{kind}:{name}" for name in complete_models(rest)]
     kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
-    return [*_starting(incomplete, (*SCRIPTED, *EMBEDDED, "tiny", *kinds)), *folders]
+    return [*_starting(incomplete, (*BASELINES, *kinds)), *folders]
 
 
 def _starting(beginning: str, names: Iterable[str]) -> list[str]:

@@ -108,7 +108,8 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
-    from barista_bench.runs.ask.runner import open_tasks, run_config
+    from barista_bench.runs.ask.opening import open_tasks
+    from barista_bench.runs.ask.runner import run_config
     from barista_bench.runs.score.scoring import score_tasks
 
     with exit_on_error():
@@ -176,7 +177,7 @@ def score(
     --predictions, answers that another harness recorded become run folders first.
     """
     from barista_bench.api import run_folders
-    from barista_bench.core.cluster import map_in_processes
+    from barista_bench.cluster import map_in_processes
     from barista_bench.judging.scoring import ScoreJob, score_with_judges
     from barista_bench.runs.score.scoring import options_of_each
 
@@ -376,7 +377,7 @@ def comparison_line(item: Comparison) -> str:
         f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
         f"{item.sample_name} {signed(item.sample_difference)}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
-        f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
+        f"{item.examples} examples in {item.units} resampling units, {item.samples} samples{part}"
     )
 
 

@@ -89,8 +89,8 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
         for pair in compared
     )
     note = (
-        "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over videos. "
-        "p: permutation of whole videos between the two models; Holm's correction is over all tasks. "
+        "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over resampling "
+        "units. p: permutation of whole units between the two models; Holm's correction is over all tasks. "
         "Effect size: Cohen's d of the examples' differences."
     )
     return Table.of("Each model and the next", columns, rows, note)

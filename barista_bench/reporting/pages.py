@@ -181,7 +181,7 @@ class Details:
     def _chunks(self, album: Album) -> Iterator[tuple[str, str]]:
         for start in range(0, len(self.samples), CHUNK):
             details = (
-                f"{{{before},{_shown(album.of_sample(number))},{after}}}"
+                f"{{{before},{_pictures_json(album.of_sample(number))},{after}}}"
                 for number, (before, after) in enumerate(self._around[start : start + CHUNK], start)
             )
             yield f"chunk-{start // CHUNK}", _deflated(f"[{','.join(details)}]")
@@ -310,5 +310,5 @@ def _around_pictures(
     return _json(before)[1:-1], _json(after)[1:-1]
 
 
-def _shown(shown: SamplePictures) -> str:
+def _pictures_json(shown: SamplePictures) -> str:
     return _json({"pictures": plain(shown.pictures), "problem": shown.problem})[1:-1]

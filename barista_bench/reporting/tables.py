@@ -73,7 +73,7 @@ def figures(models: Sequence[Labelled]) -> Table:
         for label, results in models
     )
     note = (
-        "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
+        "Mean ± standard deviation over runs, and below it the 95% interval over resampling units where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
     return Table.of("Figures", columns, rows, f"{note} {ties(models)}".strip())
@@ -120,7 +120,7 @@ def details(models: Sequence[Labelled]) -> list[Table]:
     tables, counts = [], []
     for key in keys:
         values = [entry.get(key) for _, results in models for entry in results.details]
-        if any(_is_table(value) for value in values):
+        if any(isinstance(value, dict) and value for value in values):
             blocks = [(label, _mean_block(results, key)) for label, results in models]
             tables.append(side_by_side(_capital(words(key)), words(key.removeprefix("per_")), blocks))
         elif any(isinstance(value, int) and not isinstance(value, bool) for value in values):
@@ -261,11 +261,6 @@ def _mean(values: Sequence[object]) -> Value:
     if all(isinstance(value, int) for value in numbers):
         return numbers[0] if len(set(numbers)) == 1 else f"{statistics.fmean(numbers):,.1f}"
     return statistics.fmean(numbers)
-
-
-def _is_table(value: object) -> bool:
-    """A mapping of rows, or of plain values; deeper nesting is for `results.json` alone."""
-    return isinstance(value, dict) and bool(value)
 
 
 def _union(mappings: Iterable[Iterable[str]]) -> list[str]:

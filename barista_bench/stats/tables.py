@@ -80,8 +80,8 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     """A row a model, task and figure, in the figure's own unit, which for most is a fraction from 0 to 1.
 
     Columns: `model`, `task`, `figure`, `primary` (whether it stands for the task), `mean` and `std` over runs, `low`
-    and `high` of the 95% interval over videos, `runs`; then the coverage in samples (examples x runs): `expected`,
-    `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
+    and `high` of the 95% interval over resampling units, `runs`; then the coverage in samples (examples x runs):
+    `expected`, `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
     """
     return pd.DataFrame(
         {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure), **_counts(run)}
@@ -120,7 +120,7 @@ def breakdown_table(
         keys = known if wanted is None else [key for key in wanted if key in known]
         for rows_of_key in breakdowns(run, keys, resamples=resamples).values():
             for row in rows_of_key:
-                counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
+                counts = {name: getattr(row, name) for name in ("key", "value", "examples", "units", "samples")}
                 rows.append({**called, **counts, **numbers(row.figure)})
     return pd.DataFrame(rows)
 

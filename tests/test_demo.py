@@ -87,6 +87,7 @@ def test_answers_to_other_examples_are_refused_with_a_remedy(small: dict[str, st
 
 
 @pytest.mark.full
+@pytest.mark.timeout(900)
 def test_the_recorded_answers_are_what_the_models_answer_today(tmp_path: Path) -> None:
     """The first answers to each task: what changes pixels, prompts, processors or weights changes most of them.
 

@@ -56,6 +56,28 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
         assert shown in done.stdout
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("page", ["your_own_model.md", "paper_tables.md"])
+def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: Path) -> None:
+    scripts = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    (tmp_path / "bin").mkdir()
+    for name, module in (("barista-bench", "-m barista_bench.cli"), ("python", "")):
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W ignore {module} "$@"\n')
+        program.chmod(0o755)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-u", "-c", "\n".join(scripts)],
+        cwd=tmp_path,
+        env={**environment(tmp_path), "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
+    assert "error" not in done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_files_that_pages_name_exist(page: Path) -> None:
     text = page.read_text()

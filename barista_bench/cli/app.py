@@ -167,10 +167,11 @@ def _json_alone(asked: bool) -> bool:
 app = typer.Typer(
     name="barista-bench",
     cls=Commands,
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
+    "Start with `barista-bench demo`, which goes the whole way in a minute. "
     "The way of the data: mini or a release -> validate -> build -> run -> score -> report.",
 )
 
@@ -273,8 +274,20 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+_FIRST = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
+
+First steps, offline and without a GPU:
+  barista-bench doctor                             what this machine has, and how to add what is missing
+  barista-bench mini kitchen --videos 3            a scripted kitchen: videos with a scene graph
+  barista-bench build --source kitchen --out data --configs grounding --no-progress    questions from it
+  barista-bench evaluate data --model prior --runs 1 --limit 20 --out runs    answers, scores, runs/report/report.html
+
+All commands: barista-bench --help. One of them: barista-bench COMMAND --help."""
+
+
 @app.callback()
 def _options(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -288,6 +301,8 @@ def _options(
     del version
     _QUIET.set(quiet)
     _JSON_ALONE.set(False)
+    if ctx.invoked_subcommand is None:
+        print_result(*_FIRST.splitlines())
 
 
 CONFIG_FLAG = inspect.Parameter(

@@ -75,7 +75,8 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     )
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
-    return Leaderboard(benchmark, title, table, sum(map(bool, tiers.values())))
+    unranked = sum(map(bool, tiers.values()))
+    return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
 
 
 def _primary(task: TaskStanding) -> str:

@@ -211,7 +211,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
         }
         if isinstance(value, Cell):
             return {"text": value.text, **fields}
-        return {**fields, "chart": _chart(value)} if isinstance(value, Table) and value.drawn else fields
+        drawn = isinstance(value, Table) and value.drawn in ("line", "bar")
+        return {**fields, "chart": _chart(value)} if drawn else fields
     return value
 
 
@@ -221,7 +222,7 @@ def _defaults(kind: type) -> list[tuple[str, object]]:
     return [(field.name, field.default) for field in fields(kind) if (kind, field.name) not in _NOT_IN_PAGES]
 
 
-_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn")}
+_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn"), (Table, "apart")}
 
 
 def _chart(table: Table) -> Fields:

@@ -18,6 +18,7 @@ from barista_bench.tables import (
     Cell,
     Column,
     Query,
+    Ranged,
     Row,
     Table,
     Value,
@@ -44,10 +45,11 @@ def figure_cell(figure: Figure | None, query: Query = ()) -> Cell:
     """The mean, behind it the standard deviation over runs, and below it the interval."""
     if figure is None:
         return Cell(None)
-    notes = () if figure.low is None or figure.high is None else (interval(figure.low, figure.high),)
+    ends = None if figure.low is None or figure.high is None else (figure.low, figure.high)
     bar = Bar(figure.mean, figure.low, figure.high) if 0 <= figure.mean <= 1 else None
     spread = "" if figure.std is None else f"± {number(figure.std)}"
-    return Cell(figure.mean, spread, notes=notes, bar=bar, query=query)
+    value = Ranged(figure.mean, *ends) if ends else figure.mean
+    return Cell(value, spread, notes=(interval(*ends),) if ends else (), bar=bar, query=query)
 
 
 def p_text(p: float) -> str:

@@ -17,7 +17,7 @@ from typing import SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, install_command
 from barista_bench.files.text_out import first_line
 from barista_bench.media.video.frame_reader import FolderReader, FrameReader, Images
 from barista_bench.media.video.index import Stamp, stamp_of, video_index
@@ -51,7 +51,7 @@ def reader_class(backend: str) -> type[FrameReader]:
     except (ImportError, OSError, RuntimeError) as error:  # RuntimeError: torchcodec without FFmpeg's libraries
         raise ConfigError(
             f"video backend {backend!r} cannot be imported: {first_line(error)}. "
-            f"Remedy: pip install barista_bench[{extra}], or use backend='pyav'"
+            f"Remedy: {install_command(extra)}, or use backend='pyav'"
         ) from error
     return TorchcodecReader if backend == "torchcodec" else DecordReader
 

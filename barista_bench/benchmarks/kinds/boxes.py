@@ -68,8 +68,8 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
     as a whole one.
     """
     body = unfenced(text)
-    value, begun = json_value(body), 0
-    answer: Mapping[str, object] = value if isinstance(value, dict) else {}
+    whole, begun = json_value(body), 0
+    answer: Mapping[str, object] = whole if isinstance(whole, dict) else {}
     if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
         answer, begun = {**cut[1], "bboxes": cut[0].entries}, cut[0].begun
         if not cut[0].entries:

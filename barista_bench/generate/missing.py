@@ -109,13 +109,19 @@ def _work(statement: Statement, scene: Scene) -> str:
         frame = getattr(statement, "frame", getattr(statement, "start", 0))
         return "" if overlapping(scene.actions, frame, frame + 1) else "say what the person does"
     if unseen := _unseen(statement, scene):
-        return f"draw masks of the {unseen}"
+        return f"draw masks of the {unseen} wherever it is in view"
     named = [scene.things[item].name for item in _objects(statement) if item in scene.things]
     name = f"the {named[0]}" if named else "things"
     side = getattr(statement, "side", "")
     works = {
-        ("Touches", "AwayFrom", "HandIsOn"): f"say what the {side} hand touches",
-        ("HandsDo", "TouchedInClip", "TouchedDuring", "Handled", "BroughtAbout"): "say what the hands touch",
+        ("Touches", "AwayFrom", "HandIsOn"): f"record any touch of the {side} hand that is missing",
+        (
+            "HandsDo",
+            "TouchedInClip",
+            "TouchedDuring",
+            "Handled",
+            "BroughtAbout",
+        ): "record any touch of the hands that is missing",
         ("Unique", "ClearlyNamed", "Unmistakable"): f"tell {name} from others of its name, by color or type",
         ("HasValue", "Changes", "NextState", "StateSequence"): f"say in what state {name} is",
         ("InStep",): "say which step of the work is under way",

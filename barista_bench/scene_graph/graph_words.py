@@ -83,7 +83,7 @@ def words_of(video: VideoGraph) -> GraphWords:
 def hand_side(category: str) -> Side | None:
     """The side of a category that is called a hand: "left hand"."""
     parts = set(re.findall(r"[a-z]+", category.casefold()))
-    return next((side for side in ("left", "right") if {side, "hand"} <= parts), None)  # type: ignore[return-value]
+    return next((side for side in ("left", "right") if {side, "hand"} <= parts), None)
 
 
 def _verb_noun(row: Segment) -> tuple[str, str]:

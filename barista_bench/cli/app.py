@@ -277,6 +277,7 @@ def _version(asked: bool) -> None:
 _FIRST = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
 
 First steps, offline and without a GPU:
+  barista-bench demo                               a toy kitchen, recorded answers of models, a report in the browser
   barista-bench doctor                             what this machine has, and how to add what is missing
   barista-bench mini kitchen --videos 3            a scripted kitchen: videos with a scene graph
   barista-bench build --source kitchen --out data --configs grounding --no-progress    questions from it

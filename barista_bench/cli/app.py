@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
 """What people do with commands: sections of the help."""
-_ARGUMENTS, _OPTIONS, _RARE = "Arguments", "Options", "Rare settings"
+_ARGUMENTS, _OPTIONS, RARE = "Arguments", "Options", "Rare settings"
 _QUIET = ContextVar("quiet", default=False)
 _JSON_ALONE = ContextVar("json_alone", default=False)
 
@@ -124,7 +124,7 @@ class FlagsBySection(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
         """Flags by their `rich_help_panel`, as plain text."""
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, _RARE)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, RARE)}
         for parameter in self.get_params(ctx):
             panel = getattr(parameter, "rich_help_panel", None)
             if record := parameter.get_help_record(ctx):
@@ -394,7 +394,7 @@ _RARELY_SET = frozenset(
 def _panel(name: str) -> str | None:
     """The section of a flag: rare ones, then those that only one way of reaching a model reads."""
     if name in _RARELY_SET:
-        return _RARE
+        return RARE
     return next((title for title, table in _TABLES.items() if name in table.model_fields), None)
 
 

@@ -107,6 +107,32 @@ def test_every_promise_names_tests_that_exist() -> None:
             assert f"\ndef {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
 
 
+def test_the_trail_of_the_design_leads_to_files_that_define_what_it_names() -> None:
+    """A name beside a file (`core/boxes.py`: `BoxFormat`, or `Task.frame_times` (`core/task.py`)) is defined there."""
+    files = [ROOT / "setup.cfg", *(path for path in (ROOT / "barista_bench").rglob("*") if path.is_file())]
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("| to change | look in |")[2]
+    rows = [row.split(" | ", 1)[1] for row in text.partition("\n\n")[0].splitlines()[2:]]
+    defined = 0
+    for row in rows:
+        for name in re.findall(r"`([\w/]+\.\w+)`", row):
+            if Path(name).suffix in {".py", ".js", ".ts", ".yaml", ".cfg"}:
+                assert [path for path in files if f"/{path}".endswith(f"/{name}")], (name, row)
+        places = [*re.findall(r"`([\w/]+\.py)`(?: \(|: )((?:`[\w.]+`(?:, )?)+)", row)]
+        places += [(file, name) for name, file in re.findall(r"(`[\w.]+`) \(`([\w/]+\.py)`\)", row)]
+        for file, names in places:
+            (source,) = (
+                path.read_text(encoding="utf-8") for path in files if f"/{path}".endswith(f"barista_bench/{file}")
+            )
+            for name in re.findall(r"(\w+)`", names):
+                assert re.search(rf"^ *((async )?def|class) {name}\b|^ *{name}\b.* = ", source, re.MULTILINE), (
+                    file,
+                    name,
+                )
+                defined += 1
+    assert len(rows) > 20
+    assert defined > 10
+
+
 def test_every_option_of_a_task_is_documented() -> None:
     text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     tasks = [task for benchmark in BENCHMARKS.values() for task in benchmark.tasks]

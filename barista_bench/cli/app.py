@@ -55,12 +55,11 @@ with ending_at_once():  # little is imported above: nothing is understood before
 
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.core.guarding import faults_at_the_end
+    from barista_bench.core.model_names import ABLATIONS, BASELINES
     from barista_bench.core.plugins import registered
     from barista_bench.errors import BaristaError, BudgetError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
-    from barista_bench.models.base import ABLATIONS, SCRIPTED
-    from barista_bench.models.embedded import EMBEDDED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
     from barista_bench.version import __version__
@@ -172,6 +171,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
+    "Start with `barista-bench demo`, which goes the whole way in a minute. "
     "The way of the data: mini or a release -> validate -> build -> run -> score -> report.",
 )
 
@@ -367,7 +367,7 @@ def complete_models(incomplete: str) -> list[str]:
         return [f"{kind}:{name}" for name in complete_models(rest)]
     kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
-    return [*_starting(incomplete, (*SCRIPTED, *EMBEDDED, "tiny", *kinds)), *folders]
+    return [*_starting(incomplete, (*BASELINES, *kinds)), *folders]
 
 
 def _starting(beginning: str, names: Iterable[str]) -> list[str]:

@@ -48,6 +48,9 @@ def generate(
             help="Accuracy that a guesser may reach from the texts of a subtask, see `audit`; chance by default."
         ),
     ] = None,
+    difficulty: Annotated[
+        str, typer.Option(help="Levels of the questions: easy, medium or hard, or from one to another.")
+    ] = "easy:hard",
     strict: Annotated[
         bool, typer.Option(help="Fail, and write nothing, where one of the families finds nothing to ask.")
     ] = False,
@@ -71,6 +74,7 @@ def generate(
             domain=domain,
             review=review,
             ceiling=ceiling,
+            difficulty=difficulty,
             strict=strict,
             num_proc=num_proc,
             cluster=cluster,

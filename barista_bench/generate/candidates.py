@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -41,6 +41,30 @@ class Choice(NamedTuple):
     statement: Statement
 
 
+Level = Literal["easy", "medium", "hard"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+class Difficulty(msgspec.Struct, frozen=True):
+    """How difficult a question is to answer by looking.
+
+    Args:
+        area: smallest fraction of the frame, 0 to 1, that the box of anything that it is about covers at the moments
+            asked about; None where there is none.
+        seconds: for how long the thing that is seen shortest is in the picture, of what is shown; None without a thing.
+        near: how many of the distractors that it needs are near in place, category or time.
+        steps: things that must be seen and put together.
+        score: mean of these, each 0 (easy) to 1 (hard).
+    """
+
+    area: float | None
+    seconds: float | None
+    near: int
+    steps: int
+    score: float
+    level: Level
+
+
 class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A question about one video.
 
@@ -58,6 +82,10 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         event: what happens that is asked about: of one event a subtask asks once. By default what is said of `objects`
             by the right answers.
         extra: what the family writes beside, JSON values.
+        wording: of `wordings.yaml`, `family/key`, with what fills its `slots`; empty for a text that stays as it is.
+        form: the one of its forms that `question` has; empty for the plain one.
+        difficulty: as `difficulty_of` states it.
+        origins: text of a distractor to where it is from: `SAME_OBJECT`, `SAME_MOMENT`, or neither.
     """
 
     subtask: str
@@ -72,6 +100,11 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     answer: str = ""
     event: str = ""
     extra: Fields = {}
+    wording: str = ""
+    slots: Fields = {}
+    form: str = ""
+    difficulty: Difficulty | None = None
+    origins: dict[str, str] = {}
 
     @property
     def answer_class(self) -> str:
@@ -242,9 +275,15 @@ def with_choices(
     for at, (candidate, position) in enumerate(zip(sampled, positions, strict=True)):
         distractors: list[Choice] = []
         pool = list(candidate.distractors)
-        while len(distractors) < distractors_needed(candidate):
+        needed = distractors_needed(candidate)
+        while len(distractors) < needed:
+            # A third is from the same moment or about the same thing, as far as there are such.
+            is_first = len(distractors) < -(-needed // NEAR_FRACTION)
             # Ties go to the more plausible, which stands first.
-            best = max(range(len(pool)), key=lambda i: (balance[pool[i].text], -i))
+            best = max(
+                range(len(pool)),
+                key=lambda i: (is_first and bool(candidate.origins.get(pool[i].text)), balance[pool[i].text], -i),
+            )
             distractors.append(pool.pop(best))
             balance[distractors[-1].text] -= 1
         items.append(_placed(f"{prefix}_{at:05d}", candidate, distractors, position, seed))
@@ -265,6 +304,8 @@ def _placed(item_id: str, candidate: QuestionCandidate, distractors: list[Choice
     return Item(id=item_id, candidate=candidate, choices=tuple(choices), correct=correct)
 
 
+NEAR_FRACTION = 3
+"""Of so many distractors one at the least is from the same moment or about the same thing."""
 SLACK = 3.0
 """A word may stand this many times, and the square root of its due, more or less often in distractors than is due."""
 SPARE = 4

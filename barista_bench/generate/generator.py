@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 from tqdm import tqdm
 
-from barista_bench.core.cluster import RayCluster, cluster_of, map_in_processes
+from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
+from barista_bench.generate.difficulty import levels_of
 from barista_bench.generate.family import Family, SampledItems, family_class
 from barista_bench.generate.media import check_placeable
 from barista_bench.generate.review import (
@@ -90,6 +91,7 @@ def generate(
     domain: str | Path | None = None,
     review: str | Path | None = None,
     ceiling: float | None = None,
+    difficulty: str = "easy:hard",
     strict: bool = False,
     num_proc: int = 1,
     cluster: str | None = None,
@@ -112,6 +114,7 @@ def generate(
         review: a filled-in `review.jsonl` that this function wrote with the same arguments: what it rejects is left
             out, what it revises is asked in its words.
         ceiling: accuracy, 0 to 1, that a guesser may reach from the texts of a subtask's questions; None: chance.
+        difficulty: levels of the questions, from one to another, `easy:medium`, or one; see `Difficulty`.
         strict: write nothing where one family finds nothing to ask.
         num_proc: processes; each holds one video at a time.
         cluster: address of a Ray cluster whose nodes read the videos instead, see `RayCluster`.
@@ -129,6 +132,8 @@ def generate(
     terms = read_terms(graph.root)
     words = load_domain(Path(domain) if domain else None)
     makers = {name: family_class(name)(words) for name in families}
+    for maker in makers.values():
+        maker.levels = levels_of(difficulty)
     if not makers:
         raise ConfigError("families: none is named. Remedy: name one at the least")
     refuse_inside(out, graph.root)
@@ -244,7 +249,12 @@ def _item_line(item: Item) -> bytes:
         "frames": candidate.frames,
         "objects": candidate.objects,
         "question": candidate.question,
-        "choices": [{"text": choice.text, "statement": choice.statement} for choice in item.choices or candidate.right],
+        "form": candidate.form,
+        "difficulty": candidate.difficulty,
+        "choices": [
+            {"text": choice.text, "statement": choice.statement, "origin": candidate.origins.get(choice.text, "")}
+            for choice in item.choices or candidate.right
+        ],
         "correct": item.correct if item.choices else tuple(range(len(candidate.right))),
         "given": candidate.given,
         "extra": candidate.extra,

@@ -25,7 +25,7 @@ from barista_bench.generate.candidates import (
     with_choices,
 )
 from barista_bench.generate.family import Family, refusal, section
-from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
+from barista_bench.generate.handyvqa_questions import HanDyVQAWords, Questions
 from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
@@ -81,7 +81,7 @@ class HanDyVQAFamily(Family):
         of one video apart."""
         words, named = (
             [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
-            for text in (choice.text, candidate.extra.get(ABOUT, ""))
+            for text in (choice.text, candidate.slots.get("name", ""))
         )
         return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*named, "?", *words]))))
 

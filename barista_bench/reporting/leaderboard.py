@@ -70,10 +70,13 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         of_tasks = Cell(None if partial else mean, notes=(partial,) if partial else ())
         scores = (_score(task.runs.get(label), analyses.comparisons) for task in tasks)
         rows.append((label, *([of_tasks] if len(tasks) > 1 else []), *scores))
-    note = "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over videos."
+    note = (
+        "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
+    )
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
-    return Leaderboard(benchmark, title, table, sum(map(bool, tiers.values())))
+    unranked = sum(map(bool, tiers.values()))
+    return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
 
 
 def _primary(task: TaskStanding) -> str:

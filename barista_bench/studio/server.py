@@ -129,8 +129,9 @@ class StudioApp:
             self.views += (Reviewing(workspace),)
         if workspace.project is not None:
             from barista_bench.studio.annotating import Annotating
+            from barista_bench.studio.segmenting import Segmenting
 
-            self.views += (Annotating(workspace, workspace.project),)
+            self.views += (Annotating(workspace, workspace.project), Segmenting(workspace.project))
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]

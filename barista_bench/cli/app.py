@@ -277,10 +277,13 @@ def _version(asked: bool) -> None:
 _FIRST = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
 
 First steps, offline and without a GPU:
-  barista-bench doctor                             what this machine has, and how to add what is missing
-  barista-bench mini kitchen --videos 3            a scripted kitchen: videos with a scene graph
-  barista-bench build --source kitchen --out data --configs grounding --no-progress    questions from it
-  barista-bench evaluate data --model prior --runs 1 --limit 20 --out runs    answers, scores, runs/report/report.html
+  barista-bench demo      the whole way in a minute: a toy kitchen, answers of small models, their report in the browser
+  barista-bench doctor    what this machine has, and how to add what is missing
+
+The way of the data, with videos and models of yours:
+  barista-bench validate FOLDER                             is every record, mask and video of a release sound?
+  barista-bench build --source FOLDER --out data            questions from its scene graphs
+  barista-bench evaluate data --model MODEL --out runs      answers, scores, and runs/report/report.html
 
 All commands: barista-bench --help. One of them: barista-bench COMMAND --help."""
 

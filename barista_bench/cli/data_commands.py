@@ -187,11 +187,11 @@ def stats(
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
 
+    if domain_draft is not None:
+        _draft_domain(root, benchmark, domain_draft)
+        return
     if benchmark != "barista":
         _set_statistics(root, benchmark, out, plots, json)
-        return
-    if domain_draft is not None:
-        _draft_domain(root, domain_draft)
         return
     with exit_on_error():
         check_target(out, STATISTICS)
@@ -206,12 +206,14 @@ def stats(
     echo(f"wrote {', '.join(str(file) for file in files)}")
 
 
-def _draft_domain(root: Path, out: Path) -> None:
+def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
     from barista_bench.files.writing import write_whole
     from barista_bench.scene_graph.domain_draft import draft
     from barista_bench.scene_graph.graph_words import survey
 
     with exit_on_error():
+        if benchmark != "barista":
+            raise ConfigError("--domain-draft: is of scene graphs. Remedy: name a data root, without --benchmark")
         if out.exists():
             raise ConfigError(f"{out}: is there already. Remedy: name a new file, or delete this one")
         graph = SceneGraph(root)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -79,7 +79,7 @@ def press(page: Page, name: str | re.Pattern[str]) -> None:
 
 
 def draw_box(page: Page, category: str, corner: tuple[float, float], size: float = 16) -> None:
-    """A new object as a rectangle; no segmenter is set."""
+    """A new object, as the segmenter sees it in a box."""
     press(page, "new object")
     page.get_by_label("category of what is drawn next").fill(category)
     press(page, "box")
@@ -183,6 +183,7 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
         expect(page.locator("#status")).to_contain_text("Name the category first")
         page.get_by_label("category of what is drawn next").fill("coffee cup")
         press(page, "polygon")
+        press(page, "snap")
         drag(page, [(10, 10), (40, 10), (40, 40), (10, 40)], press=False)
         page.keyboard.press("Enter")
         expect(page.locator(".thing", has_text="coffee cup")).to_be_visible()
@@ -273,20 +274,15 @@ def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Pa
         at_frame(page, frame)
         page.get_by_label("category of what is drawn next").fill("coffee cup")
         press(page, "box")
+        asked: list[dict[str, Any]] = []
+        page.on("request", lambda sent: asked.append(sent.post_data_json) if sent.url.endswith("/segment") else None)
         drag(page, [(20, 20), (60, 60)])
-        expect(page.locator("#status")).to_have_text("accepted: prompt", timeout=60_000)
-        at_rest(page)
-        press(page, "points")
-        drag(page, [(30, 30), (40, 40)], press=False)
-        with page.expect_response("**/api/project/accept"):
-            page.keyboard.press("Enter")
-        at_rest(page)
-        expect(page.get_by_role("button", name="accept suggestion coffee cup (new) of prompted").first).to_be_visible()
-    prompts = project.video(VIDEO).prompts()
-    assert [(p.frame, p.category, bool(p.box), len(p.points)) for p in prompts] == [
-        (frame, "coffee cup", True, 0),
-        (frame, "coffee cup", False, 2),
-    ]
+        expect(page.get_by_role("button", name="points")).to_have_attribute("aria-pressed", "true", timeout=60_000)
+        assert asked[-1]["points"] == []
+        with page.expect_response(lambda got: got.url.endswith("/draft") and len(asked[-1]["points"]) == 2):
+            drag(page, [(30, 30), (40, 40)], press=False)
+    assert [round(value) for value in asked[-1]["box"]] == [20, 20, 60, 60]
+    assert [(round(point["x"]), point["inside"]) for point in asked[-1]["points"]] == [(30, True), (40, True)]
 
 
 @pytest.mark.integration

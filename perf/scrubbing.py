@@ -66,7 +66,8 @@ def project_with_masks(folder: Path) -> Project:
     objects = dict.fromkeys(keyframes[0].masks, "coffee cup")
     accept(project, Decisions(video="long", by="perf", objects=objects, keyframes=keyframes))
     outcome = run_video(project.folder, "long")
-    assert not (outcome.missing or outcome.problem), outcome
+    if outcome.missing or outcome.problem:
+        raise SystemExit(f"no tracks: {outcome}")
     return project
 
 

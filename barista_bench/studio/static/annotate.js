@@ -94,10 +94,12 @@ export class AnnotateView {
       { class: "inline wrap" },
       button("new object", () => this.newObject(), hint),
       node("label", {}, "of category ", this.category),
+      this.drawing.hint,
+      this.kept,
     );
     const picture = node("div", {}, newObject, this.drawing.element, player.element);
     return [
-      node("div", { class: "heading" }, node("h2", {}, work.video), this.next, this.kept),
+      node("div", { class: "heading" }, node("h2", {}, work.video), this.next),
       node("datalist", { id: "categories" }, ...options),
       node("div", { class: "columns" }, picture, this.side.element),
       this.timeline.element,
@@ -284,7 +286,7 @@ export class AnnotateView {
     /** @type {Keys} */
     const numbers = {};
     for (let number = 1; number <= 9; number += 1) {
-      numbers[number] = [`choose object ${number} of this frame`, explained(() => this.pickNumber(number))];
+      numbers[number] = ["choose an object of this frame, as listed", explained(() => this.pickNumber(number))];
     }
     const ghosts = () => {
       this.showsGhosts = !this.showsGhosts;

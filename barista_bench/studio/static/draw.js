@@ -13,9 +13,10 @@ import { explained, say } from "./status.js";
 const TOOL_KEYS = { select: "v", box: "b", points: "c", polygon: "g", brush: "r", eraser: "e" };
 const CLOSING = 8; // pixels of the page from the first corner at which a polygon is closed
 const STROKE = 5; // pixels of the page between two points of a stroke
+const PIXEL = 0.6; // the least radius of the brush, in pixels of the frame
 const SIZES = { min: 2, max: 60, value: 10 }; // of the brush, in pixels of the page
-const NO_SEGMENTER = "No segmenter is set in project.json: a box is a plain rectangle, to be refined with the brush.";
-const BESIDE = "Click or drag over what is inside; with Alt or the right button, over what is not.";
+const NO_SEGMENTER = "no segmenter is set: a box is a rectangle";
+const BESIDE = "Alt or the right button: not inside";
 
 /**
  * `current()` promises the object that is drawn at, whose mask may be null; `drawn(id, mask)` takes its new mask.
@@ -86,7 +87,6 @@ export class Drawing {
       ...this.tools.values(),
       this.snapping,
       node("label", { class: "inline" }, "brush ", this.size),
-      this.hint,
     );
     this.listen();
     this.choose("select");
@@ -137,9 +137,9 @@ export class Drawing {
     this.show();
   }
 
-  /** The brush's radius in pixels of the frame. */
+  /** The brush's radius in pixels of the frame; it covers one at least. */
   get radius() {
-    return Number(this.size.value) / this.view.scale;
+    return Math.max(PIXEL, Number(this.size.value) / this.view.scale);
   }
 
   /** @returns {Keys} */
@@ -373,8 +373,11 @@ export class Drawing {
     context.lineWidth = 2 * this.radius;
     context.lineCap = "round";
     context.beginPath();
-    context.moveTo(from.x, from.y);
-    context.lineTo(to.x + 0.01, to.y);
+    const [start, end] = [from, to].map(({ x, y }) =>
+      this.radius > PIXEL ? { x, y } : { x: Math.floor(x) + 0.5, y: Math.floor(y) + 0.5 },
+    );
+    context.moveTo(start.x, start.y);
+    context.lineTo(end.x + 0.01, end.y);
     context.stroke();
     context.globalCompositeOperation = "source-over";
   }

@@ -13,6 +13,12 @@ const nameOf = (key) =>
     .map((part) => NAMES[part] ?? part)
     .join("");
 
+/** Keys that do the same. @param {string[]} keys */
+const keysOf = (keys) => {
+  const shown = keys.length > 3 ? [keys[0], keys[keys.length - 1]] : keys;
+  return shown.flatMap((key, at) => [at ? (keys.length > 3 ? " … " : " ") : "", node("kbd", {}, nameOf(key))]);
+};
+
 /** @param {Keys} keys of the view */
 export function openPalette(keys) {
   /** @type {HTMLDialogElement} */
@@ -22,14 +28,14 @@ export function openPalette(keys) {
     dialog.close();
     act();
   };
-  const rows = Object.entries(keys).map(([key, action]) => ({
-    words: action[0].toLowerCase(),
-    action,
+  const rows = [...Map.groupBy(Object.entries(keys), ([, [words]]) => words).values()].map((same) => ({
+    words: same[0][1][0].toLowerCase(),
+    action: same[0][1],
     element: node(
       "button",
-      { type: "button", click: () => run(action) },
-      node("kbd", {}, nameOf(key)),
-      node("span", {}, action[0]),
+      { type: "button", click: () => run(same[0][1]) },
+      node("span", {}, ...keysOf(same.map(([key]) => key))),
+      node("span", {}, same[0][1][0]),
     ),
   }));
   /** @returns {typeof rows} */

@@ -36,7 +36,7 @@ from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.people import Answering
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.workspace import Json, Query, View, Workspace, whole_number
+from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +190,8 @@ def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callabl
 
 def _refused(request: Request, error: Exception) -> Response:
     """Errors that this package raises on purpose reach the page as their text."""
-    return _answered({"error": str(error)}, 404 if request.method == "GET" else 400)
+    refused = 409 if isinstance(error, ConflictError) else 400
+    return _answered({"error": str(error)}, 404 if request.method == "GET" else refused)
 
 
 def _too_deep(request: Request, error: Exception) -> Response:

@@ -151,7 +151,7 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
     more = f"{number(ahead.difference)} more"
     if ahead.low is not None and ahead.high is not None:
         more += f" {interval(ahead.low, ahead.high)}"
-    gap = f"({number(mean)}, {more}, p {p_text(ahead.p_adjusted)} on {number(ahead.videos)} videos)"
+    gap = f"({number(mean)}, {more}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
     if ahead.certainty == "sure":
         return f"{label} leads {ahead.second} {gap}."
     if ahead.certainty == "likely":
@@ -172,9 +172,8 @@ def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
             continue
         named = {"sure": side, "likely": f"likely {side}"}.get(certainty, unclear)
         sides[named].append(f"{words(gap.kind)} ({decimal(difference, sign=True)})")
-    named = [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]
-    if named:
-        yield f"It is {'; '.join(named)}."
+    if said := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
+        yield f"It is {'; '.join(said)}."
 
 
 def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:

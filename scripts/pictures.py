@@ -79,6 +79,7 @@ STUDIO = (
     Screen("studio_rate_dark", "#/rate", "fieldset", dark=True),
 )
 ANNOTATING = (
+    Screen("studio_home", "#/", ".poster img"),
     Screen("studio_annotate", "#/project/{video}?frame=40", ".player[data-frame]", clicks=("text=Doubtful",)),
     Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
 )

@@ -17,6 +17,7 @@ import typer
 
 from barista_bench import __version__
 from barista_bench.cli import app
+from barista_bench.cli.app import RARE
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -72,6 +73,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links out of docs/ to the site's copies, and names of pages to the pages."""
     here = page.file.src_uri
+    if here.endswith("CHANGELOG.md"):
+        page.meta["search"] = {"exclude": True}
     if page.file.generated_by and not here.startswith(COPIED):
         return markdown
     folder = (ROOT / here.removeprefix(f"{COPIED}/") if here.startswith(COPIED) else ROOT / "docs" / here).parent
@@ -174,18 +177,23 @@ def _page(name: str, command: Any, level: int) -> Iterator[str]:  # noqa: ANN401
     context = _context(name, command)
     yield f"{'#' * level} barista-bench {name}\n\n{_plain(command.help or '')}\n\n"
     yield f"    {command.get_usage(context).removeprefix('Usage: ')}\n\n"
-    sections: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {"Arguments": [], "Options": []}
     for parameter in command.get_params(context):
         if record := parameter.get_help_record(context):
             kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
             shown = f"`{record[0]}`\n:   {_plain(record[1])}\n\n"
             sections.setdefault(getattr(parameter, "rich_help_panel", None) or kind, []).append(shown)
-    for title, shown in sections.items():
-        yield f"{'#' * (level + 1)} {title}\n\n" + "".join(shown)
+    for title, shown in sorted(sections.items(), key=lambda section: section[0] == RARE):
+        if shown:
+            yield f"{'#' * (level + 1)} {title}\n\n" + "".join(shown)
     for part, subcommand in getattr(command, "commands", {}).items():
         yield from _page(f"{name} {part}", subcommand, level + 1)
 
 
 def _plain(text: str) -> str:
     """Text of the command line as Markdown that shows it as it is."""
-    return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(text, quote=False))
+    parts = re.split(r"(`[^`\n]+`)", text)
+    return "".join(
+        part if index % 2 else re.sub(r"([\\*_\[\]|])", r"\\\1", html.escape(part, quote=False))
+        for index, part in enumerate(parts)
+    )

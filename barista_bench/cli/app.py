@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
 """What people do with commands: sections of the help."""
-_ARGUMENTS, _OPTIONS, _RARE = "Arguments", "Options", "Rare settings"
+_ARGUMENTS, _OPTIONS, RARE = "Arguments", "Options", "Rare settings"
 _QUIET = ContextVar("quiet", default=False)
 _JSON_ALONE = ContextVar("json_alone", default=False)
 
@@ -123,7 +123,7 @@ class FlagsBySection(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
         """Flags by their `rich_help_panel`, as plain text."""
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, _RARE)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, RARE)}
         for parameter in self.get_params(ctx):
             panel = getattr(parameter, "rich_help_panel", None)
             if record := parameter.get_help_record(ctx):
@@ -277,11 +277,13 @@ def _version(asked: bool) -> None:
 _FIRST = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
 
 First steps, offline and without a GPU:
-  barista-bench demo                               a toy kitchen, recorded answers of models, a report in the browser
-  barista-bench doctor                             what this machine has, and how to add what is missing
-  barista-bench mini kitchen --videos 3            a scripted kitchen: videos with a scene graph
-  barista-bench build --source kitchen --out data --configs grounding --no-progress    questions from it
-  barista-bench evaluate data --model prior --runs 1 --limit 20 --out runs    answers, scores, runs/report/report.html
+  barista-bench demo      the whole way in a minute: a toy kitchen, answers of small models, their report in the browser
+  barista-bench doctor    what this machine has, and how to add what is missing
+
+The way of the data, with videos and models of yours:
+  barista-bench validate FOLDER                             is every record, mask and video of a release sound?
+  barista-bench build --source FOLDER --out data            questions from its scene graphs
+  barista-bench evaluate data --model MODEL --out runs      answers, scores, and runs/report/report.html
 
 All commands: barista-bench --help. One of them: barista-bench COMMAND --help."""
 
@@ -395,7 +397,7 @@ _RARELY_SET = frozenset(
 def _panel(name: str) -> str | None:
     """The section of a flag: rare ones, then those that only one way of reaching a model reads."""
     if name in _RARELY_SET:
-        return _RARE
+        return RARE
     return next((title for title, table in _TABLES.items() if name in table.model_fields), None)
 
 

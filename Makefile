@@ -69,8 +69,11 @@ own:
 	$(BIN)/barista-bench annotate run $(BUILD)/own/project
 	$(BIN)/barista-bench annotate export $(BUILD)/own/project --out $(BUILD)/own/graphs
 
+# On the frames that relations are asked about, objects to ground and refer to: so that errors of one can meet in the other.
+SHARED := --sampling grounding.frame_step=300 --sampling grounding.fraction=1 --sampling grounding.limit=$(shell expr 4 '*' $(LIMIT)) \
+  --sampling referring.frame_step=300
 dataset-barista:
-	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/graphs --out $(BUILD)/data/barista --sampling limit=$(LIMIT)
+	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/graphs --out $(BUILD)/data/barista --sampling limit=$(LIMIT) $(SHARED)
 
 # ViSTa is scored by whole problem sets, so that it has no limit.
 dataset-%:

@@ -272,7 +272,7 @@ def _stack(table: Table) -> Figure:
         ends = [end + width for end, width in zip(ends, widths, strict=True)]
     axes.set_yticks(range(len(at)), labels([table.columns[column].head for column in at]))
     axes.invert_yaxis()
-    figure.supxlabel("fraction of samples, summed over kinds", fontsize=6.5)
+    axes.set_xlabel("fraction of samples,\nsummed over kinds")
     _legend(figure, handles, [label(row[0].text) for row in table.rows])
     return figure
 
@@ -318,7 +318,7 @@ def _series(table: Table) -> Figure:
     wide = not is_line and len(xs) * len(series) > 16
     figure = new_figure(PAGE if wide else COLUMN, 2.0)
     axes = figure.subplots()
-    handles = []
+    handles: list[Any] = []
     for place, (points, colour, marker, hatch) in enumerate(
         zip(series.values(), cycle(PALETTE), cycle(MARKERS), cycle(HATCHES), strict=False)
     ):

@@ -64,11 +64,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class GapToNext:
-    """How far a model is before the next one of its task, and how sure that is: `p` after Holm's correction."""
+    """How far a model is before the next one of its task, and how sure that is: `p` after Holm's correction.
+
+    `certainty` is that of `stats.Comparison`.
+    """
 
     below: str
     difference: float
     p: float
+    certainty: str
     better: int
     worse: int
 

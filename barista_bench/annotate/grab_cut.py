@@ -31,7 +31,7 @@ Area = tuple[int, int, int, int]
 class GrabCutSegmenter:
     """As `Segmenter`. A score is the IoU of the given box with the one around the mask; 1 where only points are given.
 
-    Points along a line make a stroke. Nothing outside of a box is inside, unless a click says so.
+    Nothing outside of a box is inside, unless a click says so. Where colours tell nothing apart, all of the box is.
     """
 
     def __init__(self) -> None:
@@ -108,13 +108,15 @@ def _within(area: Area, width: int, height: int) -> Area:
 def _cut(crop: NDArray[np.uint8], marks: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Which pixels are inside, by what is marked as sure and as likely."""
     clicked = marks == cv2.GC_FGD
-    is_inside = clicked | (marks == cv2.GC_PR_FGD)
-    if is_inside.all() or not is_inside.any():  # nothing to tell apart
-        return is_inside
+    is_likely = clicked | (marks == cv2.GC_PR_FGD)
+    if is_likely.all() or not is_likely.any():  # nothing to tell apart
+        return is_likely
     cv2.setRNGSeed(0)  # the same prompts give the same mask
     models = np.zeros((2, 1, 65))
     cv2.grabCut(crop, marks, None, models[0], models[1], _ROUNDS, cv2.GC_INIT_WITH_MASK)
     is_inside = (marks == cv2.GC_FGD) | (marks == cv2.GC_PR_FGD)
+    if not is_inside.any():
+        return is_likely
     _, labels, facts, _ = cv2.connectedComponentsWithStats(is_inside.astype(np.uint8))
     kept = facts[:, cv2.CC_STAT_AREA] >= _SPECK * is_inside.sum()
     kept[np.unique(labels[clicked])] = True

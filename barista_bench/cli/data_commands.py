@@ -173,6 +173,10 @@ def stats(
         Path, typer.Option(help="Folder for statistics.md and the plots; of a data root, statistics.json too.")
     ] = Path("statistics"),
     plots: Annotated[bool, typer.Option(help="Draw the plots, as SVG and PDF; needs the extra viz.")] = True,
+    domain_draft: Annotated[
+        Path | None,
+        typer.Option(help="Only propose a domain file from a data root's own words: write it there, to be finished."),
+    ] = None,
     progress: Progress = True,
     json: Json = False,
 ) -> None:
@@ -183,6 +187,9 @@ def stats(
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
 
+    if domain_draft is not None:
+        _draft_domain(root, benchmark, domain_draft)
+        return
     if benchmark != "barista":
         _set_statistics(root, benchmark, out, plots, json)
         return
@@ -197,6 +204,23 @@ def stats(
         f"{counts.relation_rows} relations, {counts.activity_segments} activity segments"
     )
     echo(f"wrote {', '.join(str(file) for file in files)}")
+
+
+def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
+    from barista_bench.files.writing import write_whole
+    from barista_bench.scene_graph.domain_draft import draft
+    from barista_bench.scene_graph.graph_words import survey
+
+    with exit_on_error():
+        if benchmark != "barista":
+            raise ConfigError("--domain-draft: is of scene graphs. Remedy: name a data root, without --benchmark")
+        if out.exists():
+            raise ConfigError(f"{out}: is there already. Remedy: name a new file, or delete this one")
+        graph = SceneGraph(root)
+        text = draft(survey(graph), graph.root.resolve().name)
+        write_whole(out, text.encode())
+    print_result(f"{text.count(' x, ')} proposals of {len(graph.video_ids)} videos")
+    echo(f"wrote {out}")
 
 
 def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bool) -> None:

@@ -62,7 +62,7 @@ def generate(
 
     Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
-    from barista_bench.generate.generator import generate as make
+    from barista_bench.generate.generator import generate as make, in_lines, read_missing
 
     with exit_on_error():
         reports = make(
@@ -85,6 +85,8 @@ def generate(
     for report in reports:
         if not report.sampled:
             echo(f"warning: {report.shortage}", color="yellow", err=True)
+    for line in in_lines(read_missing(out)):
+        echo(line)
     echo(f"wrote {out}")
 
 

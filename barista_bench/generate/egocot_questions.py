@@ -52,7 +52,9 @@ def active_object(at: Moments) -> Iterator[QuestionCandidate]:
     """AOG: what a hand is on."""
     for when in at.moments():
         for use in at.contacts(*when.frames):
-            things = _whole(at, [use.thing, *at.visible(at.by_use, *when.frames)])
+            things = _whole(at, at.not_named(when, [use.thing, *at.visible(at.by_use, *when.frames)]))
+            if use.thing not in things:
+                continue
             right = Choice(f"The {use.thing.name}.", when.always(partial(Touches, use.side, use.thing.id)))
             choices = [Choice(f"The {t.name}.", when.ever(partial(Touches, use.side, t.id))) for t in things]
             slots = {**when.slots, "side": use.side}
@@ -73,8 +75,12 @@ def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
     """HOA: which hand is on which of two objects."""
     for when in at.moments():
         for use in at.contacts(*when.frames):
-            for other in at.visible(at.used, *when.frames):
-                if other == use.thing or at.scene.is_part_of_other(other.id, use.thing.id):
+            for other in at.not_named(when, at.visible(at.used, *when.frames)):
+                if (
+                    use.thing not in at.not_named(when, [use.thing])
+                    or other == use.thing
+                    or at.scene.is_part_of_other(other.id, use.thing.id)
+                ):
                     continue
                 things = [use.thing, other]
                 right = _touches(when.always, use.side, use.thing)

@@ -249,12 +249,14 @@ class Moment(NamedTuple):
     Args:
         wording: behind the subtask's key in `wordings.yaml`.
         given: what makes `slots` say just these frames.
+        noun: a name that `slots` say, which would give a thing of that name away.
     """
 
     frames: tuple[int, ...]
     wording: str
     slots: Slots
     given: tuple[Statement, ...] = ()
+    noun: str = ""
 
     def always(self, said: Callable[[int], Statement]) -> Statement:
         """That something holds on all of the frames."""
@@ -298,7 +300,11 @@ class Moments:
             frames = tuple(frame for frame in self.shown if action.start <= frame < action.end)
             only = OnlyDuring(action.name, action.start, action.end)
             if frames and (doing := self.doing(action.name)) and only.truth(self.scene):
-                yield Moment(frames, " while", {"doing": doing}, (only,))
+                yield Moment(frames, " while", {"doing": doing}, (only,), action.noun)
+
+    def not_named(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
+        """Those that the question does not name already."""
+        return [t for t in things if not when.noun or not self.scene.domain.same_noun(when.noun, t.noun)]
 
     def between(self, start: int, end: int) -> str:
         return f"Between {self.time(start)} and {self.time(end)}."

@@ -25,6 +25,7 @@ from barista_bench.generate.candidates import (
     with_choices,
 )
 from barista_bench.generate.difficulty import described
+from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.generate.wordings import worded
@@ -72,11 +73,14 @@ class Family(ABC):
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """How many distractors a question takes; 0 where the family has none."""
 
-    def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
-        """The candidates that the graph decides, of the levels asked for; the others are counted by their reason."""
+    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+        """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
+        noted in `waiting` by the annotation that they lack."""
         for candidate in self.candidates(scene):
             needed = self.distractors_needed(candidate)
             verdict = decide(candidate, scene, needed)
+            if isinstance(verdict, str) and waiting is not None:
+                waiting.add(self.name, candidate, scene, needed, verdict)
             if not isinstance(verdict, str):
                 verdict = described(verdict, scene, needed)
                 if verdict.difficulty and verdict.difficulty.level not in self.levels:
@@ -85,9 +89,11 @@ class Family(ABC):
             if not isinstance(verdict, str):
                 yield verdict
 
-    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
+    def offered(
+        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
+    ) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
-        return self.thinned(once_an_event(self.decided(scene, tally), seed, tally), most, seed)
+        return self.thinned(once_an_event(self.decided(scene, tally, waiting), seed, tally), most, seed)
 
     def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """Of each subtask about `most`; the order of `candidates` does not matter."""

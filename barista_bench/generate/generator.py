@@ -19,6 +19,7 @@ from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, 
 from barista_bench.generate.difficulty import levels_of
 from barista_bench.generate.family import Family, SampledItems, family_class
 from barista_bench.generate.media import check_placeable
+from barista_bench.generate.missing import Unlocked, Waiting
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
@@ -31,11 +32,16 @@ from barista_bench.generate.review import (
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.domain_draft import lacking as lacking_lines
+from barista_bench.scene_graph.graph_words import GraphWords, words_of
 from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 
 REVIEW_FILE = "review.jsonl"
+MISSING_FILE = "missing.json"
 SPARE = 4
 """How many times what is asked for is kept to choose from: of a video times its fraction of the set, of all the set."""
+MOST_FRAMES = 6
+"""Frames of a missing annotation that are named."""
 UNBALANCED = "left out, so that the set stays in balance"
 """Why what could be asked is not, though there is room for it."""
 
@@ -74,11 +80,21 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
 
 class Offers(NamedTuple):
-    """Candidates that one or all videos offer and refuse, by family, and why videos were lost, by id."""
+    """Candidates that one or all videos offer and refuse, by family; why videos were lost, by id; the graphs' words;
+    and what undecided candidates wait for."""
 
     candidates: dict[str, list[QuestionCandidate]]
     tallies: dict[str, Tally]
     lost_videos: dict[str, str]
+    words: GraphWords
+    waiting: Waiting
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """What would let more be asked: lines that the domain file lacks, and annotations, the most useful first."""
+
+    domain_lines: list[str]
+    annotations: list[Unlocked]
 
 
 def generate(
@@ -102,7 +118,8 @@ def generate(
     A family that finds nothing to ask costs no other: its report has no items, and says why.
 
     Each family's release lies in `out/<family>`, what each of its items rests on in `out/<family>.items.jsonl`, what
-    was asked for and refused in `out/<family>.report.json`, and all items in `out/review.jsonl`, for people to accept,
+    was asked for and refused in `out/<family>.report.json`, what would let more be asked in `out/missing.json`, and all
+    items in `out/review.jsonl`, for people to accept,
     revise or reject. Same source, domain, review and seed: same bytes, on any number of processes.
 
     Args:
@@ -158,12 +175,35 @@ def generate(
                     write_whole(folder / family.name / TERMS_FILE, terms_bytes(terms))
                 write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
             rows += [verdicts.get(row.item, row) for row in to_review]
+        missing = Missing(lacking_lines(offers.words, words), offers.waiting.unlocked())
+        write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
         lacking = [report for report in reports if not report.sampled]
         if len(lacking) == len(reports) or (strict and lacking):
             remedy = "annotate what is missing" + (", or leave the family out" if len(lacking) < len(reports) else "")
-            raise DataError(f"{graph.root}: {'; '.join(report.shortage for report in lacking)}. Remedy: {remedy}")
+            lines = "\n".join(in_lines(missing))
+            shortage = "; ".join(report.shortage for report in lacking)
+            raise DataError(f"{graph.root}: {shortage}. Remedy: {remedy}" + (f"\n{lines}" if lines else ""))
         write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
+
+
+def read_missing(folder: Path) -> Missing:
+    """What `generate` wrote of it beside its releases."""
+    return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=Missing)
+
+
+def in_lines(missing: Missing) -> list[str]:
+    """For a person to read."""
+    lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
+    lines += [f"  {line}" for line in missing.domain_lines]
+    lines += ["annotations that would let more be asked:"] if missing.annotations else []
+    for row in missing.annotations:
+        subtasks = ", ".join(f"{count} x {name}" for name, count in row.subtasks.items())
+        frames = ", ".join(map(str, row.frames[:MOST_FRAMES]))
+        more = f" and {len(row.frames) - MOST_FRAMES} more" if len(row.frames) > MOST_FRAMES else ""
+        where = f"{row.video_id}: {row.work} (frames {frames}{more})"
+        lines.append(f"  {where}: up to {row.items} items ({subtasks})")
+    return lines
 
 
 def _check_revisable(family: Family, rows: Sequence[ReviewedItem], verdicts: Mapping[str, ReviewedItem]) -> None:
@@ -190,10 +230,12 @@ def offers_of(
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
     work = partial(_of_video, graph=graph, families=families, most=most, seed=seed)
-    offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {})
+    offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), Waiting())
     results = cluster.map(work, video_ids) if cluster else map_in_processes(work, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
         offers.lost_videos.update(result.lost_videos)
+        offers.words.merge(result.words)
+        offers.waiting.merge(result.waiting)
         for name, candidates in result.candidates.items():
             offers.tallies[name].update(result.tallies[name])
             held = offers.candidates[name] + candidates
@@ -204,15 +246,18 @@ def offers_of(
 
 
 def _of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int) -> Offers:
-    tallies = {name: Tally() for name in families}
+    tallies, waiting = {name: Tally() for name in families}, Waiting()
     domain = next(iter(families.values())).domain
     try:
         check_placeable(graph, graph[video_id])
         scene = Scene(graph[video_id], domain)
-        candidates = {name: family.offered(scene, tallies[name], most, seed) for name, family in families.items()}
+        candidates = {
+            name: family.offered(scene, tallies[name], most, seed, waiting) for name, family in families.items()
+        }
+        words = words_of(graph[video_id])
     except DataError as error:
-        return Offers({}, {}, {video_id: str(error)})
-    return Offers(candidates, tallies, {})
+        return Offers({}, {}, {video_id: str(error)}, GraphWords(), Waiting())
+    return Offers(candidates, tallies, {}, words, waiting)
 
 
 def _report(

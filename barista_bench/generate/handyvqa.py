@@ -15,15 +15,8 @@ from barista_bench.benchmarks.handyvqa import release
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.candidates import (
-    Choice,
-    Item,
-    QuestionCandidate,
-    by_video,
-    sample,
-    sample_balanced,
-    with_choices,
-)
+from barista_bench.generate.balanced import sample_balanced
+from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
 from barista_bench.generate.family import Family, refusal, section
 from barista_bench.generate.handyvqa_questions import HanDyVQAWords, Questions
 from barista_bench.generate.media import place_video

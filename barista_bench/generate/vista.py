@@ -35,6 +35,7 @@ from barista_bench.generate.candidates import (
     thin,
 )
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_clips import Order, Sequences, foundation_candidates
 from barista_bench.generate.vista_words import VistaWords
@@ -79,11 +80,11 @@ class ViSTaFamily(Family):
             for orders in sequences.permutation_sets(level):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
-    def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
+    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
         for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
-        yield from super().decided(scene, tally)
+        yield from super().decided(scene, tally, waiting)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
@@ -119,9 +120,11 @@ class ViSTaFamily(Family):
                 },
             )
 
-    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
+    def offered(
+        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
+    ) -> list[QuestionCandidate]:
         """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
-        clips, sets = _clips_and_sets(self.decided(scene, tally), seed)
+        clips, sets = _clips_and_sets(self.decided(scene, tally, waiting), seed)
         kept = once_an_event(clips, seed, tally)
         described: set[tuple[str, ...]] = set()
         for (subtask, _), members in sets.items():

@@ -17,7 +17,7 @@ from barista_bench.reporting.leaderboard import MEAN
 from barista_bench.reporting.tables import figure_cell, shortened
 from barista_bench.reporting.view import Report, Section, build_report, distinct
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.tables import Table, number_columns, text_columns, words
+from barista_bench.tables import Row, Table, number_columns, text_columns, words
 
 KEYS = 3
 """Breakdowns of a task that are drawn: those that separate models most, which the page shows first."""
@@ -104,7 +104,7 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
         return None
     counts = Counter((right, said if said in classes or said == UNREAD else OTHER) for _, right, said in pairs)
     heads = (*classes, OTHER, UNREAD)
-    rows = [(shortened(right), *(counts[right, said] for said in heads)) for right in classes]
+    rows: list[Row] = [(shortened(right), *(counts[right, said] for said in heads)) for right in classes]
     columns = (*text_columns("true class"), *number_columns("", *map(shortened, heads)))
     title = f"Answered classes of {label}"
     note = f"Samples by their true class (rows) and the answered one, of the {len(classes)} most frequent classes."

@@ -211,8 +211,9 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
         }
         if isinstance(value, Cell):
             return {"text": value.text, **fields}
-        drawn = isinstance(value, Table) and value.drawn in ("line", "bar")
-        return {**fields, "chart": _chart(value)} if drawn else fields
+        if isinstance(value, Table) and value.drawn in ("line", "bar"):
+            return {**fields, "chart": _chart(value)}
+        return fields
     return value
 
 

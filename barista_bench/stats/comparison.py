@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from barista_bench.stats.labels import run_labels
 
 TIE = 1e-12
 """Differences that are smaller are rounding."""
+SURE_BELOW = 1 - LEVEL
+"""p-value, corrected, below which a difference is called sure."""
+Certainty = Literal["sure", "likely", "unclear", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,20 @@ class Comparison:
     expected_samples: int
     first_missing: int = 0
     second_missing: int = 0
+
+    @property
+    def certainty(self) -> Certainty:
+        """What may be said of the difference.
+
+        `sure`: `p_adjusted` is below 0.05. `likely`: it is not, as it cannot be with few videos or many comparisons,
+        but the interval is apart from 0. `none`: there is no difference, in the figure or on any example.
+        """
+        if self.p_adjusted < SURE_BELOW:
+            return "sure"
+        if self.low is not None and self.high is not None and (self.low > TIE or self.high < -TIE):
+            return "likely"
+        same = abs(self.difference) <= TIE and not self.wins and not self.losses
+        return "none" if same else "unclear"
 
     @property
     def incomplete(self) -> dict[str, int]:

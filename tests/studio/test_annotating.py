@@ -176,7 +176,7 @@ def test_a_page_that_has_not_seen_the_last_decision_replaces_nothing(anna: Visit
     anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[3, 9]], "seen": seen})
     at_rest(anna)
     status, content, _ = anna.answer("/api/project/accept", {"video": VIDEO, "contacts": [[20, 30]], "seen": seen})
-    assert (status, b"decisions have changed" in content) == (400, True)
+    assert (status, b"decisions have changed" in content) == (409, True)
     now = standing(anna)
     assert now["contacts"] == [[3, 9]]
     anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[20, 30]], "seen": now["version"]})
@@ -187,7 +187,7 @@ def test_the_draft_of_one_page_does_not_replace_that_of_another(anna: Visitor) -
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [2], "revision": 1, "page": "a"})
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3], "revision": 1, "page": "a"})
     status, content, _ = anna.answer("/api/project/draft", {"decisions": {"video": VIDEO}, "revision": 1, "page": "b"})
-    assert (status, b"another page" in content) == (400, True)
+    assert (status, b"another page" in content) == (409, True)
     assert standing(anna)["draft"]["looked_at"] == [3]
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3, 4], "revision": 2, "page": "b"})
     assert standing(anna)["draft"]["looked_at"] == [3, 4]

@@ -278,17 +278,16 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
     for first, second in pairwise(at.scene.steps):
         slots = {"first": at.said(first.name), "second": at.said(second.name)}
         for row, number in at.intervals(second.start):
-            choices = [_passes(at, first.name, second.name, *interval) for interval in row]
+            choices = [
+                Choice(at.between(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
+                for start, end in row
+            ]
             asked = "PR passage", slots, choices[number], choices, row[number]
             yield at.question(*asked, answer=f"interval {number}", event=f"step from {second.start}")
 
 
 def _under_way(at: Moments, name: str, frame: int) -> Choice:
     return Choice(sentence(at.said(name)), InStep(name, frame))
-
-
-def _passes(at: Moments, first: str, second: str, start: int, end: int) -> Choice:
-    return Choice(at.between(start, end), AllOf((InStep(first, start), InStep(second, end))))
 
 
 def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:

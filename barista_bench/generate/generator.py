@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from tqdm import tqdm
 
-from barista_bench.core.cluster import RayCluster, cluster_of, map_in_processes
+from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole

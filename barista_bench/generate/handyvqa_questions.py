@@ -194,7 +194,7 @@ class Questions:
             uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
-            joined = {other for item in touched for other in self._joined(item, clip)}
+            joined = {other for item in touched for other in self._touched_with(item, clip)}
             others = [item for item in scene.things if item not in joined and self._is_clear(item, clip)]
             right = tuple(self._object(item, clip) for item in counted)
             given = (
@@ -209,7 +209,7 @@ class Questions:
     def _object(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
-    def _joined(self, item: str, clip: ClipWindow) -> Iterator[str]:
+    def _touched_with(self, item: str, clip: ClipWindow) -> Iterator[str]:
         """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))

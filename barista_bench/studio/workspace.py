@@ -35,6 +35,10 @@ GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
 
+class ConflictError(DataError):
+    """Somebody has changed what a decision was made on."""
+
+
 class Query(dict[str, str]):
     """The query of an address. Raises DataError for a part that is asked for and missing."""
 

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.full
 CLIP = "real_coffee_pour"
 GOOD = 0.85
 MOST_CORRECTIONS = 3
+RELATIONS = 3
 Mask = NDArray[np.bool_]
 Point = tuple[float, float]
 
@@ -126,7 +127,7 @@ def answered(page: Page) -> "Iterator[None]":
 def new_object(person: Person, category: str, truth: Mask) -> None:
     """By its first letters and a box."""
     person.think()
-    person.keys("o", *(" " if letter == " " else letter for letter in SHORT[category]), "Enter")
+    person.keys("o", *SHORT[category], "Enter")
     ys, xs = np.where(truth)
     with answered(person.page):  # type: ignore[attr-defined]
         person.drag([(xs.min() - 1, ys.min() - 1), (xs.max() + 1, ys.max() + 1)])
@@ -161,6 +162,25 @@ def correct(person: Person, video: VideoFiles, frame: int, name: str, truth: Mas
         is_missing = missing.sum() >= surplus.sum()
         with answered(page):  # type: ignore[attr-defined]
             person.drag(stroke_through(missing if is_missing else surplus), button="left" if is_missing else "right")
+
+
+def state_what_holds(person: Person) -> None:
+    """Three relations that geometry proposes, and an activity."""
+    page = person.page
+    person.think()
+    person.keys("S")
+    offers = page.get_by_role("button", name=re.compile("^accept .*geometry"))
+    for number in range(RELATIONS):
+        person.think()
+        with page.expect_response("**/api/project/accept", timeout=60_000):
+            person.click(offers.first)
+        expect(page.locator("#status")).to_have_text("accepted: statements")
+        at_rest(page)
+        print(f"{number + 1} accepted, {offers.count()} further offers")
+    person.think()
+    person.click(page.get_by_label("name", exact=True))
+    with page.expect_response("**/api/project/accept", timeout=60_000):
+        person.keys(*"pour coffee", "Enter")
 
 
 @pytest.mark.timeout(1800)
@@ -202,6 +222,8 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
             person.keys("Enter")
             expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}", timeout=60_000)
         at_rest(page)
+        state_what_holds(person)
+        at_rest(page)
     scores = [
         iou(decode_mask(mask.rle).astype(bool), truth)
         for keyframe in video.accepted().keyframes
@@ -220,3 +242,7 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
     ):
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, result.output
+    made = SceneGraph(graphs)[CLIP]
+    assert len(made.objects) >= 5
+    assert len({(item.source.id, item.target.id, item.value) for item in made.relations()}) >= RELATIONS
+    assert [activity.name for activity in made.activities()] == ["pour coffee"]

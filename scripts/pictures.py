@@ -19,6 +19,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from barista_bench.annotate.project import open_project
+from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.data.dataset import open_examples
 from barista_bench.studio.server import serving
@@ -28,6 +29,15 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD, OUT = ROOT / "build", ROOT / "docs" / "images"
 GAP = 8
 """Pixels between two pictures."""
+
+
+FIGURES = {
+    "figure_forest": "leaderboard_barista",
+    "figure_radar": "tasks_leaderboard_barista",
+    "figure_errors": "barista_relations_what_went_wrong",
+    "figure_preparation": "all_tasks_by_preparation",
+}
+"""Vector pictures of docs/figures.md: what each is drawn of."""
 
 
 class Screen(NamedTuple):
@@ -69,6 +79,7 @@ STUDIO = (
     Screen("studio_rate_dark", "#/rate", "fieldset", dark=True),
 )
 ANNOTATING = (
+    Screen("studio_home", "#/", ".poster img"),
     Screen("studio_annotate", "#/project/{video}?frame=40", ".player[data-frame]", clicks=("text=Doubtful",)),
     Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
 )
@@ -86,6 +97,15 @@ def kitchen() -> Image.Image:
     both.paste(frame, (0, 0))
     both.paste(marked, (frame.width + GAP, 0))
     return both
+
+
+def figures() -> None:
+    """What `report --figures` draws of BARISTA's runs, as it is."""
+    results = load_results(sorted((BUILD / "runs").glob("*/barista")))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, figure in FIGURES.items():
+            results.plot(figure, out=folder)
+            shutil.copy(Path(folder) / f"{figure}.svg", OUT / f"{name}.svg")
 
 
 def picture(browser: Browser, page_address: str, screen: Screen, sample: str, video: str = "") -> None:
@@ -127,6 +147,7 @@ def studio(paths: list[Path]) -> Iterator[str]:
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     kitchen().quantize(128).save(OUT / "kitchen.png", optimize=True)
+    figures()
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
         raise SystemExit("no browser. Remedy: apt-get install chromium, or name one in the variable CHROMIUM")

@@ -13,7 +13,7 @@ import msgspec
 from barista_bench.annotate.project import PROJECT_FILE, VOCABULARY_FILE, Project, VideoFiles, open_project, writing
 from barista_bench.annotate.records import KeyframesFile, ProjectRecord
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage
-from barista_bench.core.cluster import RayCluster, cluster_of, map_in_processes
+from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import BaristaError, ConfigError, ModelError
 from barista_bench.files.reading import confined
 from barista_bench.files.writing import write_whole

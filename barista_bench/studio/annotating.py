@@ -245,7 +245,12 @@ class Annotating(View):
             return None, f"your draft cannot be read, and lies in {broken} now ({error})"
 
     def _draft_file(self, video: VideoFiles) -> Path:
-        return video.folder / f"draft-{digest(self._workspace.person)[:16]}.json"
+        return video.folder / draft_name(self._workspace.person)
+
+
+def draft_name(person: str) -> str:
+    """The file of a person's draft in a video's folder."""
+    return f"draft-{digest(person)[:16]}.json"
 
 
 def _version(video: VideoFiles) -> str:

@@ -11,6 +11,7 @@ import hmac
 import logging
 import secrets
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.cookies import CookieError, SimpleCookie
@@ -34,7 +35,9 @@ from barista_bench.files.text_out import system_problem
 from barista_bench.reporting.html import own_template
 from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
+from barista_bench.studio.home import Home
 from barista_bench.studio.people import Answering
+from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number
 
@@ -46,6 +49,7 @@ MAX_BODY = 64 * 2**20
 """Bytes of what a page sends: the masks of a frame are a few hundred KB."""
 _LAST_PORT = 2**16 - 1
 _WRITING_THREADS = 8
+_POSTER_THREADS = 2
 _END_WAIT = 2
 """Seconds that a request has at the end of the server."""
 _POLICY = (
@@ -120,8 +124,9 @@ class StudioApp:
     """Routes of a workspace."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.footage, self.runs = Footage(workspace), Inspecting(workspace)
-        self.views: tuple[View, ...] = (self.footage, self.runs)
+        self.workspace, self.footage, self.runs = workspace, Footage(workspace), Inspecting(workspace)
+        self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
+        self.views: tuple[View, ...] = (self.footage, self.runs, Home(workspace))
         self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace)
         if workspace.reviews:
             from barista_bench.studio.questions import Reviewing  # brings all that makes questions, a second of imports
@@ -145,6 +150,7 @@ class StudioApp:
             Route("/", lambda request: FileResponse(STATIC / "index.html")),
             Route("/report.css", lambda request: Response(own_template("report.css"), media_type="text/css")),
             Route("/report", self._report),
+            Route("/media/{kind}/{video}/poster.jpg", self._poster),
             Route("/media/{kind}/{video}/{frame}.jpg", self._still),
             Route("/media/{kind}/{video}/proxy.mp4", self._proxy),
             *reads,
@@ -157,12 +163,21 @@ class StudioApp:
         return FileResponse(page) if page else Response("The report is not ready.", 404)
 
     def _still(self, request: Request) -> Response:
+        return self._picture(
+            request, lambda kind, video: self.footage.still(kind, video, whole_number(request.path_params, "frame"))
+        )
+
+    def _poster(self, request: Request) -> Response:
+        with self._posters:  # the other threads answer meanwhile
+            return self._picture(request, lambda kind, video: poster(self.workspace.video_path(kind, video)))
+
+    def _picture(self, request: Request, take: Callable[[str, str], bytes]) -> Response:
+        """A JPEG of a video, unless the browser has it and the video is still the same."""
         kind, video = request.path_params["kind"], request.path_params["video"]
         headers = {"Cache-Control": "no-cache", "ETag": f'"{self.footage.version(kind, video)}"'}
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
-        jpeg = self.footage.still(kind, video, whole_number(request.path_params, "frame"))
-        return Response(jpeg, media_type="image/jpeg", headers=headers)
+        return Response(take(kind, video), media_type="image/jpeg", headers=headers)
 
     def _proxy(self, request: Request) -> Response:
         file = self.footage.proxy(**request.path_params)

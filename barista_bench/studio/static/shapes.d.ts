@@ -46,6 +46,33 @@ export interface Opened {
   compared: number;
 }
 
+/** How far a video is. What only a project has is missing for a release. `next`: what a person is to do. */
+export interface VideoCard {
+  kind: VideoKind;
+  id: string;
+  /** Null where it is not known without opening the video. */
+  seconds: number | null;
+  next: "problem" | "contacts" | "keyframes" | "stages" | "doubtful" | "export" | "look";
+  /** Who accepted something of it. */
+  by: string[];
+  problem?: string;
+  contacts?: number;
+  /** Keyframes that people are asked for, and those of them that are annotated. */
+  asked?: number;
+  done?: number;
+  masks?: number;
+  objects?: number;
+  doubtful?: number;
+  layers?: number;
+}
+
+export interface Folder {
+  kind: "project" | "release" | "dataset" | "runs" | "review";
+  path: string;
+  name: string;
+  counts: Record<string, number>;
+}
+
 export interface Progress {
   state: "none" | "waiting" | "running" | "done" | "failed";
   step: string;
@@ -356,6 +383,8 @@ export type NextRating = PersonState & (AnswerToRate | { answer?: undefined });
 /** What the server answers to a GET of each path. */
 export interface Reads {
   "/api/studio": Opened;
+  "/api/home": { cards: VideoCard[]; folders: Folder[] };
+  "/api/length": { seconds: number | null };
   "/api/footage": Footage;
   "/api/footage/samples": Samples;
   "/api/video": VideoTables;

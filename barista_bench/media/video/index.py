@@ -47,6 +47,8 @@ REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does 
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 # What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
+VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
+"""Of the files that are taken for videos, in small letters."""
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
 
 # Decoding trouble is reported by exceptions, not on stderr. Not a level: PyAV's own callback asks for the interpreter,

@@ -39,13 +39,13 @@ def learn(
     groups = [{"params": matrices, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98))
     checkpoint = state.with_suffix(".pt")
-    first, history = 0, []
+    first, history, recent = 0, [], []
     if checkpoint.exists():
         kept = torch.load(checkpoint, weights_only=True)
         parts.load_state_dict(kept["parts"])
         optimizer.load_state_dict(kept["optimizer"])
-        first, history = kept["step"], kept["history"]
-    saved, recent = time.monotonic(), []
+        first, history, recent = kept["step"], kept["history"], kept["recent"]
+    saved = time.monotonic()
     for step in range(first, steps):
         warm = min(1.0, (step + 1) / WARM_UP)
         cosine = (1 + math.cos(math.pi * step / steps)) / 2
@@ -64,10 +64,10 @@ def learn(
                 flush=True,
             )
             recent = []
+        after_step(step + 1)  # before the state is kept: a training killed in it does it again
         if time.monotonic() - saved > SAVE_SECONDS or step + 1 == steps:
             saved = time.monotonic()
             content = {"parts": parts.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
-            torch.save({**content, "history": history}, checkpoint.with_suffix(".part"))
+            torch.save({**content, "history": history, "recent": recent}, checkpoint.with_suffix(".part"))
             checkpoint.with_suffix(".part").rename(checkpoint)
             state.with_suffix(".json").write_text(json.dumps(history))
-        after_step(step + 1)

@@ -37,7 +37,7 @@ def pixels_of(images: Sequence[Image.Image]) -> NDArray[np.uint8]:
 
 def seen_by(tower: torch.nn.Module, pixels: NDArray[np.uint8]) -> torch.Tensor:
     """Features of (n, 3, HEIGHT, WIDTH) pixels: (n, IMAGE_TOKENS, TOWER_WIDTH)."""
-    scaled = (torch.from_numpy(pixels).float() / 127.5 - 1).to(memory_format=torch.channels_last)
+    scaled = (torch.tensor(pixels).float() / 127.5 - 1).to(memory_format=torch.channels_last)
     with torch.autocast("cpu", torch.bfloat16):
         features: torch.Tensor = tower(scaled).last_hidden_state
     return features.float()
@@ -84,14 +84,16 @@ def read_frames(kitchens: Sequence[Path], out: Path, training: TrainingVideos, s
             for column, (values, true) in enumerate(of_frame):
                 objects[number, column] = values
                 held[number, column, true] = 1
+        part = out / "frames.part.npz"
         np.savez(
-            cache,
+            part,
             pixels=np.concatenate(pixels),
             objects=objects,
             facts=held,
             activities=np.array(activities),
             counts=np.array([len(labels.numbers) for labels in (kinds, facts, names)]),
         )
+        part.rename(cache)
     return dict(np.load(cache))
 
 
@@ -176,7 +178,8 @@ def train_tower(kitchens: Sequence[Path], out: Path, training: TrainingVideos, *
 
     parts = torch.nn.ModuleDict({"tower": tower, "head": head})
     learn(parts, loss, steps=steps, rate=RATE, state=out / "tower_state")
-    torch.save(tower.state_dict(), out / "tower.pt")
+    torch.save(tower.state_dict(), out / "tower.part")
+    (out / "tower.part").rename(out / "tower.pt")
 
 
 def features_of(tower: torch.nn.Module, pixels: NDArray[np.uint8], cache: Path) -> NDArray[np.float16]:

@@ -20,6 +20,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from barista_bench.annotate.project import open_project
+from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.cli import app
 from barista_bench.data.dataset import open_examples
@@ -30,6 +31,15 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD, OUT = ROOT / "build", ROOT / "docs" / "images"
 GAP = 8
 """Pixels between two pictures."""
+
+
+FIGURES = {
+    "figure_forest": "leaderboard_barista",
+    "figure_radar": "tasks_leaderboard_barista",
+    "figure_errors": "barista_relations_what_went_wrong",
+    "figure_preparation": "all_tasks_by_preparation",
+}
+"""Vector pictures of docs/figures.md: what each is drawn of."""
 
 
 class Screen(NamedTuple):
@@ -96,6 +106,15 @@ def kitchen() -> Image.Image:
     return both
 
 
+def figures() -> None:
+    """What `report --figures` draws of BARISTA's runs, as it is."""
+    results = load_results(sorted((BUILD / "runs").glob("*/barista")))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, figure in FIGURES.items():
+            results.plot(figure, out=folder)
+            shutil.copy(Path(folder) / f"{figure}.svg", OUT / f"{name}.svg")
+
+
 def picture(browser: Browser, page_address: str, screen: Screen, sample: str, video: str = "") -> None:
     """One screen as `docs/images/<name>.png`."""
     width, height = screen.size
@@ -136,6 +155,7 @@ def studio(paths: list[Path], folder: Path | None = None) -> Iterator[str]:
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     kitchen().quantize(128).save(OUT / "kitchen.png", optimize=True)
+    figures()
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
         raise SystemExit("no browser. Remedy: apt-get install chromium, or name one in the variable CHROMIUM")

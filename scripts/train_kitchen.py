@@ -77,7 +77,8 @@ def write_processor(chats: Sequence[Path], out: Path) -> None:
         answers.append(as_taught(texts, answer))
         if ANSWER.search(answer):
             labels |= {label for _, label in CHOICE.findall(texts[-1])}
-    make_processor(make_tokenizer(prompts, answers, labels)).save_pretrained(out / "start")
+    make_processor(make_tokenizer(prompts, answers, labels)).save_pretrained(out / "start.part")
+    (out / "start.part").rename(out / "start")
 
 
 def as_taught(texts: Sequence[str], answer: str) -> str:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from barista_bench.annotate import records
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
-from barista_bench.core.cluster import map_in_processes
+from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import check_place, write_whole

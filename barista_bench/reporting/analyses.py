@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from barista_bench.core.model_names import ABLATIONS, HUMAN, SCRIPTED
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
-from barista_bench.models.base import ABLATIONS, HUMAN, SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import (
     BaselineGap,
@@ -203,8 +203,12 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
         except BaristaError as error:
             left_out.append(f"Error propagation of {label}: {error}")
             continue
-        if any(edge.neither < edge.n for edge in graph.edges):  # a model that never errs has nothing to tell
+        erring = [edge for edge in graph.edges if edge.neither < edge.n]  # a model that never errs has nothing to tell
+        if any(edge.odds_ratio is not None for edge in erring):
             graphs.append(graph)
+        elif erring:
+            reason = "of any two tasks that share objects, one always or never errs about them"
+            left_out.append(f"Error propagation of {label}: {reason}")
     yield from graphs[:MAX_GRAPHS]
     if len(graphs) > MAX_GRAPHS:
         left_out.append(f"Error propagation of {len(graphs) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")

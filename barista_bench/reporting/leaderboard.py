@@ -9,18 +9,15 @@ from pathlib import Path
 from statistics import fmean
 
 from barista_bench.core.example import Status
-from barista_bench.core.resampling import LEVEL
 from barista_bench.files.text_out import decimal
-from barista_bench.reporting.analyses import Analyses, tier
+from barista_bench.reporting.analyses import REFERENCE, Analyses, tier
 from barista_bench.reporting.breakdowns import KeyGroups
 from barista_bench.reporting.tables import figure_cell, p_text, shortened, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BaselineGap, Comparison, FailureRow
-from barista_bench.tables import Cell, GapToNext, Row, Table, number, number_columns, text_columns, words
+from barista_bench.tables import Cell, GapToNext, Row, Table, interval, number, number_columns, text_columns, words
 
-SURE_BELOW = 1 - LEVEL
-"""p-value, corrected, below which a gap is called sure."""
 MEAN = "mean over tasks"
 
 
@@ -70,10 +67,13 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         of_tasks = Cell(None if partial else mean, notes=(partial,) if partial else ())
         scores = (_score(task.runs.get(label), analyses.comparisons) for task in tasks)
         rows.append((label, *([of_tasks] if len(tasks) > 1 else []), *scores))
-    note = "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over videos."
+    note = (
+        "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
+    )
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
-    return Leaderboard(benchmark, title, table, sum(map(bool, tiers.values())))
+    unranked = sum(map(bool, tiers.values()))
+    return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
 
 
 def _primary(task: TaskStanding) -> str:
@@ -102,7 +102,7 @@ def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
 def _gap(comparison: Comparison | None) -> GapToNext | None:
     if comparison is None:
         return None
-    measured = comparison.difference, comparison.p_adjusted
+    measured = comparison.difference, comparison.p_adjusted, comparison.certainty
     return GapToNext(comparison.second, *measured, comparison.wins, comparison.losses)
 
 
@@ -131,13 +131,15 @@ def finding(
     """
     label, run = next(iter(task.runs.items()))
     figure = run.results.figures.get(run.results.primary)
+    if run.results.model.name == REFERENCE:
+        return "No model was asked."
     if figure is None:
         return f"{label} has no scored sample."
     parts = [_lead(label, figure.mean, ahead), *_beside_baselines(gaps)]
     total = sum(row.count for row in failures)
     if total:
         main = max(failures, key=lambda row: row.count)
-        parts.append(f"{100 * main.count / total:.0f}% of its failures: {words(main.kind)}.")
+        parts.append(f"Failures: {number(main.count)} of {number(total)} {words(main.kind)}.")
     return " ".join([*parts, *_weakest(label, breakdown)])
 
 
@@ -146,24 +148,32 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
         return f"{label} has {number(mean)}."
     if not ahead.difference:
         return f"{label} is level with {ahead.second}, at {number(mean)}."
-    gap = f"({number(mean)}, {number(ahead.difference)} more, p {p_text(ahead.p_adjusted)})"
-    if ahead.p_adjusted < SURE_BELOW:
+    more = f"{number(ahead.difference)} more"
+    if ahead.low is not None and ahead.high is not None:
+        more += f" {interval(ahead.low, ahead.high)}"
+    gap = f"({number(mean)}, {more}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
+    if ahead.certainty == "sure":
         return f"{label} leads {ahead.second} {gap}."
+    if ahead.certainty == "likely":
+        return f"{label} is likely ahead of {ahead.second} {gap}."
     return f"{label} is ahead of {ahead.second} {gap}, which may be chance."
 
 
 def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
-    sides: dict[str, list[str]] = {"above": [], "below": [], "not reliably better than": []}
+    same, unclear = "the same with", "not reliably better than"
+    sides: dict[str, list[str]] = {
+        name: [] for name in ("above", "below", "likely above", "likely below", unclear, same)
+    }
     for gap in gaps:
-        difference = gap.comparison.difference
+        difference, certainty = gap.comparison.difference, gap.comparison.certainty
         side = "above" if difference > 0 else "below"
-        sure = gap.comparison.p_adjusted < SURE_BELOW
-        sides[side if sure else "not reliably better than"].append(
-            f"{words(gap.kind)} ({decimal(difference, sign=True)})"
-        )
-    named = [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]
-    if named:
-        yield f"It is {'; '.join(named)}."
+        if certainty == "none":
+            sides[same].append(words(gap.kind))
+            continue
+        named = {"sure": side, "likely": f"likely {side}"}.get(certainty, unclear)
+        sides[named].append(f"{words(gap.kind)} ({decimal(difference, sign=True)})")
+    if said := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
+        yield f"It is {'; '.join(said)}."
 
 
 def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:

@@ -43,7 +43,7 @@ from barista_bench.studio.making import Making
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.workspace import Json, Query, View, Workspace, whole_number, with_opened
+from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_opened
 
 if TYPE_CHECKING:
     from barista_bench.studio.annotating import Annotating
@@ -150,11 +150,13 @@ class StudioApp:
             self.views += (Reviewing(workspace),)
         if workspace.project is not None:
             from barista_bench.studio.annotating import Annotating as AnnotatingView
+            from barista_bench.studio.segmenting import Segmenting
 
             project, kept = workspace.project, before.annotating if before else None
-            stays = kept is not None and kept.folder.resolve() == project.folder.resolve()
-            self.annotating = kept if stays else AnnotatingView(workspace, project)
-            self.views += (self.annotating,)
+            if kept is None or kept.folder.resolve() != project.folder.resolve():
+                kept = AnnotatingView(workspace, project)
+            self.annotating = kept
+            self.views += (kept, Segmenting(project))
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
@@ -228,7 +230,8 @@ def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callabl
 
 def _refused(request: Request, error: Exception) -> Response:
     """Errors that this package raises on purpose reach the page as their text."""
-    return _answered({"error": str(error)}, 404 if request.method == "GET" else 400)
+    refused = 409 if isinstance(error, ConflictError) else 400
+    return _answered({"error": str(error)}, 404 if request.method == "GET" else refused)
 
 
 def _too_deep(request: Request, error: Exception) -> Response:

@@ -48,6 +48,10 @@ _MOST_SCANNED, _DEEPEST = 20_000, 5
 """Entries of a folder that are looked at for what can be opened, and levels below it."""
 
 
+class ConflictError(DataError):
+    """Somebody has changed what a decision was made on."""
+
+
 class Query(dict[str, str]):
     """The query of an address. Raises DataError for a part that is asked for and missing."""
 

@@ -1,19 +1,28 @@
 """The checkpoints that come with the package: what they may weigh, and what they have seen."""
 
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import TrainingVideos
 from barista_bench.data.folder import build
 from barista_bench.data.rows import file_sha256
 from barista_bench.mini import plan_kitchen, write_video
 from barista_bench.mini.kitchen import write_kitchen
-from barista_bench.models.embedded import EMBEDDED, checkpoint_of
+from barista_bench.models.embedded import checkpoint_of
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
+from barista_bench.training.exporting import export
 from tests.one_run import run
 
+ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 8 * 10**6
 TRAINED_SEED, TRAINED_SIZE = 201, (320, 180)
 """Of a kitchen of scripts/kitchen.sh."""
@@ -29,6 +38,24 @@ def test_a_checkpoint_is_small_and_says_what_it_has_seen(name: str, small_kitche
     asked = {file_sha256(path) for path in small_kitchen.glob("*/video.mp4")}
     assert asked
     assert not asked & training.videos
+
+
+def test_no_kitchen_of_make_run_or_of_tests_is_of_a_seed_that_is_trained_on() -> None:
+    """Whatever its size: the hash of a video, which the leak rule knows it by, changes with that."""
+    recipe = re.findall(
+        r"^(?:kitchens=')?[rs]\d+ (\d+) (\d+) \d+ \d+'?$", (ROOT / "scripts/kitchen.sh").read_text(), re.M
+    )
+    trained = {int(seed) for seed, _ in recipe}
+    of_make = re.findall(r"barista-bench mini (.*)", (ROOT / "Makefile").read_text())
+    assert of_make
+    rendered = {int(seed[1]) if (seed := re.search(r"--seed (\d+)", line)) else 0 for line in of_make}
+    for path in (ROOT / "tests").rglob("*.py"):
+        calls = re.findall(r"(?:write|plan)_kitchen\(([^()]*)", path.read_text())
+        rendered |= {int(seed[1]) for call in calls if (seed := re.search(r"\bseed=(\d+)", call))}
+    assert {0, 7} <= rendered
+    assert not trained & rendered
+    for name in EMBEDDED:
+        assert len(TrainingVideos.read(Path(checkpoint_of(name))).videos) == sum(int(videos) for _, videos in recipe)
 
 
 @pytest.mark.full
@@ -64,3 +91,75 @@ def test_what_kitchen_answers_is_worth_what_it_was(tmp_path: Path) -> None:
         results = score(tmp_path / task).results
         found[task] = round(results.figures[results.primary].mean, 3)
     assert {task: found[task] for task, (low, high) in BOUNDS.items() if not low <= found[task] <= high} == {}, found
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """scripts/train_kitchen.py as a module, with the modules beside it."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    before = set(sys.modules)
+    import train_kitchen
+
+    yield train_kitchen
+    for name in set(sys.modules) - before:
+        if name.startswith(("kitchen_", "train_kitchen")):
+            del sys.modules[name]
+
+
+class Killed(Exception):
+    """In place of a signal."""
+
+
+@pytest.fixture
+def train(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
+    """Train into a folder of tmp_path for few steps; killed at the given number of optimizer steps."""
+    write_kitchen(
+        tmp_path / "videos", videos=2, seed=7, width=128, height=72, seconds=(3, 4), num_proc=1, progress=False
+    )
+    videos = sorted(path.parent.name for path in tmp_path.glob("videos/*/video.mp4"))
+    (tmp_path / "split.json").write_text(json.dumps({"train": videos, "test": []}))
+    build(
+        tmp_path / "videos",
+        tmp_path / "data",
+        configs=("grounding", "activity"),
+        split_file=tmp_path / "split.json",
+        sampling={"limit": 20},
+        cache=False,
+        progress=False,
+    )
+    export(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat.parse("xyxy/100"))
+    given = "--tower-steps 5 --steps 6 --early 4 --batch 4 --drill 2 --kitchens videos --chats chats --out"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kitchen_loop.SAVE_SECONDS", 0)
+    step = script.torch.optim.AdamW.step
+
+    def main(out: str, kill_at: int) -> None:
+        left = iter(range(kill_at))
+
+        def counted(*args: object, **named: object) -> object:
+            if next(left, None) is None:
+                raise Killed
+            return step(*args, **named)
+
+        monkeypatch.setattr("torch.optim.AdamW.step", counted)
+        monkeypatch.setattr("sys.argv", ["train_kitchen.py", *given.split(), out])
+        script.main()
+
+    return main
+
+
+@pytest.mark.full
+def test_the_same_data_give_the_same_bytes_and_so_does_a_training_that_was_killed_twice(
+    train: Callable[[str, int], None], tmp_path: Path
+) -> None:
+    train("whole", 100)
+    for kill_at in (3, 5):  # in the tower; then, after its other steps, in the decoder
+        with pytest.raises(Killed):
+            train("killed", kill_at)
+    train("killed", 100)
+    for name in ("model", "early"):
+        written = {path.name: path.read_bytes() for path in (tmp_path / "whole" / name).iterdir()}
+        assert "model.safetensors" in written
+        assert written == {path.name: path.read_bytes() for path in (tmp_path / "killed" / name).iterdir()}
+    of_two_steps = [(tmp_path / "whole" / name / "model.safetensors").read_bytes() for name in ("model", "early")]
+    assert of_two_steps[0] != of_two_steps[1]

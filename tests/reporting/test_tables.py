@@ -130,6 +130,23 @@ def test_propagation_is_a_row_a_pair_of_tasks_rank_agreement_has_no_diagonal_and
     assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5])).notes == ()
 
 
+def test_a_graph_of_errors_that_tells_nothing_is_not_drawn_and_said_to_be_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ratios = {"telling": 9.0, "always wrong": None}
+
+    def made(runs: Sequence[ScoredRun], *, label: str) -> PropagationGraph:
+        return PropagationGraph(label, ("see", "name"), (replace(edge("see", "name"), odds_ratio=ratios[label]),))
+
+    monkeypatch.setattr("barista_bench.reporting.analyses.propagation", made)
+    runs = [made_run(MadeExamples(4), name=name, folder=f"{name}{n}") for name in ratios for n in (1, 2)]
+    names = {run.folder: run.results.model.name for run in runs}
+    monkeypatch.setattr("barista_bench.reporting.analyses.run_labels", lambda _: names)
+    found = analyse(runs, compare=False)
+    assert [graph.model for graph in found.graphs] == ["telling"]
+    assert [text for text in found.left_out if text.startswith("Error propagation of always wrong: ")]
+
+
 def failed(model: str, kinds: Sequence[tuple[str, int]]) -> tuple[str, list[FailureRow]]:
     return model, [FailureRow("t", model, kind, count, count, count / 10) for kind, count in kinds]
 

@@ -17,7 +17,7 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.catalog import _OtherVideos, load_model
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.runner import open_tasks
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import read_results, summary_line
 from barista_bench.runs.score.scoring import score

@@ -7,7 +7,8 @@ import { words } from "./words.js";
 const CIRCLE = { width: 640, height: 400, radius: 140 };
 const NOTE =
   "From a task that erred to one that was asked about the same object. Solid: errors come together (odds ratio " +
-  "above 1). Dashed: they avoid each other. Thin: unclear.";
+  "above 1). Dashed: they avoid each other. Thin: unclear. None: " +
+  "one of the two always or never erred, which says nothing of the other.";
 
 /** @param {PropagationEdge} edge */
 function kindOf({ low, high }) {
@@ -27,7 +28,7 @@ function arrowOf(edge, [x0, y0], [x1, y1]) {
   const start = [x0 + ax * 17 + ay * 6, y0 + ay * 17 - ax * 6];
   const end = [x1 - ax * 17 + ay * 6, y1 - ay * 17 - ax * 6];
   const kind = kindOf(edge);
-  const ratio = edge.odds_ratio === null ? "–" : edge.odds_ratio.toPrecision(3);
+  const ratio = Number(edge.odds_ratio).toPrecision(3);
   const title = `${words(edge.source)} to ${words(edge.target)}: odds ratio ${ratio}, n ${edge.n}`;
   const thick = kind === "unclear" ? 1 : 1.4 + Math.min(4, Math.abs(Math.log2(Number(edge.odds_ratio)))) * 0.8;
   const path = `M${start.join(" ")}Q${bent.join(" ")} ${end.join(" ")}`;
@@ -53,7 +54,7 @@ export function graphOf(graph) {
   );
   const arrows = graph.edges.flatMap((edge) => {
     const [from, to] = [places.get(edge.source), places.get(edge.target)];
-    return from && to ? [arrowOf(edge, from, to)] : [];
+    return from && to && edge.odds_ratio !== null ? [arrowOf(edge, from, to)] : [];
   });
   const names = [...places].map(([task, [x, y]]) => {
     const place = { class: "name", x, y: y < height / 2 ? y - 16 : y + 26, "text-anchor": "middle" };

@@ -66,6 +66,7 @@ export interface GapToNext {
   below: string;
   difference: number;
   p: number;
+  certainty: "sure" | "likely" | "unclear" | "none";
   better: number;
   worse: number;
 }

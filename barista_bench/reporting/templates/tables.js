@@ -40,13 +40,14 @@ function barOf({ value, low, high }, marks) {
 }
 
 /** @param {GapToNext} gap */
-function gapOf({ below, difference, p, better, worse }) {
-  const isSure = p < 0.05;
+function gapOf({ below, difference, p, certainty, better, worse }) {
   const chance = p < 0.001 ? "p < 0.001" : `p ${short(p)}`;
   const counts = `better on ${better} examples, worse on ${worse}`;
   const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): ${counts}`;
-  const found = isSure ? "▲ ahead of next, " : "≈ like next, ";
-  return node("span", { class: isSure ? "gap sure" : "gap", title }, found, chance);
+  const found = { sure: "▲ ahead, ", likely: "△ likely ahead, ", unclear: "≈ like next, ", none: "= next, " }[
+    certainty
+  ];
+  return node("span", { class: `gap ${certainty}`, title }, found, chance);
 }
 
 /**

@@ -7,6 +7,7 @@ import { exploreView } from "./explore.js";
 import { address } from "./graph_player.js";
 import { homeView } from "./home.js";
 import { makeView } from "./make.js";
+import { openPalette } from "./palette.js";
 import { questionsView } from "./questions.js";
 import { rateView } from "./rate.js";
 import { searchView } from "./search.js";
@@ -120,13 +121,14 @@ async function show() {
 
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey || !(target instanceof Element)) return;
+  if (event.altKey || !(target instanceof Element)) return;
   if (target.closest("input:not([type=range]), select, textarea, dialog")) return;
   if (key === " " && target.closest("button, summary")) return;
-  const action = keys[event.shiftKey && key.startsWith("Arrow") ? `shift+${key}` : key];
-  if (!action) return;
+  const modifier = event.ctrlKey || event.metaKey ? "ctrl+" : event.shiftKey && key.startsWith("Arrow") ? "shift+" : "";
+  const [, act] = (key === "?" ? ["", () => openPalette(keys)] : keys[modifier + key]) ?? [];
+  if (!act) return;
   event.preventDefault();
-  action();
+  act();
 });
 addEventListener("hashchange", show);
 show();

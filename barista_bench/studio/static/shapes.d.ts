@@ -140,6 +140,17 @@ export interface Footage {
   copy: Progress;
 }
 
+/** Where each frame lies in the copy, in bytes. */
+export interface Samples {
+  codec: string;
+  /** Of the decoder, in base64. */
+  description: string;
+  offsets: number[];
+  sizes: number[];
+  /** Their frames. */
+  keyframes: number[];
+}
+
 // Annotated videos
 
 /** A layer of the timeline. */
@@ -286,19 +297,17 @@ export interface PromptPoint extends Point {
   inside: boolean;
 }
 
-/** What a segmenter is asked by. */
-export type MaskPrompt =
-  | { box: [left: number, top: number, right: number, bottom: number] }
-  | { points: PromptPoint[] };
-
-export type StoredPrompt = { frame: number; category: string; object: string | null } & Partial<MaskPrompt>;
+/** What a segmenter is asked by; points along a line are a stroke. */
+export interface MaskPrompt {
+  box: [left: number, top: number, right: number, bottom: number] | null;
+  points: PromptPoint[];
+}
 
 export interface ProjectFrame {
   /** Null on a frame on which nothing was decided. */
   accepted: FrameMask[] | null;
   tracks: FrameMask[];
   suggestions: Suggestion[];
-  prompts: StoredPrompt[];
 }
 
 /** A mask that stands on a frame; `id` is the one under which it is accepted. */
@@ -320,16 +329,19 @@ export interface DecidedKeyframe {
 
 export interface Decisions {
   contacts?: FrameRange[];
-  prompts?: StoredPrompt[];
+  withdrawn?: number[];
   objects?: Record<string, string>;
   keyframes?: DecidedKeyframe[];
   layers?: Layers;
   edits?: Edit[];
 }
 
-export interface Draft {
+export interface DraftContent {
   decisions: { video: string; objects: Record<string, string>; keyframes: DecidedKeyframe[] };
   looked_at: number[];
+}
+
+export interface Draft extends DraftContent {
   revision: number;
   page: string;
 }
@@ -425,6 +437,7 @@ export interface Reads {
   "/api/command": { line: string; problem: string };
   "/api/jobs": { jobs: Job[] };
   "/api/footage": Footage;
+  "/api/footage/samples": Samples;
   "/api/video": VideoTables;
   "/api/frame": FrameGraph;
   "/api/search": SearchResult;
@@ -445,6 +458,14 @@ export interface Writes {
   "/api/jobs/cancel": { sent: { job: number }; answer: unknown };
   "/api/open": { sent: { path: string }; answer: unknown };
   "/api/project/accept": { sent: Decisions & { video: string; seen: string }; answer: unknown };
+  "/api/project/segment": {
+    sent: { video: string; frame: number } & MaskPrompt;
+    answer: { mask: Mask; score: number };
+  };
+  "/api/project/edge": {
+    sent: { video: string; frame: number; points: Point[] };
+    answer: { points: [x: number, y: number][] };
+  };
   "/api/project/draft": { sent: Draft; answer: unknown };
   "/api/project/run": { sent: { video: string }; answer: unknown };
   "/api/review/verdict": {

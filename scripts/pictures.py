@@ -88,7 +88,7 @@ ANNOTATING = (
 WORKING = (
     Screen("studio_home", "#/", ".poster img"),
     Screen("studio_home_dark", "#/", ".poster img", size=(2560, 1300), dark=True),
-    Screen("studio_make", "#/make?step=build", "details[open] .line:not(:empty)"),
+    Screen("studio_make", "#/make?step=validate", "details[open] .line:not(:empty)"),
 )
 """Of all of build/, in which commands can be run."""
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))

@@ -62,7 +62,11 @@ export async function homeView(opened, query) {
   const { cards, folders, closed } = await ask("/api/home");
   const [problem] = opened.problems;
   const alert = problem && node("div", { class: "alert" }, `${counted(opened.problems.length, "problem")}: ${problem}`);
-  const made = [alert, folders.length ? folderList(folders) : null, closed.length ? closedList(closed) : null];
+  const made = [
+    alert,
+    folders.length ? folderList(folders) : null,
+    closed.length ? closedList(closed, !folders.length) : null,
+  ];
   if (!cards.length) return { made: [...made, ...nothing(opened, folders)] };
   return { made: [...made, ...videoGrid(cards, query)] };
 }
@@ -91,10 +95,15 @@ function nothing(opened, folders) {
   return [node("h2", {}, `Welcome, ${opened.person}`), hint];
 }
 
-/** What can be opened further. @param {Found[]} closed */
-function closedList(closed) {
+/**
+ * What can be opened further.
+ * @param {Found[]} closed
+ * @param {boolean} open
+ */
+function closedList(closed, open) {
   const items = closed.map(({ kind, path }) => node("span", {}, openButton(path), node("small", {}, ` ${kind}`)));
-  return node("p", { class: "closed", role: "group", "aria-label": "Not open" }, ...items);
+  const summary = node("summary", {}, `Also in this folder: ${closed.length}`);
+  return node("details", { class: "closed", open }, summary, node("p", {}, ...items));
 }
 
 /** @param {Folder[]} folders */
